@@ -1,0 +1,8 @@
+"""``python -m torchlike``."""
+
+import sys
+
+from torchlike.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

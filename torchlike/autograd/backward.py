@@ -1,0 +1,222 @@
+"""``backward``, ``grad``, and the Tensor methods around them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike import errors, modes
+from torchlike.autograd import engine
+from torchlike.dispatch.registry import add_method
+from torchlike.tape import Edge, RemovableHandle, accumulator, gradient_edge
+from torchlike.tensor import Tensor
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
+
+
+def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Edge], list[Any]]:
+    edges, cotangents = [], []
+    for i, (t, g) in enumerate(zip(tensors, gradients, strict=True)):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"element {i} of tensors must be a Tensor, not {type(t).__name__}")
+        edge = gradient_edge(t)
+        if edge is None:
+            raise RuntimeError(errors.NO_GRAD_FN.format(index=i))
+        edges.append(edge)
+        cotangents.append(engine.gradient_like(t, g, i))
+    return edges, cotangents
+
+
+def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
+    """Cotangents as the engine wants them: tensors when recording, else arrays."""
+    if create_graph:
+        return [c if isinstance(c, Tensor) else engine._tensor(c) for c in cotangents]
+    return [c._read() if isinstance(c, Tensor) else c for c in cotangents]
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Accumulate the gradients of ``tensors`` into the leaves (or into ``inputs`` only).
+
+    Args:
+      tensors: a tensor or a sequence of them.
+      grad_tensors: their gradients; may be None for scalars.
+      retain_graph: keep what nodes saved, so that backward can run again (default: create_graph).
+      create_graph: record the backward pass itself, for higher derivatives.
+      inputs: accumulate only into these tensors.
+
+    RuntimeError when a tensor does not require grad, when a non-scalar has no gradient given, when
+    the graph was already freed.
+    """
+    roots = _as_tuple(tensors)
+    if grad_tensors is None:
+        grad_tensors = grad_variables
+    given = (None,) * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
+    if len(given) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    edges, cotangents = _roots(roots, given)
+    targets = None
+    if inputs is not None:
+        wanted = _as_tuple(inputs)
+        if not wanted:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        for i, t in enumerate(wanted):
+            if not t.requires_grad:
+                raise RuntimeError(f"One of the differentiated Tensors does not require grad "
+                                   f"(element {i} of inputs)")  # fmt: skip
+        targets = [_edge_of_input(t) for t in wanted]
+    results = engine.run(
+        edges,
+        _started(cotangents, create_graph),
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        targets=targets,
+    )
+    if inputs is not None:
+        for t, g in zip(_as_tuple(inputs), results, strict=True):
+            if t.grad_fn is not None and g is not None:  # leaves accumulated on their own
+                grad = g if create_graph else engine._tensor(g)
+                t._set_grad(grad if t._grad is None else t._grad + grad)
+
+
+def _edge_of_input(t: Tensor) -> Edge:
+    edge = gradient_edge(t)
+    assert edge is not None
+    return edge
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    only_inputs: Any = True,
+    allow_unused: Any = None,
+    is_grads_batched: Any = False,
+    materialize_grads: Any = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of ``outputs`` with respect to ``inputs``, as a tuple; leaves are untouched.
+
+    RuntimeError when an input was not used, unless ``allow_unused`` (then None) or
+    ``materialize_grads`` (then zeros).
+    """
+    if not only_inputs:
+        raise NotImplementedError("only_inputs=False: use torchlike.autograd.backward instead")
+    if is_grads_batched:
+        raise NotImplementedError(
+            "is_grads_batched: call grad once per row of grad_outputs, or jax.vmap a function"
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when "
+                         "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if not wanted:
+        raise ValueError("grad requires non-empty inputs.")
+    given = (None,) * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
+    if len(given) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    edges, cotangents = _roots(roots, given)
+    for t in wanted:
+        if not t.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    found = engine.run(
+        edges,
+        _started(cotangents, create_graph),
+        retain_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        targets=[_edge_of_input(t) for t in wanted],
+        accumulate=False,
+    )
+    results: list[Tensor | None] = []
+    for t, g in zip(wanted, found, strict=True):
+        if g is None:
+            if materialize_grads:
+                results.append(t.new_zeros(t.shape))
+                continue
+            if not allow_unused:
+                raise RuntimeError(errors.UNUSED_INPUT)
+            results.append(None)
+        else:
+            results.append(g if create_graph else engine._tensor(g))
+    return tuple(results)
+
+
+def _backward_method(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulate this tensor's gradient into the leaves; see ``autograd.backward``."""
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
+    """Call ``hook(grad)`` when this tensor's gradient is computed; its result replaces the gradient.
+
+    RuntimeError for a tensor that does not require grad.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    edge = gradient_edge(self)
+    assert edge is not None
+    node, nr = edge
+    if self.grad_fn is None:
+        _leaf_hooks(self)
+        node = accumulator(self)
+    if node.pre_hooks is None:
+        node.pre_hooks = {}
+    return RemovableHandle.on(node.pre_hooks.setdefault(nr, {}), hook)
+
+
+def _leaf_hooks(leaf: Tensor) -> None:
+    """Hooks of a leaf live on the leaf; its accumulator node of the moment refers to them."""
+    if leaf._hooks is None:
+        leaf._hooks = ({0: {}}, {})
+        node = accumulator(leaf)
+        node.pre_hooks, node.post_hooks = leaf._hooks
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
+    """Call ``hook(leaf)`` after a gradient was added to the leaf's ``.grad``."""
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    _leaf_hooks(self)
+    return RemovableHandle.on(self._hooks[1], hook)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of this non-leaf in ``.grad``. A leaf keeps it anyway."""
+    if not self.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    node = self.grad_fn
+    if node is None:
+        return
+    if node.retained is None:
+        node.retained = {}
+    node.retained[self._output_nr] = weakref.ref(self)
+
+
+for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad):
+    add_method(_method.__name__, _method)
+add_method("backward", _backward_method)
+_backward_method.__name__ = "backward"
+
+
+def stop_boundary() -> int:
+    """The sequence number below which nodes lie outside the running capture (-1 without one)."""
+    capture = modes.current.capture
+    return -1 if capture is None else capture.first_sequence

@@ -1,0 +1,268 @@
+"""The engine: walk the tape backwards, one node at a time.
+
+Count how many edges reach each node, start at the roots, run a node when all its gradients have
+arrived, hand its results along its edges. Nodes that are ready run latest-recorded first, as in
+PyTorch. No recursion: a chain of 100,000 ops is fine.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from torchlike import errors, modes
+from torchlike.storage import Storage
+from torchlike.tape import AccumulateGrad, Edge, Node
+from torchlike.tensor import Tensor
+
+_add = jax.jit(lambda a, b: a + b, inline=True)
+_add_donating = jax.jit(lambda a, b: a + b, donate_argnums=0)
+
+
+def _tensor(array: Any) -> Tensor:
+    t = object.__new__(Tensor)
+    t._storage = Storage(array)
+    return t
+
+
+def _dependencies(roots: Sequence[Node], stop_before: int) -> dict[Node, int]:
+    """How many edges lead to each reachable node."""
+    count: dict[Node, int] = dict.fromkeys(roots, 0)
+    stack = list(count)
+    while stack:
+        node = stack.pop()
+        if node.sequence < stop_before:
+            continue  # recorded before the capture began: a boundary, its gradient is an output
+        for edge in node.edges:
+            if edge is not None:
+                following = edge[0]
+                if following in count:
+                    count[following] += 1
+                else:
+                    count[following] = 1
+                    stack.append(following)
+    return count
+
+
+def _needed(nodes: Sequence[Node], targets: set[Node]) -> set[Node]:
+    """The nodes from which a target can be reached."""
+    needed = set(targets)
+    # AccumulateGrad nodes have no edges; all others lead to smaller sequence numbers.
+    for node in sorted(nodes, key=lambda n: n.sequence if n.edges else -1):
+        if node not in needed and any(e is not None and e[0] in needed for e in node.edges):
+            needed.add(node)
+    return needed
+
+
+class _Buffers:
+    """Gradients on their way: per node, one slot for each output."""
+
+    def __init__(self, create_graph: Any) -> None:
+        self.create_graph = create_graph
+        self.slots: dict[Node, list[Any]] = {}
+
+    def add(self, edge: Edge, gradient: Any) -> None:
+        node, nr = edge
+        slot = self.slots.get(node)
+        if slot is None:
+            slot = self.slots[node] = [None] * node.n_outputs
+        present = slot[nr]
+        if present is None:
+            slot[nr] = gradient
+        elif self.create_graph:
+            slot[nr] = present + gradient
+        else:
+            slot[nr] = _add(present, gradient)
+
+
+def run(
+    roots: Sequence[Edge],
+    cotangents: Sequence[Any],
+    *,
+    retain_graph: Any,
+    create_graph: Any,
+    targets: Sequence[Edge] | None = None,
+    accumulate: Any = True,
+    stop_before: int = -1,
+) -> list[Any]:
+    """Run backward from ``roots``; arrays in and out, or tensors with ``create_graph``.
+
+    With ``targets``, only what they need is run and their gradients are returned (None where none
+    arrived); otherwise gradients accumulate in the leaves. Nodes recorded before ``stop_before``
+    are not run: their gradients are wanted by whoever began the capture.
+    """
+    buffers = _Buffers(create_graph)
+    for edge, cotangent in zip(roots, cotangents, strict=True):
+        buffers.add(edge, cotangent)
+    dependencies = _dependencies([edge[0] for edge in roots], stop_before)
+    needed = None
+    wanted: dict[Node, list[tuple[int, int]]] = {}
+    results: list[Any] = []
+    if targets is not None:
+        results = [None] * len(targets)
+        for i, (node, nr) in enumerate(targets):
+            wanted.setdefault(node, []).append((i, nr))
+        needed = _needed(list(dependencies), set(wanted))
+    order = 0
+    ready: list[tuple[int, int, Node]] = []
+    for node in dict.fromkeys(edge[0] for edge in roots):
+        if dependencies[node] == 0:
+            heapq.heappush(ready, (-node.sequence, order, node))
+            order += 1
+    previous_mode = modes.current.grad_enabled
+    modes.current.grad_enabled = create_graph
+    try:
+        while ready:
+            node = heapq.heappop(ready)[2]
+            incoming = buffers.slots.pop(node, None)
+            if incoming is not None:
+                if node.pre_hooks or node.hooks is not None or node.retained:
+                    incoming = _before(node, incoming, create_graph)
+                for i, nr in wanted.get(node, ()):
+                    results[i] = incoming[nr]
+            runs = needed is None or node in needed
+            outgoing: Sequence[Any] = ()
+            if incoming is not None and runs and node.sequence >= stop_before:
+                if isinstance(node, AccumulateGrad):
+                    if accumulate and (needed is None or node in wanted):
+                        accumulate_grad(node, incoming[0], create_graph)
+                else:
+                    outgoing = _run_node(node, incoming, create_graph)
+                    if not retain_graph:
+                        node.release()
+            if node.sequence < stop_before:
+                continue
+            for i, edge in enumerate(node.edges):
+                if edge is None:
+                    continue
+                gradient = outgoing[i] if outgoing else None
+                if gradient is not None:
+                    buffers.add(edge, gradient)
+                following = edge[0]
+                dependencies[following] -= 1
+                if dependencies[following] == 0:
+                    heapq.heappush(ready, (-following.sequence, order, following))
+                    order += 1
+    finally:
+        modes.current.grad_enabled = previous_mode
+    return results
+
+
+def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
+    if all(c is None for c in incoming):
+        return ()
+    outgoing = node.run_graph(incoming) if create_graph else node.run(incoming)
+    if node.hooks is not None and node.hooks[1]:
+        outgoing = _after(node, outgoing, incoming, create_graph)
+    return outgoing
+
+
+def _before(node: Node, incoming: list[Any], create_graph: Any) -> list[Any]:
+    """Tensor hooks and node pre-hooks; then tensors that retain their gradient."""
+    grads = [None if g is None else (g if create_graph else _tensor(g)) for g in incoming]
+    for nr, hooks in (node.pre_hooks or {}).items():
+        for hook in list(hooks.values()):
+            if grads[nr] is not None:
+                changed = hook(grads[nr])
+                if changed is not None:
+                    grads[nr] = _checked(changed, grads[nr])
+    if node.hooks is not None:
+        for hook in list(node.hooks[0].values()):
+            changed = hook(tuple(grads))
+            if changed is not None:
+                grads = list(changed) if isinstance(changed, tuple) else [changed]
+    for nr, reference in (node.retained or {}).items():
+        t = reference()
+        if t is not None and grads[nr] is not None:
+            g = grads[nr]
+            t._set_grad(g if t._grad is None else t._grad + g)
+    return [g if g is None or create_graph else g._read() for g in grads]
+
+
+def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
+    """Node hooks: ``hook(grad_inputs, grad_outputs)``, which may replace the inputs' gradients."""
+
+    def shown(values: Any) -> tuple[Any, ...]:
+        return tuple(v if v is None or create_graph else _tensor(v) for v in values)
+
+    grads = shown(outgoing)
+    assert node.hooks is not None
+    for hook in list(node.hooks[1].values()):
+        changed = hook(grads, shown(incoming))
+        if changed is not None:
+            grads = changed if isinstance(changed, tuple) else (changed,)
+    return [g if g is None or create_graph else g._read() for g in grads]
+
+
+def _checked(changed: Any, was: Any) -> Any:
+    if not isinstance(changed, Tensor):
+        raise TypeError(f"expected Tensor, but hook returned '{type(changed).__name__}'")
+    if changed.shape != was.shape:
+        raise RuntimeError("hook has changed the size of value")
+    return changed
+
+
+def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> None:
+    """Add a gradient to the leaf's ``.grad``."""
+    leaf = node.variable
+    capture = modes.current.capture
+    if capture is not None:
+        capture.slot_read(leaf, "_grad")
+    grad = leaf._grad
+    if create_graph:
+        leaf._set_grad(gradient if grad is None else grad + gradient)
+    elif grad is None:
+        leaf._set_grad(_tensor(gradient))
+    else:
+        storage = grad._storage
+        sole = grad._view is None and capture is None and storage.is_sole_owner()
+        old = grad._read()
+        # `sole` was asked before `old` took its reference.
+        grad._write((_add_donating if sole else _add)(old, gradient))
+    for hook in list((node.post_hooks or {}).values()):
+        hook(leaf)
+
+
+def gradient_like(t: Tensor, given: Any, index: int = 0) -> Any:
+    """The cotangent to start from: ``given`` checked, or ones for a scalar."""
+    if given is None:
+        if t.numel() != 1:
+            raise RuntimeError(errors.IMPLICIT_GRADIENT)
+        if t.dtype.is_complex:
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{t.dtype}"
+            )
+        return ones(t.shape, t.dtype.numpy)
+    if not isinstance(given, Tensor):
+        raise TypeError(
+            "gradients can be either Tensors or None, but got " + type(given).__name__
+        )
+    if given.shape != t.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{index}] has a shape of {given.shape} and "
+            f"output[{index}] has a shape of {t.shape}."
+        )
+    if given.dtype.is_complex != t.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[{index}] has a dtype of {given.dtype} and "
+            f"output[{index}] has a dtype of {t.dtype}."
+        )
+    return given
+
+
+_ones: dict[Any, Any] = {}
+
+
+def ones(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array of ones; scalars are kept (each backward of a loss starts from one)."""
+    if shape == () and modes.current.capture is None:
+        found = _ones.get(dtype)
+        if found is None:
+            found = _ones[dtype] = jax.numpy.ones((), dtype)
+        return found
+    return jax.numpy.ones(shape, dtype)

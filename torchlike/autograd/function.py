@@ -1,0 +1,269 @@
+"""``autograd.Function``: a user's own forward and backward, one node in the graph."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torchlike import errors, modes, tape
+from torchlike.autograd.engine import _tensor
+from torchlike.dispatch.inplace import _set_history
+from torchlike.tape import Edge, Node, gradient_edge
+from torchlike.tensor import Tensor
+
+
+class FunctionCtx:
+    """What ``forward`` leaves for ``backward``."""
+
+    def __init__(self) -> None:
+        self.needs_input_grad: tuple[Any, ...] = ()
+        self._to_save: tuple[Any, ...] = ()
+        self._saved: list[Any] | None = None
+        self._dirty: tuple[Tensor, ...] = ()
+        self._non_differentiable: frozenset[int] = frozenset()
+        self._materialize = True
+        self._node: FunctionNode | None = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for backward, where ``ctx.saved_tensors`` gives them."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type "
+                    f"{type(t).__name__}"
+                )
+        self._to_save = tensors
+
+    save_for_forward = save_for_backward
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs ``forward`` changed in place."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no gradient."""
+        self._non_differentiable = frozenset(id(t) for t in tensors)
+
+    def set_materialize_grads(self, value: Any) -> None:
+        """Whether ``backward`` gets zeros (default) or None for outputs without gradient."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to ``save_for_backward``."""
+        if self._node is None:
+            return self._to_save
+        return self._node.saved_tensors()
+
+
+class FunctionNode(Node):
+    """The node of one application of a Function."""
+
+    __slots__ = ("avals", "ctx", "function", "saved", "wanted")
+
+    def __init__(self, function: type, ctx: FunctionCtx, edges: list[Edge | None]) -> None:
+        super().__init__(f"{function.__name__}Backward", edges)
+        self.function = function
+        self.ctx = ctx
+        #: [(array, edge or None, output number or -1)] — saved as arrays, so no reference cycles.
+        self.saved: list[Any] | None = []
+        self.avals: list[tuple[Any, Any]] = []
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return len(self.avals)
+
+    def saved_tensors(self) -> tuple[Any, ...]:
+        if self.saved is None:
+            raise RuntimeError(errors.BACKWARD_TWICE)
+        return tuple(None if s is None else self._unpack(*s) for s in self.saved)
+
+    def _unpack(self, array: Any, edge: Edge | None, requires_grad: Any, output_nr: int) -> Tensor:
+        t = _tensor(array)
+        t._requires_grad = requires_grad
+        if output_nr >= 0:
+            t._node, t._output_nr = self, output_nr
+        elif edge is not None and not isinstance(edge[0], tape.AccumulateGrad):
+            t._node, t._output_nr = edge
+        elif edge is not None:
+            t._accumulator = edge[0].variable._accumulator
+        return t
+
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+        given = [None if c is None else _tensor(c) for c in cotangents]
+        return [None if g is None else g._read() for g in self.run_graph(given)]
+
+    def run_graph(self, cotangents: list[Tensor | None]) -> list[Tensor | None]:
+        if self.ctx._materialize:
+            from_avals = zip(cotangents, self.avals, strict=True)
+            cotangents = [_zeros(*aval) if c is None else c for c, aval in from_avals]
+        results = self.function.backward(self.ctx, *cotangents)  # type: ignore[attr-defined]
+        if not isinstance(results, tuple):
+            results = (results,)
+        inputs = self.ctx.needs_input_grad
+        if len(results) > len(inputs) and all(r is None for r in results[len(inputs) :]):
+            results = results[: len(inputs)]
+        if len(results) != len(inputs):
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{len(inputs)}, got {len(results)})"
+            )
+        return [self._checked(i, r) for i, r in enumerate(results) if i in self.wanted]
+
+    def _checked(self, i: int, gradient: Any) -> Tensor | None:
+        if gradient is None:
+            return None
+        if not isinstance(gradient, Tensor):
+            raise TypeError(
+                f"expected Variable or None (got {type(gradient).__name__}) from {self.name()}"
+            )
+        shape, dtype = self.wanted[i]
+        if gradient.shape != shape:
+            if gradient.dim() < len(shape) or not _sums_to(gradient.shape, shape):
+                raise RuntimeError(
+                    f"Function {self.name()} returned an invalid gradient at index {i} - got "
+                    f"{list(gradient.shape)} but expected shape compatible with {list(shape)}"
+                )
+            gradient = gradient.sum_to_size(shape)
+        return gradient if gradient.dtype is dtype else gradient.to(dtype)
+
+    def release(self) -> None:
+        self.saved = None
+
+
+def _sums_to(shape: tuple[int, ...], to: tuple[int, ...]) -> Any:
+    tail = shape[len(shape) - len(to) :]
+    return all(b in (1, a) for a, b in zip(tail, to, strict=True))
+
+
+def _zeros(shape: Any, dtype: Any) -> Tensor:
+    import jax.numpy as jnp
+
+    return _tensor(jnp.zeros(shape, dtype))
+
+
+class Function:
+    """Subclass with static ``forward(ctx, *args)`` and ``backward(ctx, *grads)``; call ``apply``.
+
+    The newer style with ``forward(*args)`` and ``setup_context(ctx, inputs, output)`` works too.
+    Inside ``forward`` ops are not recorded.
+    """
+
+    #: Overridden by the setup_context style.
+    setup_context: Any = None
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run forward and record one node."""
+        ctx = FunctionCtx()
+        # forward may set any attribute; user code reads it as an instance of its own class.
+        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
+        recording = modes.current.grad_enabled and any(ctx.needs_input_grad)
+        edges = {i: gradient_edge(a) for i, a in enumerate(args)
+                 if recording and ctx.needs_input_grad[i]}  # fmt: skip
+        previous = modes.current.grad_enabled
+        modes.current.grad_enabled = False
+        try:
+            if cls.setup_context is not None:
+                output = cls.forward(*args)
+                cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args)
+        finally:
+            modes.current.grad_enabled = previous
+        outputs = output if isinstance(output, tuple) else (output,)
+        if not recording:
+            return output
+        node = FunctionNode(cls, ctx, list(edges.values()))
+        node.wanted = {i: (args[i].shape, args[i].dtype) for i in edges}
+        made = tuple(_joined(o, i, node, args, ctx) for i, o in enumerate(outputs))
+        node.avals = [(o.shape, o.dtype.numpy) if isinstance(o, Tensor) else ((), None)
+                      for o in outputs]  # fmt: skip
+        position = {id(o): i for i, o in enumerate(outputs)}
+        node.saved = [
+            None if t is None
+            else (t._read(), *_place(t, args, edges), position.get(id(t), -1))
+            for t in ctx._to_save
+        ]  # fmt: skip
+        ctx._to_save = ()
+        ctx._node = node
+        return made if isinstance(output, tuple) else made[0]
+
+
+def _place(t: Tensor, args: Sequence[Any], edges: dict[int, Edge | None]) -> tuple[Any, Any]:
+    """The edge and requires_grad of a saved tensor (an input keeps the edge it came in with)."""
+    for i, a in enumerate(args):
+        if a is t:
+            return edges.get(i), t.requires_grad
+    return gradient_edge(t), t.requires_grad
+
+
+def _joined(output: Any, i: int, node: FunctionNode, args: Sequence[Any], ctx: FunctionCtx) -> Any:
+    """An output of forward with its place in the graph."""
+    if not isinstance(output, Tensor):
+        return output
+    if id(output) in ctx._non_differentiable or output.dtype.category < 2:
+        return output
+    is_input = any(a is output for a in args)
+    if is_input and any(d is output for d in ctx._dirty):
+        marked = _tensor(None)
+        marked._node, marked._output_nr, marked._requires_grad = node, i, True
+        _set_history(output, marked)
+        return output
+    result = output._alias() if is_input or output._base is not None else output
+    result._node, result._output_nr, result._requires_grad = node, i, True
+    return result
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Say that a Function's backward cannot itself be differentiated."""
+
+    @functools.wraps(backward)
+    def without_graph(ctx: Any, *grads: Any) -> Any:
+        previous = modes.current.grad_enabled
+        modes.current.grad_enabled = False
+        try:
+            results = backward(ctx, *grads)
+        finally:
+            modes.current.grad_enabled = previous
+        if not (previous and any(isinstance(g, Tensor) and g.requires_grad for g in grads)):
+            return results
+        many = results if isinstance(results, tuple) else (results,)
+        refused = tuple(_refusing(r, grads) if isinstance(r, Tensor) else r for r in many)
+        return refused if isinstance(results, tuple) else refused[0]
+
+    return without_graph
+
+
+class _RefuseNode(Node):
+    """The node behind a gradient that has no gradient of its own."""
+
+    __slots__ = ()
+
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+
+    run_graph = run
+
+
+def _refusing(result: Tensor, grads: Sequence[Any]) -> Tensor:
+    edges = [gradient_edge(g) for g in grads if isinstance(g, Tensor)]
+    t = result._alias()
+    t._node, t._requires_grad = _RefuseNode("DelayedErrorBackward0", edges), True
+    return t

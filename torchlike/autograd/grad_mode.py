@@ -1,0 +1,134 @@
+"""Grad mode switches, as context managers and decorators."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from torchlike import modes
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Switch:
+    """A context manager that also decorates functions and generators."""
+
+    def __call__(self, function: F) -> F:
+        if inspect.isclass(function):
+            raise TypeError("decorate the class's methods instead of the class")
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                inner = function(*args, **kwargs)
+                value, send = None, inner.send
+                while True:
+                    with self._again():
+                        try:
+                            value = send(value)
+                        except StopIteration as stop:
+                            return stop.value
+                    value = yield value
+
+            return generator  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            with self._again():
+                return function(*args, **kwargs)
+
+        return decorated  # type: ignore[return-value]
+
+    def _again(self) -> Any:
+        """A fresh instance for each call, so that recursion restores the right mode."""
+        return type(self)()
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        raise NotImplementedError
+
+
+class no_grad(_Switch):  # noqa: N801 - PyTorch's name
+    """Ops are not recorded: ``with no_grad():``, ``@no_grad()`` or ``@no_grad``."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = object.__new__(cls)
+        return self(function) if function is not None else self
+
+    def __init__(self, function: Any = None) -> None:
+        self._previous: list[Any] = []
+
+    def __enter__(self) -> None:
+        self._previous.append(modes.current.grad_enabled)
+        modes.current.grad_enabled = False
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.grad_enabled = self._previous.pop()
+
+
+class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
+    """Ops are recorded again inside ``no_grad``."""
+
+    def __enter__(self) -> None:
+        self._previous.append(modes.current.grad_enabled)
+        modes.current.grad_enabled = True
+
+
+class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
+    """Record ops or not, from the call on; as a context manager, until its end."""
+
+    def __init__(self, mode: Any) -> None:
+        self.mode = True if mode else False
+        self._previous = modes.current.grad_enabled
+        modes.current.grad_enabled = self.mode
+
+    def __call__(self, function: F) -> F:
+        modes.current.grad_enabled = self._previous  # as a decorator it must not act at once
+        return super().__call__(function)
+
+    def _again(self) -> Any:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        modes.current.grad_enabled = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.grad_enabled = self._previous
+
+
+class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
+    """``no_grad``, and tensors made inside can never require grad."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if callable(mode):
+            return cls()(mode)
+        return object.__new__(cls)
+
+    def __init__(self, mode: Any = True) -> None:
+        self.mode = True if mode else False
+        self._previous: list[Any] = []
+
+    def _again(self) -> Any:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        self._previous.append((modes.current.grad_enabled, modes.current.inference))
+        modes.current.inference = self.mode
+        modes.current.grad_enabled = not self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.grad_enabled, modes.current.inference = self._previous.pop()
+
+
+def is_grad_enabled() -> Any:
+    """Whether ops are recorded in this thread."""
+    return modes.current.grad_enabled
+
+
+def is_inference_mode_enabled() -> Any:
+    """Whether inference mode is on in this thread."""
+    return modes.current.inference

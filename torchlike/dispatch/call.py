@@ -1,0 +1,308 @@
+"""The op path: from ``torchlike.mul(a, b)`` to an executable and back. Every microsecond counts.
+
+One path serves eager execution and capture: while a capture runs, cells read as tracers and the
+same executables are inlined into the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike import dtypes, errors, modes, views
+from torchlike.dispatch.record import execute
+from torchlike.dispatch.spec import OpSpec, group
+from torchlike.storage import Storage
+from torchlike.tensor import TENSOR_TYPES, Tensor
+
+NUMBERS = frozenset((int, float, bool, complex))
+_new = object.__new__
+
+
+def function_of(spec: OpSpec) -> Callable[..., Any]:
+    """The public function of an op (also its Tensor method)."""
+    schema = spec.schema
+    arity, completion, has_sequence = schema.arity, schema.completion, schema.has_sequence
+    n_operands = len(schema.operand_positions)
+    operands_first = schema.operand_positions == tuple(range(n_operands))
+    only_operands = operands_first and n_operands == arity
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        out = None
+        if kwargs:
+            out = kwargs.pop("out", None)
+            args = schema.bind(args, kwargs)
+        elif len(args) != arity:
+            rest = completion.get(len(args))
+            args = schema.bind(args, kwargs) if rest is None else args + rest
+        if only_operands:
+            operands, statics = args, ()
+        else:
+            if operands_first:
+                operands, statics = args[:n_operands], args[n_operands:]
+            else:
+                operands = tuple([args[i] for i in schema.operand_positions])
+                statics = tuple([args[i] for i in schema.static_positions])
+            statics = schema.canonical_statics(statics)
+        if out is not None:
+            return into_out(spec, operands, statics, out)
+        if has_sequence:
+            return run_with_sequences(spec, operands, statics)
+        return run(spec, operands, statics)
+
+    return dress(function, spec, "")
+
+
+def dress(function: Callable[..., Any], spec: OpSpec, suffix: str) -> Callable[..., Any]:
+    """Give a made function the op's name and documentation."""
+    function.__name__ = function.__qualname__ = spec.name + suffix
+    function.__doc__ = spec.fn.__doc__
+    function.__module__ = "torchlike"
+    function.spec = spec  # type: ignore[attr-defined]
+    return function
+
+
+def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, Any]:
+    """Arrays of the operands, the mask of those that require grad, and whether any of them is a
+    view or has its own memory order."""
+    arrays: list[Any] = []
+    mask = 0
+    bit = 1
+    strided = False
+    eager = modes.current.capture is None
+    for a in operands:
+        kind = type(a)
+        if kind in TENSOR_TYPES:
+            if a._view is None:
+                storage = a._storage
+                if eager and storage.host is None:
+                    arrays.append(storage.cell)
+                else:
+                    arrays.append(storage.read())
+                if a._requires_grad:
+                    mask |= bit
+                if storage.strides is not None:
+                    strided = True
+            else:
+                arrays.append(a._read())
+                strided = True
+                if a.requires_grad:
+                    mask |= bit
+        elif kind in NUMBERS and spec.number_mask & bit:
+            arrays.append(a)
+        else:
+            arrays.append(coerce(spec, a, bit))
+        bit += bit
+    return arrays, mask, strided
+
+
+def run(
+    spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths: Any = ()
+) -> Any:
+    """Run an op on operands (tensors, numbers, None) and canonical statics."""
+    arrays, mask, strided = gather_operands(spec, operands)
+    if mask and not (modes.current.grad_enabled and spec.differentiable):
+        mask = 0
+    if spec.check is not None and modes.current.capture is None:
+        check_values(spec, arrays, statics, lengths)
+    key = (mask, statics, lengths) if lengths else (mask, statics)
+    exe = spec.cache.get(key)
+    if exe is None:
+        exe = spec.executable(mask, statics, lengths, len(arrays))
+    try:
+        if mask:
+            result = execute(exe, arrays, operands)
+        else:
+            out = exe.forward(*arrays)
+            if type(out) is tuple:
+                result = tuple([_wrap(o) for o in out])
+            else:
+                result = _new(Tensor)
+                result._storage = Storage(out)
+    except Exception as error:
+        raise explain(error, spec.name, arrays) from None
+    if strided and spec.elementwise:
+        keep_memory_order(result, operands)
+    if modes.current.inference:
+        mark_inference(result)
+    if spec.returns is not None:
+        return spec.returns(*result)
+    return result
+
+
+def check_values(
+    spec: OpSpec, arrays: Sequence[Any], statics: tuple[Any, ...], lengths: tuple[int, ...]
+) -> None:
+    """Run the op's check of values on its arguments."""
+    grouped = group(tuple(arrays), lengths) if lengths else tuple(arrays)
+    spec.check(*spec.combine(grouped, statics))  # type: ignore[misc]
+
+
+def run_with_sequences(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...]) -> Any:
+    """``run`` for ops with list operands (cat, stack)."""
+    flat, lengths = flatten_sequences(spec, operands)
+    return run(spec, flat, statics, lengths)
+
+
+def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """List operands flattened, and their lengths (-1 for an operand that is no list)."""
+    flat: list[Any] = []
+    lengths: list[int] = []
+    for i, o in zip(spec.schema.operand_positions, operands, strict=True):
+        if not spec.schema.kinds[i].sequence:
+            flat.append(o)
+            lengths.append(-1)
+            continue
+        if not isinstance(o, (tuple, list)):
+            raise TypeError(
+                f"{spec.name}(): argument '{spec.schema.names[i]}' (position {i + 1}) must be "
+                f"tuple of Tensors, not {type(o).__name__}"
+            )
+        for k, element in enumerate(o):
+            if not isinstance(element, Tensor):
+                raise TypeError(
+                    f"expected Tensor as element {k} in argument {i}, but got "
+                    f"{type(element).__name__}"
+                )
+        flat.extend(o)
+        lengths.append(len(o))
+    return flat, tuple(lengths)
+
+
+def _wrap(array: Any) -> Tensor:
+    t = _new(Tensor)
+    t._storage = Storage(array)
+    return t
+
+
+def coerce(spec: OpSpec, value: Any, bit: int) -> Any:
+    """An operand that is neither a tensor nor a plain number: None, a NumPy scalar, a mistake."""
+    position = spec.schema.operand_positions[min(bit.bit_length(), len(
+        spec.schema.operand_positions)) - 1]  # fmt: skip
+    kind = spec.schema.kinds[position]
+    if value is None and kind.optional:
+        return None
+    if kind.number:
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, (int, float, complex)):  # subclasses, such as IntEnum
+            return complex(value) if isinstance(value, complex) else (
+                float(value) if isinstance(value, float) else int(value))  # fmt: skip
+    raise TypeError(
+        f"{spec.name}(): argument '{spec.schema.names[position]}' (position {position + 1}) must "
+        f"be {kind.expects}, not {type(value).__name__}"
+    )
+
+
+def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
+    """The error as the user should see it: ours as they are; JAX's as a RuntimeError naming the op
+    and the shapes. JAX's traceback frames are dropped: they say nothing of the user's line."""
+    if isinstance(error, (RuntimeError, IndexError, NotImplementedError, errors.InternalError)):
+        if not isinstance(error, jax.errors.JaxRuntimeError):
+            return error.with_traceback(None)
+    if type(error) in (TypeError, ValueError) and not _from_jax(error):
+        return error.with_traceback(None)
+    shapes = ", ".join(
+        f"{list(a.shape)} {a.dtype}" if hasattr(a, "shape") else repr(a) for a in arrays
+    )
+    text = str(error).split("\n--------------------")[0]
+    if "incompatible devices" in text:
+        text = f"Expected all tensors to be on the same device. {text}"
+    clear = RuntimeError(f"{name}() failed on operands ({shapes}): {text}")
+    clear.__cause__ = None
+    return clear
+
+
+def _from_jax(error: Exception) -> Any:
+    """Whether the innermost frame of the traceback is JAX's or NumPy's rather than ours."""
+    tb = error.__traceback__
+    module = ""
+    while tb is not None:
+        module = tb.tb_frame.f_globals.get("__name__", "")
+        tb = tb.tb_next
+    return not module.startswith("torchlike")
+
+
+def mark_inference(result: Any) -> None:
+    for t in result if isinstance(result, tuple) else (result,):
+        t._inference = True
+
+
+def keep_memory_order(result: Any, operands: Sequence[Any]) -> None:
+    """Give outputs the memory order of their inputs, as PyTorch's TensorIterator does.
+
+    The first operand of the result's own shape that is dense decides; a broadcast or row-major one
+    leaves the result row-major.
+    """
+    for t in result if isinstance(result, tuple) else (result,):
+        size = t._storage.shape
+        strides = [o._geometry.stride for o in operands
+                   if type(o) in TENSOR_TYPES and o._geometry.size == size]  # fmt: skip
+        if not strides or len(size) < 2:
+            continue
+        order = iterator_order(size, strides)
+        if order != tuple(range(len(size))):
+            t._storage.strides = views.dense_strides(size, order)
+
+
+def iterator_order(size: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[int, ...]:
+    """Dimensions from slowest to fastest for an elementwise result.
+
+    An insertion sort over dimensions by the operands' strides; a stride of 0 (broadcast) does not
+    vote, and equal strides are ordered by size. Follows TensorIterator's reorder_dimensions.
+    """
+    ndim = len(size)
+    perm = list(range(ndim - 1, -1, -1))  # fastest first
+
+    def should_swap(a: int, b: int) -> int:
+        for stride in strides:
+            sa, sb = stride[a], stride[b]
+            if sa == 0 or sb == 0:
+                continue
+            if sa != sb:
+                return -1 if sa < sb else 1
+            if size[a] > size[b]:
+                return 1
+        return 0
+
+    for i in range(1, ndim):
+        at = i
+        for before in range(i - 1, -1, -1):
+            decision = should_swap(perm[before], perm[at])
+            if decision > 0:
+                perm[before], perm[at] = perm[at], perm[before]
+                at = before
+            elif decision < 0:
+                break
+    return tuple(reversed(perm))
+
+
+def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) -> Any:
+    """``op(…, out=out)``: resize ``out`` as PyTorch does, check its dtype, write."""
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    for t in targets:
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"{spec.name}(): argument 'out' must be Tensor, not {type(t).__name__}"
+            )
+    involved = [o for o in operands if isinstance(o, Tensor)]
+    if modes.current.grad_enabled and any(t.requires_grad for t in (*involved, *targets)):
+        raise RuntimeError(
+            f"{spec.name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    runner = run_with_sequences if spec.schema.has_sequence else run
+    results = runner(spec, operands, statics)
+    for t, r in zip(targets, results if isinstance(results, tuple) else (results,), strict=True):
+        if not dtypes.can_cast(r.dtype, t.dtype):
+            raise RuntimeError(
+                f"result type {dtypes.scalar_type(r.dtype)} can't be cast to the desired output type "
+                f"{dtypes.scalar_type(t.dtype)}"
+            )
+        if t.shape != r.shape:
+            t.resize_(r.shape)
+        t._write(r._read().astype(t.dtype.numpy))
+    return out

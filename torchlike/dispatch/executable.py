@@ -1,0 +1,228 @@
+"""Executables: an op's pure function, compiled forward and backward.
+
+One executable exists per (op, static arguments, which operands need gradients); shapes and dtypes
+are left to jax.jit's own cache. What an op keeps for its backward is one of four policies, visible
+at the op's definition:
+
+- its operands, or those that the wanted gradients need (``needs``);
+- nothing (``needs="nothing"``: linear ops; their backward only uses shapes);
+- its output (``from_output``: relu, tanh, exp, softmax), with the rule for the gradient;
+- residuals (``keep="residuals"``): what ``jax.vjp`` itself saves, for ops whose forward is dear.
+
+While a capture runs, residuals are always kept: they are just values in the graph, and XLA then
+sees exactly what hand-written ``jax.grad`` would give it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import tree_util
+
+from torchlike import dtypes
+
+Aval = tuple[tuple[int, ...], Any]
+
+
+def flatten(out: Any) -> tuple[Any, ...]:
+    """The outputs of an op as a tuple (an op returns an array or a tuple of arrays)."""
+    return out if isinstance(out, tuple) else (out,)
+
+
+def _strengthen(x: Any) -> Any:
+    """Drop JAX's weak type: a Tensor's dtype is always its own."""
+    return jax.lax.convert_element_type(x, x.dtype) if x.aval.weak_type else x
+
+
+def _conj(x: Any) -> Any:
+    """PyTorch's complex gradients are the conjugates of JAX's cotangents; real ones the same."""
+    return jnp.conj(x) if jnp.iscomplexobj(x) else x
+
+
+def _unusable(aval: Aval) -> Any:
+    """Stand-in for an operand that backward must not look at: NaN, so that a wrong `needs` shows.
+
+    XLA removes it when, as it should be, nothing depends on it.
+    """
+    shape, dtype = aval
+    fill = jnp.nan if dtype in dtypes.DIFFERENTIABLE else 0
+    return jnp.full(shape, fill, dtype)
+
+
+@tree_util.register_pytree_node_class
+class Residuals:
+    """What a forward saved, as a pytree: arrays, and how to rebuild the vjp from them.
+
+    Leaves that are the operands themselves are left out (a compiled function would copy them to
+    return them) and put back from the node's saved operands.
+    """
+
+    __slots__ = ("arrays", "plan")
+
+    def __init__(self, arrays: tuple[Any, ...], plan: Any) -> None:
+        self.arrays = arrays
+        self.plan = plan  # (treedef, per leaf: index of the operand it is, or -1)
+
+    @classmethod
+    def of(cls, vjp: Any, operands: tuple[Any, ...]) -> Residuals:
+        leaves, treedef = tree_util.tree_flatten(vjp)
+        where = tuple(
+            next((i for i, o in enumerate(operands) if o is leaf), -1) for leaf in leaves
+        )
+        kept = tuple(leaf for leaf, i in zip(leaves, where, strict=True) if i < 0)
+        return cls(kept, (treedef, where))
+
+    def vjp(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
+        treedef, where = self.plan
+        arrays = iter(self.arrays)
+        leaves = [next(arrays) if i < 0 else operands[i] for i in where]
+        return tree_util.tree_unflatten(treedef, leaves)
+
+    def operands_used(self) -> frozenset[int]:
+        return frozenset(i for i in self.plan[1] if i >= 0)
+
+    def tree_flatten(self) -> Any:
+        return self.arrays, self.plan
+
+    @classmethod
+    def tree_unflatten(cls, plan: Any, arrays: Any) -> Residuals:
+        return cls(tuple(arrays), plan)
+
+
+class Executable:
+    """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
+
+    __slots__ = (
+        "_backward", "_donating", "differentiable", "double", "dropped", "forward", "forward_vjp",
+        "keeps_residuals", "kept", "mask", "name", "pure", "rule", "saves", "wanted",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        pure: Callable[..., Any],
+        mask: int,
+        n_operands: int,
+        *,
+        kept: tuple[int, ...] | None = None,
+        rule: Callable[..., Any] | None = None,
+        residuals: Any = False,
+        free: tuple[int, ...] = (),
+    ) -> None:
+        self.name = name
+        self.mask = mask
+        self.wanted = tuple(i for i in range(n_operands) if mask >> i & 1)
+        self.kept = tuple(range(n_operands)) if kept is None else kept
+        self.dropped = tuple(i for i in range(n_operands) if i not in self.kept)
+        #: rule(cotangent, output) -> cotangent of the first operand; only the output is kept.
+        self.rule = rule
+        self.keeps_residuals = residuals
+        #: Whether backward frees anything, so that a second one is PyTorch's error.
+        self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
+        self._backward: dict[Any, Callable[..., Any]] = {}
+        self._donating: Any = None
+        #: Executables of this one's backward, for create_graph.
+        self.double: dict[Any, Executable] = {}
+
+        @functools.wraps(pure)
+        def strong(*operands: Any) -> Any:
+            out = pure(*operands)
+            if isinstance(out, tuple):
+                return tuple(_strengthen(o) for o in out)
+            return _strengthen(out)
+
+        self.pure = strong
+        self.forward = jax.jit(strong, inline=True)
+        self.forward_vjp = jax.jit(self._forward_vjp, inline=True)
+
+    # -- forward -----------------------------------------------------------------------------------
+
+    @property
+    def donating(self) -> Callable[..., Any]:
+        """``forward`` in the memory of its first operand, for in-place ops."""
+        if self._donating is None:
+            self._donating = jax.jit(self.pure, donate_argnums=0)
+        return self._donating
+
+    def _split(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
+        """The function of the wanted operands alone; integer outputs are returned as aux."""
+
+        def of_wanted(*wanted: Any) -> Any:
+            merged = list(operands)
+            for i, value in zip(self.wanted, wanted, strict=True):
+                merged[i] = value
+            out = self.pure(*merged)
+            differentiable = tuple(o for o in flatten(out) if o.dtype in dtypes.DIFFERENTIABLE)
+            return differentiable, out
+
+        return of_wanted
+
+    def _forward_vjp(self, *operands: Any) -> Any:
+        wanted = [operands[i] for i in self.wanted]
+        _, vjp, out = jax.vjp(self._split(operands), *wanted, has_aux=True)
+        return out, Residuals.of(vjp, operands)
+
+    # -- backward ----------------------------------------------------------------------------------
+
+    def backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+        """Compiled ``(kept, residuals, cotangents) -> gradients of the wanted operands``.
+
+        ``cotangents`` has an entry for each output; None stands for zeros.
+        """
+        found = self._backward.get(dropped_avals)
+        if found is None:
+            found = jax.jit(functools.partial(self._run_backward, dropped_avals), inline=True)
+            self._backward[dropped_avals] = found
+        return found
+
+    def _run_backward(
+        self, dropped_avals: tuple[Aval, ...], kept: Any, residuals: Any, cotangents: Any
+    ) -> tuple[Any, ...]:
+        if self.rule is not None:
+            return (_strengthen(self.rule(cotangents[0], kept[0])),)
+        operands: list[Any] = [None] * (len(self.kept) + len(self.dropped))
+        for i, value in zip(self.kept, kept, strict=True):
+            operands[i] = value
+        for i, aval in zip(self.dropped, dropped_avals, strict=True):
+            operands[i] = None if aval is None else _unusable(aval)
+        whole = tuple(operands)
+        if residuals is None:
+            outputs, vjp, aux = jax.vjp(
+                self._split(whole), *(whole[i] for i in self.wanted), has_aux=True
+            )
+            out = flatten(aux)
+            shapes = [o.aval for o in outputs]
+        else:
+            vjp = residuals.vjp(whole)
+            out = flatten(jax.eval_shape(self.pure, *whole))
+            shapes = [o for o in out if o.dtype in dtypes.DIFFERENTIABLE]
+        given = [
+            c for c, o in zip(cotangents, out, strict=True) if o.dtype in dtypes.DIFFERENTIABLE
+        ]
+        filled = tuple(
+            jnp.zeros(s.shape, s.dtype) if c is None else _conj(c).astype(s.dtype)
+            for c, s in zip(given, shapes, strict=True)
+        )
+        return tuple(_conj(g) for g in vjp(filled))
+
+    def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval, ...]]:
+        """What a node keeps: (arrays to keep, avals of the operands that are not kept)."""
+        if self.rule is not None:
+            return (out,), ()
+        if not self.dropped:
+            return tuple(arrays), ()
+        return tuple([arrays[i] for i in self.kept]), tuple(
+            [_aval(arrays[i]) for i in self.dropped]
+        )
+
+
+def _aval(x: Any) -> Any:
+    if x is None:
+        return None
+    if isinstance(x, (bool, int, float, complex)):
+        return (), dtypes.scalar_dtype(x).numpy
+    return x.shape, x.dtype

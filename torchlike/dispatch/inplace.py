@@ -1,0 +1,337 @@
+"""In-place: compute purely, put the result into the cell, raise the version, rebase the history.
+
+Where nothing else refers to the old array it is donated, so the write happens in its memory. With
+gradients the op is recorded like any other; what changes is whose history it becomes:
+
+- on a tensor that owns its storage, the new node is simply the tensor's history from now on;
+- on a view, the new value is written back into the base by a second recorded op (PyTorch's
+  CopySlices), and every view of that base finds its history again through the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from torchlike import devices, dtypes, modes, tape, views
+from torchlike.dispatch import call
+from torchlike.dispatch.executable import Executable
+from torchlike.dispatch.record import OpNode, execute
+from torchlike.dispatch.spec import OpSpec
+from torchlike.tape import check_in_place
+from torchlike.tensor import Tensor
+
+
+def twin_of(spec: OpSpec) -> Callable[..., Any]:
+    """The in-place twin ``name_`` of an op: writes into its first operand and returns it."""
+    schema = spec.schema
+    operand_positions, static_positions = schema.operand_positions, schema.static_positions
+
+    def twin(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != schema.arity:
+            args = schema.bind(args, kwargs)
+        target = args[0]
+        if not isinstance(target, Tensor):
+            raise TypeError(
+                f"{spec.name}_(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(target).__name__}"
+            )
+        statics = schema.canonical_statics(tuple([args[i] for i in static_positions]))
+        return update(spec, target, [args[i] for i in operand_positions], statics)
+
+    return call.dress(twin, spec, "_")
+
+
+def update_with_sequences(
+    spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
+) -> Any:
+    """``update`` for an op with list operands."""
+    flat, lengths = call.flatten_sequences(spec, operands)
+    return update(spec, target, flat, statics, lengths)
+
+
+def update(
+    spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...],
+    lengths: tuple[int, ...] = (),
+) -> Any:  # fmt: skip
+    """Run the in-place form of an op on ``target`` (its first operand)."""
+    check_in_place(target)
+    if target._view is not None:
+        views.check_writable(target._view.geometry)
+    elif target._storage.strides is not None:
+        views.check_writable(target._geometry)
+    grad_enabled = modes.current.grad_enabled and spec.differentiable
+    mask = 0
+    if grad_enabled:
+        for i, o in enumerate(operands):
+            if isinstance(o, Tensor) and o.requires_grad:
+                mask |= 1 << i
+    exe = in_place_executable(spec, mask, statics, lengths, len(operands))
+    if not mask and target._view is None and modes.current.capture is None:
+        _update_cell(spec, exe, target, operands, statics, lengths)
+        return target
+    arrays, _, _ = call.gather_operands(spec, operands)
+    if spec.check is not None and modes.current.capture is None:
+        call.check_values(spec, arrays, statics, lengths)
+    try:
+        result = execute(exe, arrays, operands)
+    except Exception as error:
+        raise call.explain(error, f"{spec.name}_", arrays) from None
+    del arrays
+    assign(target, result)
+    return target
+
+
+def _update_cell(
+    spec: OpSpec, exe: Executable, target: Tensor, operands: Sequence[Any], statics: Any,
+    lengths: tuple[int, ...],
+) -> None:  # fmt: skip
+    """The quick way: no history, no view. Donates the old array when this cell alone holds it."""
+    storage = target._storage
+    sole = storage.is_sole_owner()  # before anything below takes another reference
+    arrays, _, _ = call.gather_operands(spec, operands)
+    if spec.check is not None:
+        call.check_values(spec, arrays, statics, lengths)
+    donate = sole and not any(a is arrays[0] for a in arrays[1:])
+    try:
+        new = (exe.donating if donate else exe.forward)(*arrays)
+    except Exception as error:
+        raise call.explain(error, f"{spec.name}_", arrays) from None
+    storage.write(new)
+
+
+def in_place_executable(
+    spec: OpSpec, mask: int, statics: tuple[Any, ...], lengths: tuple[int, ...], n_operands: int
+) -> Executable:
+    """The op's executable with its result cast to the target's dtype, its shape checked."""
+    key = ("in place", mask, statics, lengths)
+    exe = spec.cache.get(key)
+    if exe is None:
+        out_of_place = spec.executable(mask, statics, lengths, n_operands)
+
+        def pure(target: Any, *others: Any) -> Any:
+            out = out_of_place.pure(target, *others)
+            if out.shape != target.shape:
+                raise RuntimeError(
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape "
+                    f"{list(out.shape)}"
+                )
+            return _cast_result(out, target.dtype)
+
+        exe = Executable(
+            spec.grad_name, pure, mask, n_operands,
+            kept=out_of_place.kept, rule=out_of_place.rule, residuals=spec.residuals,
+            free=spec.schema.scalar_operands,
+        )  # fmt: skip
+        spec.cache[key] = exe
+    return exe
+
+
+def _cast_result(out: Any, dtype: Any) -> Any:
+    if out.dtype == dtype:
+        return out
+    from_, to = dtypes.from_numpy_dtype(out.dtype), dtypes.from_numpy_dtype(dtype)
+    if not dtypes.can_cast(from_, to):
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type(from_)} can't be cast to the desired output type "
+            f"{dtypes.scalar_type(to)}"
+        )
+    return out.astype(dtype)
+
+
+def assign(target: Tensor, value: Tensor) -> None:
+    """Make ``value`` (of the target's shape and dtype) the target's value and its history."""
+    base = target._base
+    if not value._requires_grad and not (
+        modes.current.grad_enabled and base is not None and base._requires_grad
+    ):
+        if modes.current.grad_enabled and target._node is not None:
+            # Overwritten by something without gradient: nothing flows to the past any more.
+            _set_history(target, None)
+        target._write(value._read())
+        return
+    if base is None:
+        target._write(value._read())
+        _set_history(target, value)
+        return
+    assert target._view is not None
+    relative, dynamic = relative_steps(base, target)
+    mask = (1 if base.requires_grad else 0) | (2 if value.requires_grad else 0)
+    exe = _write_back_executable(relative, mask, len(dynamic))
+    new_base = execute(exe, [base._read(), value._read(), *dynamic], [base, value, *dynamic])
+    base._write(new_base._read())
+    _set_history(base, new_base)
+    tape.rejoin(target)
+
+
+def _set_history(t: Tensor, source: Tensor | None) -> None:
+    hooks_of_old = t._node
+    t._history += 1
+    if source is None or source._node is None:
+        t._node, t._output_nr, t._requires_grad = None, 0, False
+        return
+    t._node, t._output_nr, t._requires_grad = source._node, source._output_nr, True
+    if hooks_of_old is not None and hooks_of_old.retained:
+        # retain_grad follows the tensor to its new value.
+        kept = hooks_of_old.retained.pop(t._output_nr, None)
+        if kept is not None:
+            t._node.retained = {t._output_nr: kept}
+
+
+def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, ...]]:
+    """The steps that lead from the base tensor (itself perhaps a detached view) to the view."""
+    assert view._view is not None
+    if base._view is None:
+        return view._view.steps, view._view.dynamic
+    skip_steps, skip_dynamic = len(base._view.steps), len(base._view.dynamic)
+    return view._view.steps[skip_steps:], view._view.dynamic[skip_dynamic:]
+
+
+_write_backs: dict[Any, Executable] = {}
+_reads: dict[Any, Executable] = {}
+
+
+def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Executable:
+    key = (steps, mask)
+    exe = _write_backs.get(key)
+    if exe is None:
+
+        def pure(base: Any, value: Any, *dynamic: Any) -> Any:
+            return views.write_chain(steps, base, value, *dynamic)
+
+        dynamic = tuple(range(2, 2 + n_dynamic))
+        exe = Executable("CopySlices", pure, mask, 2 + n_dynamic, kept=dynamic, free=dynamic)
+        _write_backs[key] = exe
+    return exe
+
+
+def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable:
+    """The executable of reading a view: a linear op that keeps nothing but its indices."""
+    key = (steps, name)
+    exe = _reads.get(key)
+    if exe is None:
+
+        def pure(base: Any, *dynamic: Any) -> Any:
+            return views.read_chain(steps, base, *dynamic)
+
+        dynamic = tuple(range(1, 1 + n_dynamic))
+        exe = Executable(name, pure, 1, 1 + n_dynamic, kept=dynamic, free=dynamic)
+        _reads[key] = exe
+    return exe
+
+
+def copy_(target: Tensor, source: Any, non_blocking: Any = False) -> Tensor:
+    """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it.
+
+    RuntimeError when the shapes do not broadcast. Without gradients a write into a view is one
+    compiled call in the storage's own memory.
+    """
+    if not isinstance(target, Tensor):
+        raise TypeError(f"copy_(): expected a Tensor to write to, not {type(target).__name__}")
+    check_in_place(target)
+    geometry = target._geometry
+    views.check_writable(geometry)
+    if isinstance(source, Tensor):
+        shape = source._geometry.size
+        if shape != geometry.size:
+            _check_expandable(shape, geometry.size)
+        if modes.current.grad_enabled and (source.requires_grad or target.requires_grad):
+            exe = _copy_executable(geometry.size, target.dtype.numpy, source.requires_grad)
+            assign(target, execute(exe, [source._read()], [source]))
+            return target
+        value = source._read()
+        if value.dtype != target.dtype.numpy and value.dtype.kind == "c":
+            value = value.real
+        if source.device != target.device:
+            value = jax.device_put(value, devices.to_jax(target.device))
+    else:
+        value = source
+        if target.requires_grad and modes.current.grad_enabled:
+            filled = jnp.full(geometry.size, value, target.dtype.numpy)
+            assign(target, call._wrap(filled))
+            return target
+    if target._view is None:
+        dtype = target.dtype.numpy
+        same = isinstance(value, jax.Array) and value.shape == geometry.size and (
+            value.dtype == dtype
+        )  # fmt: skip
+        # Two cells may hold one immutable array: nothing needs copying.
+        target._storage.write(value if same else _fit(geometry.size, dtype)(value))
+    else:
+        target._write(value)  # the writer broadcasts and casts
+    return target
+
+
+def _check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
+    lead = len(to) - len(shape)
+    fits = lead >= 0 and all(a in (1, b) for a, b in zip(shape, to[lead:], strict=True))
+    if not fits and not (lead < 0 and all(n == 1 for n in shape[:-lead])):
+        for d, (a, b) in enumerate(zip(reversed(shape), reversed(to), strict=False)):
+            if a not in (1, b):
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({b}) must match the existing size ({a}) at "
+                    f"non-singleton dimension {len(to) - 1 - d}.  Target sizes: {list(to)}.  "
+                    f"Tensor sizes: {list(shape)}"
+                )
+        raise RuntimeError(
+            f"expand({list(shape)}, size={list(to)}): the number of sizes provided ({len(to)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
+        )
+
+
+_fits: dict[Any, Any] = {}
+
+
+def _fit(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
+    """Compiled broadcast and cast to a size and dtype."""
+    key = (size, dtype)
+    if key not in _fits:
+        _fits[key] = jax.jit(_fit_pure(size, dtype), inline=True)
+    return _fits[key]
+
+
+def _fit_pure(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
+    def fit(value: Any) -> Any:
+        value = jnp.asarray(value)
+        if value.dtype.kind == "c" and jnp.dtype(dtype).kind != "c":
+            value = value.real
+        if value.ndim > len(size):
+            value = value.reshape(value.shape[value.ndim - len(size) :])
+        return jnp.broadcast_to(value.astype(dtype), size)
+
+    return fit
+
+
+_copies: dict[Any, Executable] = {}
+
+
+def _copy_executable(size: tuple[int, ...], dtype: Any, wanted: Any) -> Executable:
+    key = (size, dtype, wanted)
+    if key not in _copies:
+        _copies[key] = Executable("CopyBackwards", _fit_pure(size, dtype), int(wanted), 1, kept=())
+    return _copies[key]
+
+
+def _record_view(base: Tensor, view: Tensor) -> Any:
+    """The node of a stale view: one read of the whole chain from its base (None without history)."""
+    edge = tape.gradient_edge(base)
+    if edge is None:
+        return None
+    steps, dynamic = relative_steps(base, view)
+    return node_of_view(edge, base, steps, dynamic, "AsStridedBackward0")
+
+
+def node_of_view(
+    edge: tape.Edge, parent: Tensor, steps: views.Steps, dynamic: tuple[int, ...], name: str
+) -> Any:
+    """A node for reading ``steps`` on ``parent``; nothing is computed until backward."""
+    exe = read_executable(steps, len(dynamic), name)
+    geometry = parent._geometry
+    node = OpNode(exe, [edge], dynamic, ((geometry.size, parent.dtype.numpy),), None, 1)
+    return node
+
+
+tape.record_view = _record_view

@@ -1,0 +1,264 @@
+"""Parameter kinds: an op's Python signature, annotated with these, is its schema.
+
+``Annotated`` gives type checkers the plain type and the registry the kind. *Operands* are passed
+to the compiled function as arrays; everything else is *static*: converted once to a canonical
+hashable form that becomes part of the executable's key.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+
+from torchlike import dtypes, modes
+from torchlike.tensor import Tensor
+
+
+class Kind:
+    """How one parameter is checked and converted."""
+
+    def __init__(
+        self,
+        expects: str,
+        convert: Callable[[Any], Any] | None = None,
+        *,
+        operand: bool = False,
+        number: bool = False,
+        optional: bool = False,
+        sequence: bool = False,
+        exact: type | None = None,
+        varargs: bool = False,
+        scalar: bool = False,
+    ) -> None:
+        self.expects = expects
+        self.convert = convert
+        self.operand = operand
+        self.number = number
+        self.optional = optional
+        self.sequence = sequence
+        #: Values of exactly this class need no conversion (the quick test on the per-op path).
+        self.exact = exact
+        self.varargs = varargs
+        self.scalar = scalar
+
+    def canonical(self, value: Any, name: str, op: str, position: int) -> Any:
+        """The canonical static form of ``value``. TypeError naming argument and expectation."""
+        if value is None and self.optional:
+            return None
+        assert self.convert is not None
+        try:
+            return self.convert(value)
+        except (TypeError, ValueError) as error:
+            if modes.current.capture is not None and isinstance(value, Tensor):
+                raise
+            raise TypeError(
+                f"{op}(): argument '{name}' (position {position}) must be {self.expects}, not "
+                f"{type(value).__name__}"
+            ) from error
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, (bool, float)):
+        raise TypeError
+    return operator.index(value)
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_, int)):
+        raise TypeError
+    return bool(value)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError
+    return float(value)
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def ints(value: Any) -> tuple[int, ...]:
+    """A tuple of ints from a tuple, list, Size, array or integer tensor of ints."""
+    if isinstance(value, (str, bytes, int)):
+        raise TypeError
+    return tuple(_int(v) for v in value)
+
+
+def _int_or_ints(value: Any) -> Any:
+    if hasattr(value, "__index__") and not (isinstance(value, Tensor) and value.dim()):
+        return _int(value)
+    return ints(value)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    found = _int_or_ints(value)
+    return (found,) if isinstance(found, int) else found
+
+
+def _dtype(value: Any) -> np.dtype:
+    if isinstance(value, dtypes.dtype):
+        return value.numpy
+    builtin = {float: dtypes.get_default_dtype(), int: dtypes.int64, bool: dtypes.bool,
+               complex: dtypes.complex64}.get(value)  # fmt: skip
+    if builtin is None:
+        raise TypeError
+    return builtin.numpy
+
+
+def _number(value: Any) -> Any:
+    """A static number, kept apart by type (1, 1.0 and True are equal and hash alike)."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError
+    return StaticNumber(value)
+
+
+class StaticNumber(tuple):
+    """A number together with its type, so that equal numbers of different types differ as keys."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any) -> StaticNumber:
+        return tuple.__new__(cls, (value, type(value)))
+
+    @property
+    def value(self) -> Any:
+        return self[0]
+
+
+def _hashable(value: Any) -> Any:
+    hash(value)
+    return value
+
+
+# Operands: arrays (or Python numbers) that enter the compiled function.
+Input = Annotated[jax.Array, Kind("Tensor", operand=True)]
+OptInput = Annotated[jax.Array | None, Kind("Tensor", operand=True, optional=True)]
+Operand = Annotated[Any, Kind("Tensor", operand=True, number=True)]
+OptOperand = Annotated[Any, Kind("Tensor or Number", operand=True, number=True, optional=True)]
+Inputs = Annotated[Any, Kind("tuple of Tensors", operand=True, sequence=True)]
+#: A number that often changes from call to call (alpha, value): an operand that never promotes.
+Scalar = Annotated[Any, Kind("Number", operand=True, number=True, scalar=True)]
+OptScalar = Annotated[
+    Any, Kind("Number", operand=True, number=True, optional=True, scalar=True)
+]
+
+# Statics: part of the executable's key.
+Int = Annotated[int, Kind("int", _int, exact=int)]
+OptInt = Annotated[int | None, Kind("int", _int, exact=int, optional=True)]
+Bool = Annotated[bool, Kind("bool", _bool, exact=bool)]
+OptBool = Annotated[bool | None, Kind("bool", _bool, exact=bool, optional=True)]
+Float = Annotated[float, Kind("float", _float, exact=float)]
+OptFloat = Annotated[float | None, Kind("float", _float, exact=float, optional=True)]
+Str = Annotated[str, Kind("str", _str, exact=str)]
+OptStr = Annotated[str | None, Kind("str", _str, exact=str, optional=True)]
+Dims = Annotated[Any, Kind("int or tuple of ints", _int_or_ints, optional=True, varargs=True)]
+IntOrInts = Annotated[Any, Kind("int or tuple of ints", _int_or_ints)]
+Shape = Annotated[tuple[int, ...], Kind("tuple of ints", _shape, varargs=True)]
+OptShape = Annotated[tuple[int, ...] | None, Kind("tuple of ints", _shape, optional=True)]
+DType = Annotated[Any, Kind("torch.dtype", _dtype, optional=True)]
+Number = Annotated[Any, Kind("Number", _number)]
+OptNumber = Annotated[Any, Kind("Number", _number, optional=True)]
+Static = Annotated[Any, Kind("a hashable value", _hashable, optional=True)]
+
+#: NumPy's names that PyTorch accepts for its own.
+_SYNONYMS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "axes": "dims", "a": "input"}
+
+
+class Schema:
+    """A signature, taken apart once at registration."""
+
+    def __init__(self, fn: Callable[..., Any], name: str) -> None:
+        self.op = name
+        self.names: list[str] = []
+        self.kinds: list[Kind] = []
+        self.defaults: list[Any] = []
+        self.positional = 0
+        for p in inspect.signature(fn, eval_str=True).parameters.values():
+            kind = next(
+                (m for m in getattr(p.annotation, "__metadata__", ()) if isinstance(m, Kind)), None
+            )
+            if kind is None:
+                raise TypeError(f"op {name}: parameter '{p.name}' has no kind")
+            self.names.append(p.name)
+            self.kinds.append(kind)
+            self.defaults.append(p.default)
+            if p.kind is not inspect.Parameter.KEYWORD_ONLY:
+                self.positional += 1
+        n = len(self.names)
+        self.arity = n
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.operand_positions = tuple(i for i in range(n) if self.kinds[i].operand)
+        self.static_positions = tuple(i for i in range(n) if not self.kinds[i].operand)
+        #: Operands (counted among operands) that are scalars: kept for backward, they cost nothing.
+        self.scalar_operands = tuple(
+            bit for bit, i in enumerate(self.operand_positions) if self.kinds[i].scalar
+        )
+        self.has_sequence = any(k.sequence for k in self.kinds)
+        required = sum(d is inspect.Parameter.empty for d in self.defaults)
+        #: What to append to k positional arguments, for each k that may be completed that way.
+        self.completion = {
+            k: tuple(self.defaults[k:]) for k in range(required, self.positional + 1)
+        }
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments in order, defaults filled in. TypeError in PyTorch's words."""
+        if len(args) > self.positional:
+            args = self._pack_varargs(args)
+        bound = list(args) + [_MISSING] * (self.arity - len(args))
+        for key, value in kwargs.items():
+            i = self.index.get(key)
+            if i is None:
+                i = self.index.get(_SYNONYMS.get(key, key))
+            if i is None:
+                raise TypeError(f"{self.op}() got an unexpected keyword argument '{key}'")
+            if bound[i] is not _MISSING:
+                raise TypeError(f"{self.op}() got multiple values for argument '{key}'")
+            bound[i] = value
+        missing = []
+        for i, value in enumerate(bound):
+            if value is _MISSING:
+                if self.defaults[i] is inspect.Parameter.empty:
+                    missing.append(f'"{self.names[i]}"')
+                bound[i] = self.defaults[i]
+        if missing:
+            raise TypeError(
+                f"{self.op}() missing {len(missing)} required positional arguments: "
+                f"{', '.join(missing)}"
+            )
+        return tuple(bound)
+
+    def _pack_varargs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """``x.sum(0, 1)`` is ``x.sum((0, 1))``: fold surplus ints into a varargs parameter."""
+        for i, kind in enumerate(self.kinds):
+            if kind.varargs and i < len(args) and all(
+                isinstance(a, (int, np.integer, Tensor)) for a in args[i:]
+            ):  # fmt: skip
+                return (*args[:i], args[i:])
+        raise TypeError(
+            f"{self.op}() takes from {self.arity - len(self.completion) + 1} to {self.positional} "
+            f"positional arguments but {len(args)} were given"
+        )
+
+    def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Static arguments (in the order of static_positions) in canonical, hashable form."""
+        out = []
+        for i, value in zip(self.static_positions, values, strict=True):
+            kind = self.kinds[i]
+            if type(value) is not kind.exact:
+                value = kind.canonical(value, self.names[i], self.op, i + 1)
+            out.append(value)
+        return tuple(out)
+
+
+_MISSING: Any = object()

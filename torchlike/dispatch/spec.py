@@ -1,0 +1,143 @@
+"""OpSpec: the facts of one op, and the executables made from them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torchlike.dispatch.executable import Executable
+from torchlike.dispatch.schema import Schema
+
+
+class OpSpec:
+    """Everything known of one op."""
+
+    __slots__ = (
+        "cache", "check", "combine", "differentiable", "elementwise", "fn",
+        "from_output", "grad_name", "in_place", "kept_for", "name", "namespaces", "number_mask", "residuals",
+        "returns", "schema",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        name: str,
+        *,
+        differentiable: Any,
+        needs: Any,
+        from_output: Callable[..., Any] | None,
+        residuals: Any,
+        grad_name: str,
+        elementwise: Any,
+        check: Callable[..., None] | None,
+        returns: Any,
+        namespaces: tuple[str, ...],
+    ) -> None:
+        self.fn = fn
+        self.name = name
+        self.schema = Schema(fn, name)
+        self.differentiable = differentiable
+        self.from_output = from_output
+        self.residuals = residuals
+        self.grad_name = grad_name
+        #: Whether outputs keep the memory order of dense non-contiguous inputs.
+        self.elementwise = elementwise
+        #: check(*operand tensors, **statics): errors that depend on values; eager only.
+        self.check = check
+        self.returns = returns
+        self.namespaces = namespaces
+        #: The in-place twin, once made.
+        self.in_place: Any = None
+        self.kept_for = _kept_for(needs, self.schema)
+        #: (mask, statics) -> Executable
+        self.cache: dict[Any, Executable] = {}
+        self.number_mask = sum(
+            1 << bit for bit, i in enumerate(self.schema.operand_positions)
+            if self.schema.kinds[i].number
+        )  # fmt: skip
+        self.combine = self._combiner()
+
+    def _combiner(self) -> Callable[..., Any]:
+        """``combine(operands, statics) -> arguments of fn, in order``."""
+        where = [(True, i) for i in self.schema.operand_positions]
+        where += [(False, i) for i in self.schema.static_positions]
+        order = sorted(range(len(where)), key=lambda k: where[k][1])
+        n = len(self.schema.operand_positions)
+
+        def combine(operands: tuple[Any, ...], statics: tuple[Any, ...]) -> list[Any]:
+            return [operands[k] if k < n else statics[k - n] for k in order]
+
+        return combine
+
+    def pure(self, statics: tuple[Any, ...], lengths: tuple[int, ...] = ()) -> Callable[..., Any]:
+        """The function of the (flattened) operands alone."""
+        fn, combine = self.fn, self.combine
+        positional = self.schema.positional
+        keywords = self.schema.names[positional:]
+
+        def pure(*operands: Any) -> Any:
+            grouped = group(operands, lengths) if lengths else operands
+            args = combine(grouped, statics)
+            return fn(*args[:positional], **dict(zip(keywords, args[positional:], strict=True)))
+
+        return pure
+
+    def executable(
+        self, mask: int, statics: tuple[Any, ...], lengths: tuple[int, ...], n: int
+    ) -> Executable:
+        """Make and remember the executable for this key."""
+        rule = None
+        if self.from_output is not None and mask:
+            rule = functools.partial(_call_rule, self.from_output, statics)
+        kept = None
+        if self.kept_for is not None:
+            kept = tuple(sorted({k for i in range(n) if mask >> i & 1 for k in self.kept_for(i, n)}))
+        exe = Executable(
+            self.grad_name,
+            self.pure(statics, lengths),
+            mask,
+            n,
+            kept=kept,
+            rule=rule,
+            residuals=self.residuals,
+            free=self.schema.scalar_operands,
+        )
+        self.cache[(mask, statics, lengths) if lengths else (mask, statics)] = exe
+        return exe
+
+
+def _call_rule(rule: Any, statics: tuple[Any, ...], cotangent: Any, out: Any) -> Any:
+    return rule(cotangent, out, *statics)
+
+
+def group(operands: tuple[Any, ...], lengths: tuple[int, ...]) -> tuple[Any, ...]:
+    """Undo the flattening of list operands: lengths[i] is -1 for a plain operand."""
+    grouped, at = [], 0
+    for n in lengths:
+        if n < 0:
+            grouped.append(operands[at])
+            at += 1
+        else:
+            grouped.append(tuple(operands[at : at + n]))
+            at += n
+    return tuple(grouped)
+
+
+def _kept_for(needs: Any, schema: Schema) -> Callable[[int, int], Iterable[int]] | None:
+    """``kept_for(wanted operand, number of operands) -> operands its gradient needs``."""
+    if needs is None:
+        return None
+    if needs == "nothing":
+        if schema.has_sequence:
+            return lambda i, n: ()
+        return lambda i, n: schema.scalar_operands
+    names = [schema.names[i] for i in schema.operand_positions]
+    unknown = {k for k in needs} | {v for vs in needs.values() for v in vs}
+    unknown -= set(names)
+    if unknown:
+        raise TypeError(f"op {schema.op}: needs names unknown operands {sorted(unknown)}")
+    free = schema.scalar_operands
+    table = {names.index(k): (*free, *(names.index(v) for v in vs)) for k, vs in needs.items()}
+    everything = tuple(range(len(names)))
+    return lambda i, n: table.get(i, everything)

@@ -1,0 +1,102 @@
+"""The words of the errors: one place, so that a message is written once and can be tested.
+
+The texts of PyTorch's well-known errors are kept recognisable, because users search for them.
+"""
+
+from __future__ import annotations
+
+LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
+LEAF_VIEW_IN_PLACE = (
+    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+)
+NO_GRAD_VIEW_IN_PLACE = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+OVERLAPPING_WRITE = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single "
+    "memory location. Please clone() the tensor before performing the operation."
+)
+VIEW_INCOMPATIBLE = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+    "across two contiguous subspaces). Use .reshape(...) instead."
+)
+NO_GRAD_FN = "element {index} of tensors does not require grad and does not have a grad_fn"
+IMPLICIT_GRADIENT = "grad can be implicitly created only for scalar outputs"
+BACKWARD_TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward."
+)
+FLOAT_ONLY_GRAD = "Only Tensors of floating point and complex dtype can require gradients"
+UNUSED_INPUT = (
+    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+    "allow_unused=True if this is the desired behavior."
+)
+NOT_A_LEAF_FLAG = "you can only change requires_grad flags of leaf variables."
+DETACH_HINT = (
+    " If you want to use a computed variable in a subgraph that doesn't require differentiation "
+    "use var_no_grad = var.detach()."
+)
+NON_LEAF_GRAD = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
+    "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you "
+    "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead."
+)
+NUMPY_REQUIRES_GRAD = (
+    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+)
+AMBIGUOUS_BOOL = "Boolean value of Tensor with {what} is ambiguous"
+DEEPCOPY_NON_LEAF = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+    "the moment. Call .detach() first when a copy of the values is what you need."
+)
+
+
+class JitCaptureError(RuntimeError):
+    """A function being captured by `torchlike.jit` did what a compiled program cannot.
+
+    The message names the user's line, what was asked for, and what to write instead::
+
+        @torchlike.jit
+        def step(x):
+            if x.sum() > 0:          # a Python `if` needs the value while the graph is being drawn
+                return x
+            return -x
+
+        @torchlike.jit
+        def step(x):
+            return torchlike.where(x.sum() > 0, x, -x)
+    """
+
+
+class InternalError(AssertionError):
+    """torchlike's own bookkeeping is inconsistent: a bug in torchlike, never the user's mistake."""
+
+
+def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
+    """PyTorch's IndexError for a dimension outside ``[-ndim, ndim - 1]`` (0-dim counts as 1)."""
+    bound = max(ndim, 1)
+    return IndexError(
+        f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})"
+    )
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """The non-negative form of ``dim``; IndexError in PyTorch's words when it is out of range."""
+    bound = max(ndim, 1)
+    if not -bound <= dim < bound:
+        raise dimension_out_of_range(dim, ndim)
+    return dim + bound if dim < 0 else dim
+
+
+def size_mismatch(a: int, b: int, dim: int) -> RuntimeError:
+    """PyTorch's broadcasting error."""
+    return RuntimeError(
+        f"The size of tensor a ({a}) must match the size of tensor b ({b}) "
+        f"at non-singleton dimension {dim}"
+    )

@@ -1,0 +1,23 @@
+"""What is switched per thread: grad mode, inference mode, the running capture, default device."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchlike.devices import device
+
+
+class _Modes(threading.local):
+    # Class attributes are the defaults of every new thread; a read costs ~40 ns.
+    grad_enabled: bool = True
+    inference: bool = False
+    #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
+    capture: Any = None
+    device: device | None = None
+    #: Called as hook(node) for each new tape node while anomaly detection is on.
+    anomaly: bool = False
+
+
+current = _Modes()

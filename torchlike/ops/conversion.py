@@ -1,0 +1,300 @@
+"""Copies and conversions: clone, contiguous, to and its short forms, fill_, copy_, resize_, set_."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike import devices, dtypes, errors, modes, tensor as tensors, views
+from torchlike.dispatch import inplace
+from torchlike.dispatch.registry import add_method, composite, op
+from torchlike.dispatch.schema import Input, Operand, Static
+from torchlike.ops.creation import finish, numpy_dtype, preserve_strides
+from torchlike.ops.views import shape_arguments
+from torchlike.tensor import Tensor
+
+
+@op("clone_op", namespaces=(), method=False, needs="nothing", grad_name="CloneBackward0")
+def clone_op(input: Input):
+    """The same value (a cell of its own; immutable arrays need no copy until a write)."""
+    return input
+
+
+@op("cast_op", namespaces=(), method=False, needs="nothing", elementwise=True,
+    grad_name="ToCopyBackward0")  # fmt: skip
+def cast_op(input: Input, dtype: Static):
+    """Convert to a dtype as C does: complex loses its imaginary part, floats truncate."""
+    if input.dtype.kind == "c" and dtype.kind != "c":
+        input = input.real
+    if input.dtype.kind == "f" and dtype.kind == "u":
+        # C wraps through a signed integer; XLA saturates.
+        return input.astype(np.int64).astype(dtype)
+    if input.dtype.kind == "f" and dtype.kind == "i" and dtype.itemsize < 4:
+        return input.astype(np.int32).astype(dtype)
+    return input.astype(dtype)
+
+
+@composite()
+def clone(input: Tensor, *, memory_format: Any = tensors.preserve_format) -> Tensor:
+    """A copy with the same values and (by default) the same memory order."""
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+        )
+    copy = _clone_value(input)
+    if memory_format is not None:
+        preserve_strides(copy, input, memory_format)
+    return copy
+
+
+def _clone_value(t: Tensor) -> Tensor:
+    if t.requires_grad and modes.current.grad_enabled:
+        return clone_op(t)
+    # Sharing the immutable array is a copy: a write through either cell makes a new one.
+    made = tensors.wrap(t._read())
+    made._inference = modes.current.inference
+    return made
+
+
+@composite(namespaces=())
+def contiguous(input: Tensor, memory_format: Any = tensors.contiguous_format) -> Tensor:
+    """The tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
+    if input.is_contiguous(memory_format):
+        return input
+    return clone(input, memory_format=memory_format)
+
+
+def cast(t: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """``t`` in another dtype (itself when it has it)."""
+    return t if t.dtype is dtype else cast_op(t, dtype.numpy)
+
+
+def _move(t: Tensor, device: devices.device) -> Tensor:
+    target = devices.to_jax(device)
+    if t.device == device or t._storage.host is not None and device.type == "cpu":
+        return t
+    return move_op(t, target)
+
+
+@op("move_op", namespaces=(), method=False, needs="nothing", grad_name="ToCopyBackward0")
+def move_op(input: Input, device: Static):
+    """Copy to another JAX device."""
+    return jax.device_put(input, device)
+
+
+@composite(namespaces=())
+def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, and keywords.
+
+    The tensor itself when nothing changes (unless ``copy``).
+    """
+    dtype = kwargs.pop("dtype", None)
+    device = kwargs.pop("device", None)
+    other = kwargs.pop("other", None)
+    copy = kwargs.pop("copy", False)
+    non_blocking = kwargs.pop("non_blocking", False)
+    memory_format = kwargs.pop("memory_format", None)
+    if kwargs:
+        raise TypeError(f"to() received an invalid combination of arguments: {sorted(kwargs)}")
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    elif rest and isinstance(rest[0], dtypes.dtype):
+        dtype = rest.pop(0)
+    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, devices.device))):
+        device = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], dtypes.dtype)):
+            dtype = rest.pop(0)
+    if rest and isinstance(rest[0], bool):
+        non_blocking = rest.pop(0)
+    if rest and isinstance(rest[0], bool):
+        copy = rest.pop(0)
+    if rest:
+        kinds = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"to() received an invalid combination of arguments - got ({kinds})")
+    del non_blocking  # every transfer is asynchronous; reading the value waits
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    result = input
+    if device is not None:
+        result = _move(result, devices.resolve(device))
+    if dtype is not None:
+        if not isinstance(dtype, dtypes.dtype):
+            dtype = dtypes.from_numpy_dtype(numpy_dtype(dtype))
+        result = cast(result, dtype)
+    if memory_format is not None and not result.is_contiguous(memory_format):
+        result = clone(result, memory_format=memory_format)
+    return clone(result) if copy and result is input else result
+
+
+@composite(namespaces=())
+def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
+    """``to("cpu")``."""
+    return to(input, devices.CPU)
+
+
+@composite(namespaces=())
+def cuda(input: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor:
+    """``to("cuda")``. RuntimeError naming JAX's backends when there is no GPU."""
+    return to(input, devices.device("cuda") if device is None else devices.resolve(device))
+
+
+@composite("type", namespaces=())
+def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
+    """The type's name (``torch.FloatTensor``), or the tensor converted to a dtype or such a name."""
+    if dtype is None:
+        return f"torch.{_LEGACY_NAMES[input.dtype.name]}Tensor"
+    if isinstance(dtype, str):
+        name = dtype.removeprefix("torch.").removesuffix("Tensor")
+        found = next((d for d, legacy in _LEGACY_NAMES.items() if legacy == name), None)
+        if found is None:
+            raise ValueError(f"invalid type: '{dtype}'")
+        return cast(input, getattr(dtypes, found))
+    return cast(input, getattr(dtype, "dtype", dtype))
+
+
+_LEGACY_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+    "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
+    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+def _short_form(name: str, dtype: dtypes.dtype) -> None:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        return cast(self, dtype)
+
+    method.__name__ = name
+    method.__doc__ = f"``to({dtype!r})``."
+    add_method(name, method)
+
+
+for _name, _dtype in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16,
+    "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool, "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}.items():  # fmt: skip
+    _short_form(_name, _dtype)
+
+
+@composite(namespaces=())
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """``to(other.dtype)``."""
+    return to(input, other)
+
+
+# -- in-place writes -------------------------------------------------------------------------------
+
+
+@op("fill", inplace=True, needs="nothing")
+def fill(input: Input, value: Operand):
+    """``input`` with every element replaced by a number or 0-dim tensor."""
+    if jnp.ndim(value):
+        raise RuntimeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{jnp.ndim(value)} dimensions."
+        )
+    value = jnp.asarray(value)
+    if value.dtype.kind == "c" and input.dtype.kind != "c":
+        raise RuntimeError("value cannot be converted to type float without overflow")
+    return jnp.full(input.shape, value.astype(input.dtype))
+
+
+@composite()
+def zero_(input: Tensor) -> Tensor:
+    """Every element becomes zero."""
+    return input.fill_(0)
+
+
+add_method("copy_", inplace.copy_)
+
+
+@composite(namespaces=())
+def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
+    """The main diagonal of a matrix becomes ``fill_value``."""
+    if input.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if wrap:
+        raise NotImplementedError("fill_diagonal_(wrap=True): write x.view(-1)[::n + 1] = value")
+    n = min(input.shape)
+    index = np.arange(n)
+    input[(index,) * input.dim()] = fill_value
+    return input
+
+
+@composite(namespaces=())
+def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Change the size in place, keeping the elements that fit in memory order (new ones: zero)."""
+    shape = shape_arguments(size)
+    if input.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if input._view is not None:
+        if math.prod(shape) == input.numel():
+            input._view = input.view(shape)._view
+            return input
+        raise NotImplementedError(
+            "resize_ of a view to another number of elements: use a new tensor"
+        )
+    flat = input._read().reshape(-1)
+    count = math.prod(shape)
+    if count > flat.size:
+        flat = jnp.concatenate([flat, jnp.zeros(count - flat.size, flat.dtype)])
+    input._storage.write(flat[:count].reshape(shape))
+    input._storage.strides = None
+    return input
+
+
+@composite(namespaces=())
+def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
+    """``resize_(other.size())``."""
+    return resize_(input, other.shape)
+
+
+@composite(namespaces=())
+def set_(input: Tensor, source: Any = None, *rest: Any) -> Tensor:
+    """Let this tensor share the storage (and geometry) of another."""
+    if input.requires_grad and modes.current.grad_enabled and input._node is None:
+        raise RuntimeError(errors.LEAF_IN_PLACE)
+    if source is None:
+        return resize_(input, 0)
+    if rest or not isinstance(source, Tensor):
+        raise NotImplementedError("set_(storage, offset, size, stride): use as_strided")
+    input.data = source
+    return input
+
+
+@composite(namespaces=())
+def pin_memory(input: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: JAX manages transfers."""
+    return input
+
+
+@composite(namespaces=())
+def share_memory_(input: Tensor) -> Tensor:
+    """Not available yet. NotImplementedError."""
+    raise NotImplementedError("share_memory_: pass tensors between processes by value (pickle)")
+
+
+@composite()
+def resolve_conj(input: Tensor) -> Tensor:
+    """A tensor with conjugation carried out."""
+    if input._view is not None and any(isinstance(s, views.Conj) for s in input._view.steps):
+        return clone(input)
+    return input
+
+
+@composite()
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: torchlike has no lazy negation."""
+    return input
+
+
+@composite(method=False)
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False):
+    """A 0-dim tensor of a number, in the default float dtype."""
+    return finish(jnp.asarray(s, numpy_dtype(dtype)), device, requires_grad)

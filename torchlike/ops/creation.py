@@ -1,0 +1,492 @@
+"""Creation: tensors from data, and filled tensors."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike import devices, dtypes, errors, modes, tensor as tensors, views
+from torchlike.dispatch.registry import composite
+from torchlike.ops.views import shape_arguments
+from torchlike.storage import Storage
+from torchlike.tensor import Tensor
+
+_NOT_GIVEN: Any = object()
+
+
+def finish(
+    array: Any, device: Any = None, requires_grad: Any = False, layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """Wrap a fresh array, place it, set requires_grad: the common end of creation functions."""
+    if layout is not None and layout is not tensors.strided:
+        raise NotImplementedError(f"layout={layout!r}: torchlike's tensors are strided")
+    target = devices.resolve(device)
+    if target.type != "cpu" or jax.default_backend() != "cpu":
+        array = jax.device_put(array, devices.to_jax(target))
+    t = tensors.wrap(array)
+    if modes.current.inference:
+        t._inference = True
+    if requires_grad:
+        if t.dtype.category < 2:
+            raise RuntimeError(errors.FLOAT_ONLY_GRAD)
+        t._requires_grad = True
+    return t
+
+
+def numpy_dtype(dtype: Any, default: dtypes.dtype | None = None) -> np.dtype:
+    """The numpy dtype of a user's dtype argument (None: ``default`` or the default dtype)."""
+    if dtype is None:
+        return (default or dtypes.get_default_dtype()).numpy
+    if isinstance(dtype, dtypes.dtype):
+        return dtype.numpy
+    builtin = {float: dtypes.get_default_dtype(), int: dtypes.int64, bool: dtypes.bool}
+    if dtype in builtin:
+        return builtin[dtype].numpy
+    raise TypeError(f"dtype must be a torch.dtype, not {type(dtype).__name__}")
+
+
+def checked_size(size: Any, name: str) -> tuple[int, ...]:
+    """A size with no negative entries; RuntimeError in PyTorch's words otherwise."""
+    shape = shape_arguments(size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+    return shape
+
+
+# -- from data -------------------------------------------------------------------------------------
+
+
+def _infer(data: Any) -> Any:
+    """Nested Python data as a NumPy array with PyTorch's inferred dtype."""
+    if isinstance(data, np.ndarray):
+        return data
+    if isinstance(data, np.generic):
+        return np.asarray(data)
+    if isinstance(data, (bool, int, float, complex)):
+        return np.asarray(data, dtypes.scalar_dtype(data).numpy)
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    if not isinstance(data, Sequence):
+        if hasattr(data, "__array__"):
+            return np.asarray(data)
+        if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+            data = [data[i] for i in range(len(data))]
+        else:
+            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    _check_rectangular(data, 0)
+    try:
+        array = np.array(_plain(data))
+    except OverflowError as error:
+        raise RuntimeError("Overflow when unpacking long long") from error
+    if array.dtype == object or array.dtype.kind in "US":
+        bad = next(_wrong_elements(data), None)
+        raise TypeError(f"new(): invalid data type '{type(bad).__name__}'")
+    if array.dtype.kind == "f" and not _has_array(data):
+        return array.astype(dtypes.get_default_dtype().numpy)
+    if array.dtype.kind == "c" and not _has_array(data):
+        return array.astype(dtypes.get_default_dtype().to_complex().numpy)
+    if array.size == 0 and array.dtype == np.float64:
+        return array.astype(dtypes.get_default_dtype().numpy)
+    return array
+
+
+def _plain(data: Any) -> Any:
+    """Tensors inside lists as numbers or arrays."""
+    if isinstance(data, Tensor):
+        return data.detach()._value("torch.tensor([tensor, …])", "torchlike.stack")
+    if isinstance(data, (list, tuple)):
+        return [_plain(d) for d in data]
+    return data
+
+
+def _has_array(data: Any) -> Any:
+    if isinstance(data, (list, tuple)):
+        return any(_has_array(d) for d in data)
+    return isinstance(data, (np.ndarray, np.generic, Tensor)) and not isinstance(data, float)
+
+
+def _wrong_elements(data: Any) -> Any:
+    for d in data:
+        if isinstance(d, (list, tuple)):
+            yield from _wrong_elements(d)
+        elif not isinstance(d, (bool, int, float, complex, np.generic, Tensor)):
+            yield d
+
+
+def _check_rectangular(data: Any, dim: int) -> None:
+    if not isinstance(data, (list, tuple)):
+        return
+    lengths = {len(d) if isinstance(d, (list, tuple)) else -1 for d in data}
+    if len(lengths) > 1:
+        first = next(d for d in data if isinstance(d, (list, tuple)))
+        other = next(d for d in data if not isinstance(d, (list, tuple)) or len(d) != len(first))
+        if not isinstance(other, (list, tuple)):
+            raise TypeError(f"not a sequence: {type(other).__name__}"
+                            if data[0] is first else
+                            f"new(): invalid data type '{type(first).__name__}'")  # fmt: skip
+        raise ValueError(
+            f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {len(other)})"
+        )
+    for d in data:
+        _check_rectangular(d, dim + 1)
+
+
+@composite(method=False)
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """A new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors).
+
+    ValueError for ragged sequences, TypeError for data that are no numbers.
+    """
+    if isinstance(data, Tensor):
+        copy = data.detach()._read()
+        if dtype is not None:
+            copy = copy.astype(numpy_dtype(dtype))
+        return finish(copy, device or data.device, requires_grad)
+    if isinstance(data, jax.Array):
+        array: Any = data
+    else:
+        array = _infer(data)
+    if dtype is not None:
+        array = _cast_data(array, numpy_dtype(dtype))
+    else:
+        dtypes.from_numpy_dtype(array.dtype)
+    return finish(jnp.array(array), device, requires_grad)
+
+
+def _cast_data(array: Any, dtype: np.dtype) -> Any:
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+@composite(method=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
+    if isinstance(data, Tensor):
+        return data.to(device=device, dtype=dtype)
+    if isinstance(data, np.ndarray):
+        shared = from_numpy(data)
+        return shared.to(device=device, dtype=dtype)
+    return tensor(data, dtype=dtype, device=device)
+
+
+asarray = composite("asarray", method=False)(
+    lambda obj, *, dtype=None, device=None, copy=None, requires_grad=False: (
+        tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+        if copy
+        else as_tensor(obj, dtype, device).requires_grad_(requires_grad)
+    )
+)
+
+
+@composite(method=False)
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor sharing memory with a NumPy array: each side sees the other's writes.
+
+    TypeError for anything but an array of a dtype PyTorch has; ValueError for negative strides.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    dtypes.from_numpy_dtype(ndarray.dtype)
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
+        )
+    storage = Storage(None, ndarray)
+    if not ndarray.flags.c_contiguous:
+        storage.strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
+    t = object.__new__(Tensor)
+    t._storage = storage
+    return t
+
+
+@composite(method=False)
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: Any = False
+) -> Tensor:
+    """A 1-D tensor on the memory of a Python buffer."""
+    array = np.frombuffer(buffer, numpy_dtype(dtype), count, offset)
+    return from_numpy(array).requires_grad_(requires_grad)
+
+
+@composite(method=False)
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor from any object with ``__dlpack__``.
+
+    Differs from PyTorch: values are shared until the first write, memory is not.
+    """
+    if isinstance(ext_tensor, np.ndarray):
+        return from_numpy(ext_tensor)
+    return tensors.wrap(jnp.from_dlpack(ext_tensor))
+
+
+# -- filled ----------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
+    return jax.jit(lambda value: jnp.full(shape, value).astype(dtype), inline=True)
+
+
+def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
+    """An array of one value. NumPy makes small ones faster than a dispatch (and compiles nothing)."""
+    if modes.current.capture is None and math.prod(shape) <= 1 << 16:
+        return jnp.asarray(np.full(shape, value, dtype))
+    return _full_array(shape, dtype)(value)
+
+
+def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
+    def function(
+        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
+    ) -> Tensor:  # fmt: skip
+        if not size and "size" in kw:
+            size = (kw.pop("size"),)
+        if kw:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
+        shape = checked_size(size, name)
+        if out is not None:
+            return out.resize_(shape).fill_(value)
+        return finish(filled(shape, value, numpy_dtype(dtype)), device, requires_grad, layout)
+
+    function.__doc__ = f"A tensor of the given size, filled with {value}."
+    return composite(name, method=False)(function)
+
+
+zeros = _filled_function("zeros", 0)
+ones = _filled_function("ones", 1)
+empty = _filled_function("empty", 0)
+empty.__doc__ = """A tensor of the given size.
+
+Differs from PyTorch: filled with zeros rather than whatever was in memory.
+"""
+
+
+@composite(method=False)
+def full(
+    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of the given size filled with a number (whose type decides the dtype)."""
+    shape = checked_size((size,), "full")
+    if isinstance(fill_value, Tensor):
+        dtype = dtype or fill_value.dtype
+        fill_value = fill_value._read()
+        array = _full_array(shape, numpy_dtype(dtype))(fill_value)
+    else:
+        array = filled(shape, fill_value, numpy_dtype(dtype, dtypes.scalar_dtype(fill_value)))
+    made = finish(array, device, requires_grad, layout)
+    return made if out is None else out.resize_(shape).copy_(made)
+
+
+def _like(name: str, default: Any) -> None:
+    def function(
+        input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
+    ) -> Tensor:  # fmt: skip
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                            f"{type(input).__name__}")  # fmt: skip
+        value = default
+        if default is _NOT_GIVEN:
+            value = args[0] if args else kw["fill_value"]
+            value = value.item() if isinstance(value, Tensor) else value
+        target = numpy_dtype(dtype, input.dtype)
+        made = finish(filled(input._geometry.size, value, target), device or input.device,
+                      requires_grad, layout)  # fmt: skip
+        preserve_strides(made, input, memory_format)
+        return made
+
+    function.__doc__ = f"``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
+    composite(name, method=False)(function)
+
+
+def preserve_strides(made: Tensor, model: Tensor, memory_format: Any = None) -> None:
+    """Give a fresh tensor the memory order of its model, if that is dense."""
+    size, stride, _ = model._geometry
+    if memory_format is not None and memory_format is not tensors.preserve_format:
+        order = memory_format.order(len(size))
+    elif views.is_contiguous(size, stride) or views.may_overlap(views.Geometry(size, stride, 0)):
+        return
+    else:
+        order = views.dense_order(size, stride)
+        if views.dense_strides(size, order) != stride:
+            return
+    if order is not None:
+        made._storage.strides = views.dense_strides(size, order)
+
+
+_like("zeros_like", 0)
+_like("ones_like", 1)
+_like("empty_like", 0)
+_like("full_like", _NOT_GIVEN)
+
+
+def _new(name: str, value: Any) -> None:
+    def method(
+        self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: Any = False, pin_memory: Any = False, **kw: Any,
+    ) -> Tensor:  # fmt: skip
+        if not size and "size" in kw:
+            size = (kw.pop("size"),)
+        fill = value
+        if value is _NOT_GIVEN:
+            fill = kw["fill_value"] if "fill_value" in kw else size[1]
+            size = size[:1]
+        shape = checked_size(size, name)
+        if isinstance(fill, Tensor):
+            fill = fill.item()
+        array = filled(shape, fill, numpy_dtype(dtype, self.dtype))
+        return finish(array, device or self.device, requires_grad, layout)
+
+    method.__doc__ = f"``{name.removeprefix('new_')}`` with this tensor's dtype and device."
+    composite(name, namespaces=())(method)
+
+
+_new("new_zeros", 0)
+_new("new_ones", 1)
+_new("new_empty", 0)
+_new("new_full", _NOT_GIVEN)
+
+
+@composite(namespaces=())
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
+    layout: Any = None, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """``torch.tensor(data)`` with this tensor's dtype and device."""
+    return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
+                  requires_grad=requires_grad)  # fmt: skip
+
+
+@composite(method=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: Any = False, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """A tensor with given strides (zeros)."""
+    shape, strides = shape_arguments((size,)), shape_arguments((stride,))
+    order = views.dense_order(shape, strides)
+    made = empty(shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    if views.dense_strides(shape, order) == strides:
+        made._storage.strides = None if strides == views.contiguous_strides(shape) else strides
+        return made
+    reach = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    return empty(reach, dtype=dtype, device=device).as_strided(shape, strides)
+
+
+# -- sequences -------------------------------------------------------------------------------------
+
+
+@composite(method=False)
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """Numbers from ``start`` (0) up to, not including, ``end`` in steps.
+
+    RuntimeError for a zero step or bounds that do not fit its sign.
+    """
+    if end is None:
+        start, end = 0, start
+    bounds = [b.item() if isinstance(b, Tensor) else b for b in (start, end, step)]
+    bounds = [b.item() if isinstance(b, np.generic) else b for b in bounds]
+    start, end, step = bounds
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    inferred = dtypes.int64 if all(isinstance(b, int) for b in bounds) else None
+    target = numpy_dtype(dtype, inferred)
+    count = max(math.ceil((end - start) / step), 0)
+    if target.kind in "iu" and all(isinstance(b, int) for b in bounds):
+        count = len(range(start, end, step))
+    kind = np.int64 if target.kind in "iub" else np.float64
+    values = (kind(start) + np.arange(count, dtype=kind) * kind(step)).astype(target)
+    made = finish(jnp.asarray(values), device, requires_grad, layout)
+    return made if out is None else out.resize_(made.shape).copy_(made)
+
+
+@composite("range", method=False)
+def range_op(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    """Like ``arange`` with the end included (deprecated in PyTorch)."""
+    count = math.floor((end - start) / step) + 1
+    values = (start + np.arange(count) * step).astype(numpy_dtype(dtype))
+    return finish(jnp.asarray(values), device)
+
+
+@composite(method=False)
+def linspace(
+    start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: Any = False,
+) -> Tensor:  # fmt: skip
+    """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
+    made = finish(jnp.asarray(_spaced(start, end, steps, dtype)), device, requires_grad, layout)
+    return made if out is None else out.resize_(made.shape).copy_(made)
+
+
+def _spaced(start: Any, end: Any, steps: int, dtype: Any) -> np.ndarray:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = (b.item() if isinstance(b, Tensor) else b for b in (start, end))
+    target = numpy_dtype(dtype)
+    work = np.dtype(np.float64) if target.kind in "iu" or target.itemsize == 8 else (
+        np.dtype(np.complex64) if target.kind == "c" else np.dtype(np.float32))  # fmt: skip
+    if steps == 1:
+        return np.asarray([start]).astype(target)
+    a, b = work.type(start), work.type(end)
+    by = work.type((b - a) / work.type(max(steps - 1, 1)))
+    i = np.arange(steps).astype(work)
+    half = steps // 2
+    values = np.where(np.arange(steps) < half, a + by * i, b - by * (work.type(steps - 1) - i))
+    return values.astype(target)
+
+
+@composite(method=False)
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
+    requires_grad: Any = False,
+) -> Tensor:  # fmt: skip
+    """``base`` to the powers of ``linspace(start, end, steps)``."""
+    values = np.power(base, _spaced(start, end, steps, dtypes.float64))
+    return finish(jnp.asarray(values.astype(numpy_dtype(dtype))), device, requires_grad)
+
+
+@composite(method=False)
+def eye(
+    n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: Any = False,
+) -> Tensor:  # fmt: skip
+    """The identity matrix of n rows (and m columns)."""
+    if n < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
+    made = finish(jnp.asarray(np.eye(n, m, dtype=numpy_dtype(dtype))), device, requires_grad,
+                  layout)  # fmt: skip
+    return made if out is None else out.resize_(made.shape).copy_(made)
+
+
+def _legacy(*args: Any, **kwargs: Any) -> Tensor:
+    """``torch.Tensor(2, 3)`` (a size) and ``torch.Tensor([1, 2])`` (data), in the default dtype."""
+    if not args:
+        return empty(0)
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0]._alias()
+    if len(args) == 1 and not hasattr(args[0], "__index__"):
+        if isinstance(args[0], tensors.Size):
+            return empty(args[0])
+        return tensor(args[0], dtype=dtypes.get_default_dtype())
+    return empty(*args)
+
+
+tensors.install(legacy_constructor=_legacy)

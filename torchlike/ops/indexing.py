@@ -1,0 +1,291 @@
+"""``x[index]`` and ``x[index] = value``: basic parts give views, index tensors give copies.
+
+An index is taken apart into a chain of basic steps (ints, slices, None, Ellipsis: one view) and,
+where index tensors or masks remain, one gather on that view.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike import dtypes
+from torchlike.dispatch.inplace import copy_, update_with_sequences
+from torchlike.dispatch.registry import add_method, composite, op
+from torchlike.dispatch.schema import Bool, Input, Inputs, Static
+from torchlike.ops.creation import tensor as make_tensor
+from torchlike.ops.views import make_view, select, sliced, unsqueeze
+from torchlike.tensor import Tensor
+from torchlike.views import Alias, step
+
+_INVALID = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+    "indices (got {kind})"
+)
+
+
+def _check_bounds(input: Any, indices: Any, layout: Any, *rest: Any) -> None:
+    """IndexError for an index tensor out of range (XLA would clamp it silently)."""
+    for position, d in enumerate(d for d, used in enumerate(layout) if used):
+        check_index(indices[position], input.shape[d], d)
+
+
+def check_index(index: Any, size: int, dim: int) -> None:
+    """IndexError in PyTorch's words when an index array leaves ``[-size, size)``."""
+    values = np.asarray(index)
+    if values.size == 0:
+        return
+    low, high = int(values.min()), int(values.max())
+    if high >= size or low < -size:
+        bad = high if high >= size else low
+        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+
+
+def _as_numpy_index(indices: Any, layout: Any) -> tuple[Any, ...]:
+    arrays = iter(indices)
+    return tuple(next(arrays) if used else slice(None) for used in layout)
+
+
+@op("index", namespaces=(), method=False, check=_check_bounds)
+def index_op(input: Input, indices: Inputs, layout: Static):
+    """Gather at index tensors; ``layout`` says which dimensions are indexed."""
+    return input.at[_as_numpy_index(indices, layout)].get(mode="fill", fill_value=_poison(input))
+
+
+def _poison(x: Any) -> Any:
+    """What an out-of-range read gives under jit, where nothing can be raised: NaN, or the largest
+    integer, so that it shows."""
+    return jnp.nan if x.dtype.kind in "fc" else None
+
+
+@op("index_put_op", namespaces=(), method=False, check=_check_bounds, grad_name="IndexPutBackward0")
+def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
+    """``input`` with ``values`` written (or added) at index tensors."""
+    at = input.at[_as_numpy_index(indices, layout)]
+    region = input[_as_numpy_index(indices, layout)].shape
+    shape = values.shape
+    while len(shape) > len(region) and shape[0] == 1:
+        values, shape = values[0], shape[1:]
+    fits = len(shape) <= len(region) and all(
+        a in (1, b) for a, b in zip(reversed(shape), reversed(region), strict=False)
+    )
+    if not fits:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(region)}"
+        )
+    values = values.astype(input.dtype)
+    return at.add(values) if accumulate else at.set(values)
+
+
+# -- taking an index apart -------------------------------------------------------------------------
+
+
+def _is_bool(i: Any) -> Any:
+    return isinstance(i, (bool, np.bool_))
+
+
+def _dims_taken(i: Any) -> int:
+    """How many dimensions of the input an index consumes."""
+    if i is None or _is_bool(i) or i is Ellipsis:
+        return 0
+    if isinstance(i, Tensor) and i.dtype.name in ("bool", "uint8"):
+        return i.dim()
+    return 1
+
+
+def _normalize(item: Any) -> Any:
+    """Sequences and arrays as index tensors; the rest as it is."""
+    if item is None or item is Ellipsis or isinstance(item, (slice, Tensor, bool, int)):
+        return item
+    if isinstance(item, (list, tuple, range, np.ndarray)):
+        array = np.asarray([i.item() if isinstance(i, Tensor) else i for i in item]
+                           if not isinstance(item, np.ndarray) else item)  # fmt: skip
+        if array.size == 0 and not isinstance(item, np.ndarray):
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iub":
+            raise IndexError(_INVALID.format(kind=type(item).__name__))
+        return make_tensor(array)
+    if isinstance(item, (np.integer, np.bool_)):
+        return item.item()
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexError(_INVALID.format(kind=type(item).__name__))
+
+
+def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
+    taken = 0
+    for i in items:
+        taken += _dims_taken(i)
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    ellipses = [k for k, i in enumerate(items) if i is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    fill = [slice(None)] * (ndim - taken)
+    if ellipses:
+        k = ellipses[0]
+        return items[:k] + fill + items[k + 1 :]
+    return items + fill
+
+
+def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
+    """Start, length and step of a slice of a dimension of size n."""
+    by = 1 if s.step is None else s.step.__index__()
+    if by <= 0:
+        raise ValueError("step must be greater than zero")
+    start, stop, _ = slice(
+        None if s.start is None else s.start.__index__(),
+        None if s.stop is None else s.stop.__index__(),
+    ).indices(n)
+    return start, max(-(-(stop - start) // by), 0), by
+
+
+def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None]:
+    """The view reached by the basic parts of an index, and the index tensors left (or None).
+
+    The list has an entry for each leading dimension of the view: a tensor, or None for a dimension
+    taken whole.
+    """
+    items = list(item) if isinstance(item, tuple) else [item]
+    items = [_normalize(i) for i in items]
+    if x.dim() == 0 and any(type(i) is int for i in items):
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    items = _expand_ellipsis(items, x.dim())
+    view, d = x, 0
+    indices: list[Tensor | None] = []
+    advanced = False
+    for i in items:
+        if i is None:
+            view = unsqueeze(view, d)
+            indices.append(None)
+            d += 1
+        elif _is_bool(i):
+            # x[True] adds a dimension of size 1, x[False] one of size 0.
+            view = unsqueeze(view, d)
+            advanced = True
+            indices.append(make_tensor([0] if i else [], dtype=dtypes.int64))
+            d += 1
+        elif isinstance(i, slice):
+            n = view._geometry.size[d]
+            start, length, by = _slice_bounds(i, n)
+            if not (start == 0 and length == n and by == 1):
+                view = sliced(view, d, start, length, by, "SliceBackward0")
+            indices.append(None)
+            d += 1
+        elif isinstance(i, int):
+            n = view._geometry.size[d]
+            if not -n <= i < n:
+                raise IndexError(
+                    f"index {i} is out of bounds for dimension {len(indices)} with size {n}"
+                )
+            view = select(view, d, i)
+        elif i.dtype.name in ("bool", "uint8"):
+            advanced = True
+            shape = view._geometry.size[d : d + i.dim()]
+            if i._geometry.size != shape:
+                at = next(
+                    k for k in range(i.dim()) if k >= len(shape) or i.shape[k] != shape[k]
+                )
+                raise IndexError(
+                    f"The shape of the mask {list(i.shape)} at index {at} does not match the shape "
+                    f"of the indexed tensor {list(x.shape)} at index {d + at}"
+                )
+            where = i._value("indexing with a boolean mask (its size depends on values)",
+                             "torchlike.where(mask, x, other)")  # fmt: skip
+            if i.dim() == 0:
+                view = unsqueeze(view, d)
+                indices.append(make_tensor([0] if where else [], dtype=dtypes.int64))
+                d += 1
+                continue
+            for part in np.nonzero(where):
+                indices.append(make_tensor(part))
+                d += 1
+        else:
+            if i.dtype.category != 1:
+                raise IndexError(
+                    "tensors used as indices must be long, int, byte or bool tensors"
+                )
+            advanced = True
+            indices.append(i)
+            d += 1
+    if not advanced:
+        return view, None
+    shapes = [tuple(i.shape) for i in indices if i is not None]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(s)) for s in shapes)
+        ) from None
+    return view, indices
+
+
+def getitem(self: Tensor, item: Any) -> Tensor:
+    """``x[item]``: a view for ints, slices, None and Ellipsis; a copy where index tensors occur."""
+    if type(item) is int and self.dim():
+        n = self._geometry.size[0]
+        if not -n <= item < n:
+            raise IndexError(f"index {item} is out of bounds for dimension 0 with size {n}")
+        return select(self, 0, item)
+    view, indices = take_apart(self, item)
+    if indices is None:
+        if view is self:
+            return make_view(self, step(Alias), (), "AliasBackward0")
+        return view
+    layout = tuple(i is not None for i in indices)
+    return index_op(view, [i for i in indices if i is not None], layout)
+
+
+def setitem(self: Tensor, item: Any, value: Any) -> None:
+    """``x[item] = value``, broadcast and cast."""
+    view, indices = take_apart(self, item)
+    if indices is None:
+        if isinstance(value, (np.ndarray, list, tuple)):
+            value = make_tensor(value)
+        if isinstance(value, Tensor):
+            # Leading dimensions of size 1 in excess are dropped, as PyTorch does.
+            while value.dim() > view.dim() and value.shape[0] == 1:
+                value = value.squeeze(0)
+        copy_(view, value)
+        return
+    if not isinstance(value, Tensor):
+        value = make_tensor(value, dtype=view.dtype)
+    used = [i for i in indices if i is not None]
+    layout = tuple(i is not None for i in indices)
+    put_in_place(view, used, value, layout, False)
+
+
+def put_in_place(view: Tensor, used: list[Tensor], value: Tensor, layout: Any, add: Any) -> None:
+    """The in-place index_put on a view."""
+    update_with_sequences(index_put_op.spec, view, (view, used, value), (layout, add))
+
+
+def _layout(input: Tensor, indices: Any) -> tuple[Tensor, list[Tensor], tuple[Any, ...]]:
+    view, found = take_apart(input, tuple(slice(None) if i is None else i for i in indices))
+    assert found is not None, "index_put needs at least one index tensor"
+    return view, [i for i in found if i is not None], tuple(i is not None for i in found)
+
+
+@composite()
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    """A copy of ``input`` with ``values`` written (or added) at index tensors."""
+    return index_put_(input.clone(), indices, values, accumulate)
+
+
+@composite()
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    """Write (or add) ``values`` at index tensors, in place."""
+    view, used, layout = _layout(input, indices)
+    put_in_place(view, used, values, layout, accumulate)
+    return input
+
+
+add_method("__getitem__", getitem)
+add_method("__setitem__", setitem)

@@ -1,0 +1,67 @@
+"""Promotion inside ops: PyTorch's result dtype from what a traced operand still knows of itself.
+
+In a traced op a Python number is a weakly typed 0-dim array, a 0-dim tensor a strong one: enough
+for PyTorch's rules, so promotion costs nothing per call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from torchlike import dtypes, errors
+
+
+def is_number(x: Any) -> Any:
+    """Whether a traced operand came from a Python number rather than a tensor."""
+    return isinstance(x, (bool, int, float, complex)) or x.aval.weak_type
+
+
+def result_dtype(*operands: Any) -> dtypes.dtype:
+    """PyTorch's common dtype of traced operands."""
+    dimensioned, zero_dim, wrapped = [], [], []
+    for x in operands:
+        if isinstance(x, (bool, int, float, complex)):
+            wrapped.append(dtypes.scalar_dtype(x))
+        elif x.aval.weak_type:
+            category = dtypes.from_numpy_dtype(x.dtype).category
+            default = dtypes.get_default_dtype()
+            wrapped.append(
+                (dtypes.bool, dtypes.int64, default, default.to_complex())[category]
+            )
+        else:
+            (dimensioned if x.ndim else zero_dim).append(dtypes.from_numpy_dtype(x.dtype))
+    return dtypes.result_dtype(dimensioned, zero_dim, wrapped)
+
+
+def check_broadcast(*operands: Any) -> None:
+    """RuntimeError in PyTorch's words unless the shapes broadcast."""
+    shapes = [jnp.shape(x) for x in operands]
+    for i, a in enumerate(shapes):
+        for b in shapes[i + 1 :]:
+            if a == b:
+                continue
+            for d, (m, n) in enumerate(zip(reversed(a), reversed(b), strict=False)):
+                if m != n and m != 1 and n != 1:
+                    raise errors.size_mismatch(m, n, max(len(a), len(b)) - 1 - d)
+
+
+def promoted(*operands: Any) -> tuple[Any, ...]:
+    """The operands cast to their common dtype; RuntimeError when they do not broadcast."""
+    check_broadcast(*operands)
+    dtype = result_dtype(*operands).numpy
+    return tuple(jnp.asarray(x).astype(dtype) for x in operands)
+
+
+def promoted_float(*operands: Any) -> tuple[Any, ...]:
+    """Like ``promoted``, with integers and bools raised to the default float dtype."""
+    check_broadcast(*operands)
+    common = result_dtype(*operands)
+    dtype = (common if common.category >= 2 else dtypes.get_default_dtype()).numpy
+    return tuple(jnp.asarray(x).astype(dtype) for x in operands)
+
+
+def scalar_like(value: Any, x: Any) -> Any:
+    """A scalar operand (alpha, value) in the dtype of ``x``."""
+    return jnp.asarray(value).astype(x.dtype)

@@ -1,0 +1,435 @@
+"""Reductions: sums, means, extrema, norms, statistics, cumulative ops."""
+
+from __future__ import annotations
+
+import collections
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike import dtypes, errors
+from torchlike.dispatch.registry import NAMESPACES, composite, op
+from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number, Scalar
+from torchlike.ops import pointwise
+from torchlike.ops.promotion import promoted_float
+from torchlike.tensor import Tensor
+
+
+def axes(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Canonical axes of a ``dim`` argument: None and () mean all. Errors in PyTorch's words."""
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    dims = (dim,) if isinstance(dim, int) else dim
+    wrapped = tuple(errors.wrap_dim(d, ndim) for d in dims)
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped if ndim else ()
+
+
+def _accumulated(x: Any, dtype: Any) -> Any:
+    """Integers and bools are summed in int64 unless a dtype is given."""
+    if dtype is not None:
+        return x.astype(dtype)
+    return x.astype(np.int64) if x.dtype.kind in "iub" else x
+
+
+@op(needs="nothing")
+def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The sum over ``dim`` (all by default); integers are summed in int64."""
+    x = _accumulated(input, dtype)
+    return jnp.sum(x, axes(dim, x.ndim), keepdims=keepdim)
+
+
+@op()
+def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The sum with NaN as zero."""
+    x = _accumulated(input, dtype)
+    return jnp.nansum(x, axes(dim, x.ndim), keepdims=keepdim)
+
+
+@op(needs="nothing")
+def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
+    x = input if dtype is None else input.astype(dtype)
+    if x.dtype.kind in "iub":
+        name = dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+            f"complex dtype. Got: {name}"
+        )
+    return jnp.mean(x, axes(dim, x.ndim), keepdims=keepdim)
+
+
+@op()
+def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The mean of what is not NaN."""
+    x = input if dtype is None else input.astype(dtype)
+    return jnp.nanmean(x, axes(dim, x.ndim), keepdims=keepdim)
+
+
+@op()
+def prod(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The product over ``dim`` (all by default)."""
+    x = _accumulated(input, dtype)
+    return jnp.prod(x, axes(dim, x.ndim), keepdims=keepdim)
+
+
+def _nonzero(x: Any) -> Any:
+    return x if x.dtype == np.bool_ else x != 0
+
+
+@op(differentiable=False)
+def all(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """Whether all elements are nonzero (uint8 for uint8)."""
+    found = jnp.all(_nonzero(input), axes(dim, input.ndim), keepdims=keepdim)
+    return found.astype(np.uint8) if input.dtype == np.uint8 else found
+
+
+@op(differentiable=False)
+def any(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """Whether any element is nonzero (uint8 for uint8)."""
+    found = jnp.any(_nonzero(input), axes(dim, input.ndim), keepdims=keepdim)
+    return found.astype(np.uint8) if input.dtype == np.uint8 else found
+
+
+@op(differentiable=False)
+def count_nonzero(input: Input, dim: Dims = None):
+    """How many elements are nonzero, as int64."""
+    return jnp.sum(_nonzero(input), axes(dim, input.ndim), dtype=np.int64)
+
+
+# -- extrema ---------------------------------------------------------------------------------------
+
+
+def _require_elements(x: Any, name: str) -> None:
+    if x.size == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
+        )
+
+
+@op(residuals=True)
+def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """The maximum over ``dim``; the gradient is shared evenly between ties."""
+    _require_elements(input, "amax")
+    return jnp.max(input, axes(dim, input.ndim), keepdims=keepdim)
+
+
+@op(residuals=True)
+def amin(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """The minimum over ``dim``; the gradient is shared evenly between ties."""
+    _require_elements(input, "amin")
+    return jnp.min(input, axes(dim, input.ndim), keepdims=keepdim)
+
+
+def _nan_aware_arg(x: Any, axis: Any, largest: Any) -> Any:
+    """The index of the extremum; NaN counts as the extremum, as in PyTorch."""
+    if x.dtype == np.bool_:
+        x = x.astype(np.uint8)
+    return jnp.argmax(x, axis) if largest else jnp.argmin(x, axis)
+
+
+def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> Any:
+    d = errors.wrap_dim(dim, x.ndim)
+    if x.ndim == 0:
+        return x, jnp.zeros((), np.int64)
+    if x.shape[d] == 0:
+        raise IndexError(
+            f"{name}(): Expected reduction dim {d} to have non-zero size."
+        )
+    index = lax.stop_gradient(_nan_aware_arg(x, d, largest))
+    expanded = jnp.expand_dims(index, d)
+    values = jnp.take_along_axis(x, expanded, d)
+    if keepdim:
+        return values, expanded.astype(np.int64)
+    return values.squeeze(d), index.astype(np.int64)
+
+
+def _named(name: str, fields: str = "values indices") -> Any:
+    made = collections.namedtuple(name, fields)  # noqa: PYI024 - PyTorch's return types
+    made.__module__ = "torchlike.return_types"
+    made.__repr__ = _return_type_repr  # type: ignore[method-assign]
+    return made
+
+
+def _return_type_repr(self: Any) -> str:
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+    return f"torch.return_types.{type(self).__name__}(\n{fields})"
+
+
+@op("max_dim", namespaces=(), method=False, residuals=True, returns=_named("max"),
+    grad_name="MaxBackward0")  # fmt: skip
+def max_dim(input: Input, dim: Int, keepdim: Bool = False):
+    """Largest values along a dimension, and where."""
+    return _extremum_along(input, dim, keepdim, True, "max")
+
+
+@op("min_dim", namespaces=(), method=False, residuals=True, returns=_named("min"),
+    grad_name="MinBackward0")  # fmt: skip
+def min_dim(input: Input, dim: Int, keepdim: Bool = False):
+    """Smallest values along a dimension, and where."""
+    return _extremum_along(input, dim, keepdim, False, "min")
+
+
+@op("max_all", namespaces=(), method=False, residuals=True, grad_name="MaxBackward1")
+def max_all(input: Input):
+    """The largest element."""
+    _require_elements(input, "max")
+    return jnp.max(input)
+
+
+@op("min_all", namespaces=(), method=False, residuals=True, grad_name="MinBackward1")
+def min_all(input: Input):
+    """The smallest element."""
+    _require_elements(input, "min")
+    return jnp.min(input)
+
+
+def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
+    def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if "axis" in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        other = args[0] if args else kwargs.get("other")
+        if isinstance(other, Tensor):
+            return elementwise(input, other, out=out)
+        if not args and not kwargs:
+            return whole(input, out=out)
+        return along(input, *args, out=out, **kwargs)
+
+    function.__doc__ = f"""The {name}imum of all elements; with ``dim``, values and indices along it;
+    with another tensor, elementwise."""
+    composite(name)(function)
+
+
+_extremum("max", max_all, max_dim, NAMESPACES[""]["maximum"])
+_extremum("min", min_all, min_dim, NAMESPACES[""]["minimum"])
+
+
+@op(differentiable=False)
+def argmax(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """Where the maximum is (first of ties; of the flattened tensor without ``dim``), int64."""
+    return _arg(input, dim, keepdim, True, "argmax")
+
+
+@op(differentiable=False)
+def argmin(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """Where the minimum is (first of ties; of the flattened tensor without ``dim``), int64."""
+    return _arg(input, dim, keepdim, False, "argmin")
+
+
+def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> Any:
+    if dim is None:
+        if x.size == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+            )
+        index = _nan_aware_arg(x.reshape(-1), 0, largest).astype(np.int64)
+        return index.reshape((1,) * x.ndim) if keepdim else index
+    d = errors.wrap_dim(dim, x.ndim)
+    if x.ndim == 0:
+        return jnp.zeros((), np.int64)
+    index = _nan_aware_arg(x, d, largest).astype(np.int64)
+    return jnp.expand_dims(index, d) if keepdim else index
+
+
+@composite()
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False) -> Any:
+    """The minimum and the maximum, as a named pair."""
+    if dim is None and not keepdim:
+        return _AMINMAX(min_all(input), max_all(input))
+    return _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim))
+
+
+_AMINMAX = _named("aminmax", "min max")
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+
+@op("var_op", namespaces=(), method=False, grad_name="VarBackward0")
+def var_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
+    """Variance over ``dim`` with ``correction`` degrees of freedom taken off."""
+    return _variance(input, dim, correction.value, keepdim)
+
+
+@op("std_op", namespaces=(), method=False, grad_name="StdBackward0")
+def std_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
+    """The square root of the variance."""
+    return jnp.sqrt(_variance(input, dim, correction.value, keepdim))
+
+
+def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    if x.dtype.kind not in "fc":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    over = axes(dim, x.ndim)
+    count = math.prod(x.shape[a] for a in over)
+    centred = x - jnp.mean(x, over, keepdims=True)
+    squares = (centred * jnp.conj(centred)).real
+    total = jnp.sum(squares, over, keepdims=keepdim)
+    return total / jnp.maximum(count - correction, 0).astype(total.dtype)
+
+
+def _spread(name: str, spec: Any) -> None:
+    def function(
+        input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
+        correction: Any = None, out: Any = None, axis: Any = None,
+    ) -> Tensor:  # fmt: skip
+        dim = axis if dim is None else dim
+        if isinstance(dim, bool):  # std(unbiased)
+            dim, unbiased = None, dim
+        if correction is None:
+            correction = 1 if unbiased is None or unbiased else 0
+        return spec(input, dim, correction, keepdim, out=out)
+
+    function.__doc__ = f"The {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
+    composite(name)(function)
+
+
+_spread("var", var_op)
+_spread("std", std_op)
+
+
+@composite()
+def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
+             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Variance and mean."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return (input.var(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
+
+
+@composite()
+def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
+             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Standard deviation and mean."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return (input.std(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
+
+
+@op()
+def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
+    """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+    (x,) = promoted_float(input)
+    return jax.scipy.special.logsumexp(x, axes(dim, x.ndim), keepdims=keepdim)
+
+
+# -- cumulative ------------------------------------------------------------------------------------
+
+
+@op(needs="nothing", inplace=True)
+def cumsum(input: Input, dim: Int, *, dtype: DType = None):
+    """The running sum along ``dim``."""
+    x = _accumulated(input, dtype)
+    return jnp.cumsum(x, errors.wrap_dim(dim, x.ndim)) if x.ndim else x
+
+
+@op(inplace=True)
+def cumprod(input: Input, dim: Int, *, dtype: DType = None):
+    """The running product along ``dim``."""
+    x = _accumulated(input, dtype)
+    return jnp.cumprod(x, errors.wrap_dim(dim, x.ndim)) if x.ndim else x
+
+
+@op()
+def logcumsumexp(input: Input, dim: Int):
+    """The running log-sum-exp along ``dim``."""
+    return lax.cumlogsumexp(input, errors.wrap_dim(dim, input.ndim)) if input.ndim else input
+
+
+def _running_extremum(x: Any, dim: int, largest: Any) -> Any:
+    d = errors.wrap_dim(dim, x.ndim)
+    if x.ndim == 0:
+        return x, jnp.zeros((), np.int64)
+    positions = lax.broadcasted_iota(np.int64, x.shape, d)
+
+    def later(a: Any, b: Any) -> Any:
+        (xa, ia), (xb, ib) = a, b
+        better = (xb >= xa) if largest else (xb <= xa)
+        better = better | (jnp.isnan(xb) if x.dtype.kind == "f" else False)
+        if x.dtype.kind == "f":
+            better = better & ~(jnp.isnan(xa) & ~jnp.isnan(xb))
+        return jnp.where(better, xb, xa), jnp.where(better, ib, ia)
+
+    _, index = lax.associative_scan(later, (lax.stop_gradient(x), positions), axis=d)
+    return jnp.take_along_axis(x, index, d), index
+
+
+@op(returns=_named("cummax"), residuals=True)
+def cummax(input: Input, dim: Int):
+    """The running maximum and where it is (last of ties)."""
+    return _running_extremum(input, dim, True)
+
+
+@op(returns=_named("cummin"), residuals=True)
+def cummin(input: Input, dim: Int):
+    """The running minimum and where it is (last of ties)."""
+    return _running_extremum(input, dim, False)
+
+
+# -- norms -----------------------------------------------------------------------------------------
+
+
+@op("norm_op", namespaces=(), method=False, grad_name="LinalgVectorNormBackward0")
+def norm_op(input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = False,
+            dtype: DType = None):  # fmt: skip
+    """The p-norm of vectors over ``dim``; its gradient at zero is zero."""
+    return vector_norm(input if dtype is None else input.astype(dtype), p.value,
+                       axes(dim, input.ndim), keepdim)  # fmt: skip
+
+
+def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
+    """``sum(|x| ** p) ** (1 / p)`` with PyTorch's subgradients (0 at 0)."""
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))}"
+        )
+    size = pointwise._abs(x)
+    if p == math.inf:
+        return jnp.max(size, over, keepdims=keepdim)
+    if p == -math.inf:
+        return jnp.min(size, over, keepdims=keepdim)
+    if p == 0:
+        return jnp.sum(size != 0, over, keepdims=keepdim).astype(size.dtype)
+    if p == 1:
+        return jnp.sum(size, over, keepdims=keepdim)
+    if p == 2:
+        total = jnp.sum((x * jnp.conj(x)).real, over, keepdims=keepdim)
+        zero = total == 0
+        return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, total)))
+    safe = jnp.where(size == 0, 1, size)
+    powers = jnp.where(size == 0, 0 if p > 0 else jnp.inf, safe**p)
+    total = jnp.sum(powers, over, keepdims=keepdim)
+    zero = total == 0
+    return jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / p))
+
+
+@composite()
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, out: Any = None,
+         dtype: Any = None) -> Tensor:  # fmt: skip
+    """The p-norm ("fro" is 2) over ``dim``, or of all elements."""
+    if p == "nuc":
+        raise NotImplementedError("norm(p='nuc'): use torchlike.linalg.svd(x).S.sum()")
+    order = 2.0 if p in ("fro", None) else float(p)
+    return norm_op(input, order, dim, keepdim, dtype, out=out)
+
+
+@op()
+def dist(input: Input, other: Input, p: Scalar = 2):
+    """The p-norm of ``input - other``; p may change without recompiling."""
+    x, y = promoted_float(input, other)
+    size = pointwise._abs(x - y)
+    order = jnp.asarray(p).astype(size.dtype)
+    safe = jnp.where(size == 0, 1, size)
+    total = jnp.sum(jnp.where(size == 0, 0, safe**order))
+    zero = total == 0
+    general = jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / order))
+    return jnp.where(jnp.isinf(order), jnp.max(size, initial=0), general)
+

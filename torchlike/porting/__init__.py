@@ -1,0 +1,1 @@
+"""Running PyTorch scripts unchanged: the launcher, the comparer and the demo."""

@@ -1,0 +1,118 @@
+"""``import torch`` gives torchlike: every ``torch.x.y`` is the very module ``torchlike.x.y``.
+
+A finder at the front of ``sys.meta_path`` answers for ``torch`` and all below it, so real PyTorch
+is never looked for, installed or not. A module is executed once: the alias is a second entry in
+``sys.modules`` for the same object.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import FrameType, ModuleType
+
+from torchlike.porting.hints import missing
+
+
+class _AliasLoader(Loader):
+    """Puts an existing module under a second name."""
+
+    def __init__(self, alias: str, real: str) -> None:
+        self.alias = alias
+        self.real = real
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system hands back whatever stands in sys.modules after this call. Giving it the
+        # real module in create_module instead would overwrite that module's __spec__.
+        sys.modules[self.alias] = importlib.import_module(self.real)
+        # `torch.nn.x` reaches modules that no import statement of the script has named.
+        for name, loaded in list(sys.modules.items()):
+            if name == self.real or name.startswith(self.real + "."):
+                _explain_missing_names(loaded, self.alias + name[len(self.real) :])
+
+
+class AliasFinder(MetaPathFinder):
+    """Answers imports of ``alias`` and its submodules with those of the package ``target``."""
+
+    def __init__(self, alias: str, target: str) -> None:
+        self.alias = alias
+        self.target = target
+
+    def real_name(self, name: str) -> str | None:
+        """The target's name for ``name``, or None when ``name`` is not below the alias."""
+        if name == self.alias or name.startswith(self.alias + "."):
+            return self.target + name[len(self.alias) :]
+        return None
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        real = self.real_name(fullname)
+        if real is None:
+            return None
+        if real in sys.modules or importlib.util.find_spec(real) is not None:
+            return ModuleSpec(fullname, _AliasLoader(fullname, real))
+        if _only_asking(sys._getframe(1)):
+            return None
+        raise ModuleNotFoundError(missing(fullname), name=fullname)
+
+
+def install(alias: str = "torch", target: str = "torchlike") -> AliasFinder:
+    """Make ``import <alias>`` mean ``<target>`` in this process, from now on.
+
+    Raises:
+        RuntimeError: another module of that name has been imported already.
+    """
+    for finder in sys.meta_path:
+        if isinstance(finder, AliasFinder) and (finder.alias, finder.target) == (alias, target):
+            return finder
+    if alias in sys.modules and sys.modules[alias] is not sys.modules.get(target):
+        raise RuntimeError(
+            f"{alias!r} has been imported before torchlike could take its name; "
+            f"install the alias before anything imports {alias!r}"
+        )
+    finder = AliasFinder(alias, target)
+    sys.meta_path.insert(0, finder)
+    return finder
+
+
+def _only_asking(frame: FrameType | None) -> bool:
+    """Is this ``importlib.util.find_spec``, which wants None for a missing module, not an error?"""
+    while frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
+
+
+def _explain_missing_names(module: ModuleType, alias: str) -> None:
+    """Give ``module`` a ``__getattr__`` that names what is missing, in PyTorch's spelling."""
+    own = module.__dict__.get("__getattr__")
+    if getattr(own, "names_missing", False):
+        return
+
+    def __getattr__(name: str):
+        if own is not None:
+            # The message below says what is missing in the script's own terms.
+            with contextlib.suppress(AttributeError):
+                return own(name)
+        if name.startswith("__"):
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        message = missing(f"{alias}.{name}")
+        submodule = f"{module.__name__}.{name}"
+        if _importing_from(sys._getframe(1)) and submodule not in sys.modules:
+            raise ImportError(message, name=alias, path=getattr(module, "__file__", None))
+        raise AttributeError(message, name=name, obj=module)
+
+    __getattr__.names_missing = True  # type: ignore[attr-defined]
+    module.__dict__["__getattr__"] = __getattr__
+
+
+def _importing_from(frame: FrameType) -> bool:
+    """Is ``frame`` at ``from x import y``? Python would replace an AttributeError's words there."""
+    instruction = frame.f_code.co_code[frame.f_lasti] if frame.f_lasti >= 0 else 0
+    return dis.opname[instruction] == "IMPORT_FROM"

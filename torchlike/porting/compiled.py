@@ -1,0 +1,64 @@
+"""How much of a script is compiled: nothing, the regions it marks, or every module it calls.
+
+``TORCHLIKE_COMPILE`` in the environment chooses:
+
+- ``off``: ``torch.compile`` and ``torchlike.jit`` give back what they were given;
+- ``regions`` (the default): they compile;
+- ``modules``: they do, and so is every module that is not called by another module.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+
+import numpy as np
+
+import torchlike
+from torchlike import nn
+from torchlike.porting.module_compiler import ModuleCompiler
+
+MODES = ("off", "regions", "modules")
+
+
+def mode_from_environment() -> str:
+    """The value of ``TORCHLIKE_COMPILE``.
+
+    Raises:
+        ValueError: it is none of the three modes.
+    """
+    mode = os.environ.get("TORCHLIKE_COMPILE", "regions")
+    if mode not in MODES:
+        raise ValueError(f"TORCHLIKE_COMPILE is {mode!r}; it must be one of {', '.join(MODES)}")
+    return mode
+
+
+def apply(mode: str) -> dict[str, str]:
+    """Set the process to ``mode``, one of ``off``, ``regions`` and ``modules``.
+
+    Returns:
+        The modules that could not be compiled, with the reasons; filled while the script runs.
+    """
+    torchlike.jit.set_mode("off" if mode == "off" else "on")
+    if mode != "modules":
+        return {}
+    compiler = ModuleCompiler(
+        module_class=nn.Module,
+        compile=torchlike.jit,
+        errors=(torchlike.jit.JitCaptureError,),
+        save_random_state=_save_random_state,
+    )
+    compiler.install()
+    return compiler.left_eager
+
+
+def _save_random_state() -> Callable[[], None]:
+    """Of Python and NumPy. torchlike's own generators are not moved by a capture that fails."""
+    python, numpy = random.getstate(), np.random.get_state()
+
+    def restore() -> None:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+    return restore

@@ -1,0 +1,44 @@
+"""What to use instead of a PyTorch name that torchlike does not have."""
+
+from __future__ import annotations
+
+#: The longest matching prefix wins. Only what a reader can act on today stands here.
+INSTEAD = {
+    "torch": (
+        "a function of jax.numpy, jax.scipy or jax.lax may do the same: t.jax() gives a tensor's "
+        "array and torchlike.from_jax(array) a tensor"
+    ),
+    "torch._dynamo": "XLA compiles here, there is no Dynamo to configure: leave the line out",
+    "torch._inductor": "XLA compiles here, there is no Inductor to configure: leave the line out",
+    "torch.ao": "quantisation has no counterpart here",
+    "torch.quantization": "quantisation has no counterpart here",
+    "torch.backends": "XLA chooses the kernels: leave the line out",
+    "torch.cuda": "JAX manages the accelerator: see jax.devices() and jax.profiler",
+    "torch.distributed": "jax.sharding spreads arrays over devices, and tensors carry arrays",
+    "torch.export": "jax.export writes a function of arrays as StableHLO",
+    "torch.fx": "jax.make_jaxpr shows the graph of a function of arrays",
+    "torch.hub": "download the repository and import its modules",
+    "torch.jit": "torchlike.jit(fn) compiles a Python function as it is, without scripting",
+    "torch.library": "torchlike.autograd.Function with jax code inside makes an operator",
+    "torch.mps": "JAX manages the accelerator: see jax.devices()",
+    "torch.onnx": "jax.export writes a function of arrays as StableHLO",
+    "torch.profiler": "jax.profiler.trace records a profile",
+    "torch.utils.cpp_extension": "jax.ffi calls native code, jax.experimental.pallas for kernels",
+    "torch.utils.tensorboard": "the package tensorboardX has the same SummaryWriter",
+    "torch.xpu": "JAX manages the accelerator: see jax.devices()",
+}
+
+
+def instead(name: str) -> str:
+    """The advice for ``name``, a dotted PyTorch name such as ``torch.fx.Graph``."""
+    prefix = name
+    while prefix not in INSTEAD:
+        prefix, _, last = prefix.rpartition(".")
+        if not last or not prefix:
+            return INSTEAD["torch"]
+    return INSTEAD[prefix]
+
+
+def missing(name: str) -> str:
+    """The message for a PyTorch name that torchlike lacks. No full stop: Python may add to it."""
+    return f"torchlike has no {name} yet; {instead(name)}"

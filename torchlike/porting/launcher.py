@@ -1,0 +1,25 @@
+"""``torchlike run``: a PyTorch script as it is, on torchlike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torchlike.porting import aliases, compiled, script
+from torchlike.porting.allocator import tune_allocator
+
+
+def run(argv: Sequence[str], *, as_module: bool = False) -> None:
+    """Run a script, or with ``as_module`` a module, in which ``torch`` means torchlike.
+
+    Args:
+        argv: the script's path (or the module's name) and its arguments.
+        as_module: whether ``argv[0]`` is a module's name, as after ``python -m``.
+
+    Raises:
+        SystemExit: the script called ``sys.exit`` or ended in an exception, which has been printed.
+    """
+    tune_allocator()
+    finder = aliases.install()
+    compiled.apply(compiled.mode_from_environment())
+    name = finder.real_name(argv[0]) if as_module else None
+    script.run([name or argv[0], *argv[1:]], as_module=as_module)

@@ -1,0 +1,69 @@
+"""Compiles whole modules of a script that asks for nothing: each outermost call of a module."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+@dataclass
+class ModuleCompiler:
+    """Replaces ``module_class.__call__``; a module inside another is part of its program.
+
+    A module that cannot be compiled, because its Python code needs a value, is left eager from then
+    on, and ``left_eager`` says why: a script that runs must go on running.
+    """
+
+    module_class: type
+    compile: Callable[[Any], Callable[..., Any]]
+    #: What the compiler raises for code that needs a value.
+    errors: tuple[type[Exception], ...]
+    #: Gives a function that puts back the state of the random generators which compiling may move.
+    save_random_state: Callable[[], Callable[[], None]]
+    left_eager: dict[str, str] = field(default_factory=dict)
+    _compiled: WeakKeyDictionary[Any, Callable[..., Any]] = field(default_factory=WeakKeyDictionary)
+    _thread: threading.local = field(default_factory=threading.local)
+
+    def install(self) -> None:
+        eager = self.module_class.__call__
+
+        @functools.wraps(eager)
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(self._thread, "inside", False):
+                return eager(module, *args, **kwargs)
+            self._thread.inside = True
+            try:
+                return self._call(eager, module, args, kwargs)
+            finally:
+                self._thread.inside = False
+
+        self.module_class.__call__ = call  # type: ignore[method-assign]
+
+    def _call(
+        self,
+        eager: Callable[..., Any],
+        module: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        compiled = self._compiled.get(module)
+        if compiled is None:
+            compiled = self._compiled[module] = self.compile(module)
+        if compiled is module:
+            return eager(module, *args, **kwargs)
+        restore_random_state = self.save_random_state()
+        try:
+            return compiled(*args, **kwargs)
+        except self.errors as error:
+            restore_random_state()
+            self._compiled[module] = module
+            self.left_eager.setdefault(type(module).__name__, _first_line(error))
+            return eager(module, *args, **kwargs)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,46 @@
+"""The plot of a comparison: the losses, curve on curve, and the time of each step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torchlike.porting.report import Run
+
+try:
+    from matplotlib.figure import Figure
+except ImportError:  # an extra: comparing works without the plot
+    Figure = None
+
+MISSING = "No plot: it needs matplotlib (pip install 'torchlike[demo]')."
+
+
+def available() -> bool:
+    return Figure is not None
+
+
+def write(path: Path, name: str, runs: list[Run]) -> None:
+    """Write the plot of ``runs`` as a PNG file.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed.
+    """
+    if Figure is None:
+        raise ModuleNotFoundError(MISSING, name="matplotlib")
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    loss_axes, time_axes = figure.subplots(1, 2)
+    for i, run in enumerate(runs):
+        # Later curves are thinner, so that the ones they lie on stay visible.
+        style = {"label": run.label, "color": f"C{i}", "linewidth": 4.0 / (i + 1)}
+        loss_axes.plot(range(1, len(run.losses) + 1), run.losses, **style)
+        if run.first_step is not None:
+            milliseconds = [1e3 * seconds for seconds in (run.first_step, *run.steps)]
+            style["linewidth"] = 1.2
+            time_axes.plot(range(1, len(milliseconds) + 1), milliseconds, **style)
+    loss_axes.set(title="loss", xlabel="backward()")
+    time_axes.set(title="time of a step (ms)", xlabel="step", yscale="log")
+    for axes in (loss_axes, time_axes):
+        axes.grid(alpha=0.3)
+        if axes.lines:
+            axes.legend()
+    figure.suptitle(name)
+    figure.savefig(path, dpi=120)

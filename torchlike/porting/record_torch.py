@@ -1,0 +1,47 @@
+"""Runs a script with real PyTorch and records it.
+
+``python record_torch.py RESULT [-m] SCRIPT ...``.
+`torchlike compare --torch` starts this file by its path, in a process of its own. Nothing imports
+it, and it is the only place where PyTorch can be imported, by name and on request.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from types import ModuleType
+
+
+def main(argv: list[str]) -> None:
+    _without_torchlike()
+    recording = importlib.import_module("torchlike.porting.recording")
+    recorder = importlib.import_module("torchlike.porting.recorder")
+    torch = importlib.import_module("torch")
+    framework = recorder.Framework(
+        tensor=torch.Tensor,
+        module=torch.nn.Module,
+        optimizer=torch.optim.Optimizer,
+        compilers=((torch, "compile"),),
+        keep=lambda loss: loss.detach().clone(),
+        read=lambda kept: kept.item(),
+    )
+
+    def about() -> dict[str, str]:
+        device = "cuda" if torch.cuda.is_initialized() else "cpu"
+        return {"framework": "torch", "version": torch.__version__, "device": device}
+
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchlike"]:
+        del sys.modules[name]  # a script that imports torchlike gets the whole of it
+    recording.record(framework, about, argv)
+
+
+def _without_torchlike() -> None:
+    """Let ``torchlike.porting`` be imported without ``torchlike/__init__.py``: no JAX here."""
+    package = ModuleType("torchlike")
+    package.__path__ = [str(Path(__file__).resolve().parent.parent)]
+    sys.modules["torchlike"] = package
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

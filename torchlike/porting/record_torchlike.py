@@ -1,0 +1,53 @@
+"""Runs a script on torchlike and records it: the child process of `torchlike compare`.
+
+``python -m torchlike.porting.record_torchlike RESULT [-m] SCRIPT ...``; the environment variable
+``TORCHLIKE_COMPILE`` says what is compiled.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+
+import torchlike
+from torchlike import nn, optim
+from torchlike.porting import aliases, compiled
+from torchlike.porting.allocator import tune_allocator
+from torchlike.porting.recorder import Framework
+from torchlike.porting.recording import record
+
+
+def main(argv: list[str]) -> None:
+    tune_allocator()
+    aliases.install()
+    left_eager = compiled.apply(compiled.mode_from_environment())
+    framework = Framework(
+        tensor=torchlike.Tensor,
+        module=nn.Module,
+        optimizer=optim.Optimizer,
+        compilers=((torchlike, "compile"), (type(torchlike.jit), "__call__")),
+        keep=_keep,
+        read=lambda array: float(np.asarray(array)),
+    )
+    record(framework, lambda: _about(left_eager), argv)
+
+
+def _keep(loss: torchlike.Tensor) -> jax.Array | None:
+    array = loss.detach().jax()
+    return None if isinstance(array, jax.core.Tracer) else array
+
+
+def _about(left_eager: dict[str, str]) -> dict[str, Any]:
+    return {
+        "framework": "torchlike",
+        "version": torchlike.__version__,
+        "device": jax.default_backend(),
+        "left_eager": left_eager,
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,162 @@
+"""Storage: the one mutable thing. A cell with a version, holding a jax.Array or a NumPy buffer.
+
+A *device cell* holds one immutable ``jax.Array``. A *host buffer* is a NumPy array that somebody
+outside also sees (``from_numpy``, ``.numpy()``, shared memory, a memory map): it is read afresh at
+each use and written through, so that both sides see each other's writes.
+
+The array has the *logical* shape of the storage's base tensor. Where the base tensor's memory order
+is not row-major (``x.t() + 1`` keeps the strides of ``x.t()``, as in PyTorch), ``strides`` says so;
+it is metadata for ``stride()``, ``as_strided`` and view compatibility, never a layout of the array.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from sys import getrefcount
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike import devices, modes
+
+_addresses = itertools.count(1)
+#: Synthetic addresses stand 1 TiB apart: a view's offset never reaches its neighbour.
+_ADDRESS_STEP = 1 << 40
+
+
+class Storage:
+    """A mutable cell around an array, with a version that each write raises."""
+
+    __slots__ = ("__weakref__", "_address", "cell", "host", "strides", "version")
+
+    def __init__(self, cell: Any, host: np.ndarray | None = None) -> None:
+        self.cell = cell
+        self.host = host
+        self.version = 0
+        self.strides: tuple[int, ...] | None = None
+        self._address = 0
+        capture = modes.current.capture
+        if capture is not None:
+            capture.adopt(self)
+
+    # -- reading and writing -----------------------------------------------------------------------
+
+    def read(self) -> Any:
+        """The contents as a jax array (a tracer while a capture runs and the cell is state)."""
+        capture = modes.current.capture
+        if capture is not None:
+            return capture.read(self)
+        return self.cell if self.host is None else self.concrete()
+
+    def concrete(self) -> Any:
+        """The contents as a jax array, outside any capture. A host buffer is copied."""
+        host = self.host
+        if host is None:
+            return self.cell
+        if host.base is None and host.flags.owndata and getrefcount(host) == _SOLE_LOCAL:
+            # Nobody outside holds the buffer any more: become a device cell for good. Only for a
+            # buffer that owns its memory; a view's memory may be seen through its base.
+            self.cell, self.host = jnp.array(host), None
+            return self.cell
+        return jnp.array(host)  # a copy: jnp.asarray may alias aligned NumPy memory
+
+    def write(self, array: Any) -> None:
+        """Replace the contents and raise the version. The new array may have another shape."""
+        capture = modes.current.capture
+        if capture is not None:
+            capture.write(self, array)
+        elif self.host is None:
+            self.cell = array
+        else:
+            self._write_host(array)
+        self.version += 1
+
+    def _write_host(self, array: Any) -> None:
+        host = self.host
+        assert host is not None
+        if host.shape != array.shape or host.dtype != array.dtype:
+            self.cell, self.host = array, None  # resized: the old buffer stays with its owner
+        elif not host.flags.writeable:
+            raise RuntimeError("the tensor's memory is a read-only NumPy array")
+        else:
+            np.copyto(host, np.asarray(array))
+
+    def replace(self, other: Storage) -> None:
+        """Take the contents of ``other`` without copying (``set_``)."""
+        self.write(other.read())
+        self.strides = other.strides
+
+    # -- ownership ---------------------------------------------------------------------------------
+
+    def is_sole_owner(self) -> Any:
+        """Whether nothing but this cell refers to the array, so that it may be donated.
+
+        A recorded node, a cached view, a NumPy array over the same memory or the user's own
+        ``t.jax()`` each hold a reference; CPython counts them in ~25 ns.
+        """
+        return self.host is None and getrefcount(self.cell) == _SOLE_ATTRIBUTE
+
+    def share_with_host(self) -> np.ndarray:
+        """Move the contents into a host buffer, and give that buffer (logical shape)."""
+        if self.host is None:
+            if modes.current.capture is not None:
+                modes.current.capture.refuse_value(".numpy()", "jax.pure_callback")
+            self.host = np.array(self.cell)
+            self.cell = None
+        return self.host
+
+    # -- what it is --------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.cell.shape if self.host is None else self.host.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.cell.dtype if self.host is None else self.host.dtype
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> devices.device:
+        cell = self.cell
+        if self.host is not None or isinstance(cell, jax.core.Tracer):
+            return devices.CPU if self.host is not None else devices.get_default_device()
+        found = cell.sharding.device_set
+        return devices.from_jax(next(iter(found)))
+
+    def data_ptr(self) -> int:
+        """An address that is the same for tensors on this storage and differs between storages.
+
+        A host buffer's is its real address. A device cell's is synthetic, because an in-place op
+        may move the array; PyTorch code compares addresses, it does not follow them.
+        """
+        if self.size == 0:
+            return 0
+        if self.host is not None and self.strides is None:
+            return self.host.__array_interface__["data"][0]
+        if not self._address:
+            self._address = next(_addresses) * _ADDRESS_STEP
+        return self._address
+
+
+def _count_references() -> tuple[int, int]:
+    """What getrefcount says of an array held only by a cell: read as attribute, and as a local."""
+    probe = Storage(object(), None)
+    probe.cell = object()
+    attribute = getrefcount(probe.cell)
+    local = probe.cell
+    return attribute, getrefcount(local)
+
+
+_SOLE_ATTRIBUTE, _SOLE_LOCAL = _count_references()

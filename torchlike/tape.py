@@ -1,0 +1,211 @@
+"""The tape: nodes and edges, what dispatch records and the engine walks.
+
+A node is one recorded op. Its edges lead to the nodes that made its inputs::
+
+    x (leaf) --- AccumulateGrad <-- edge -- MulBackward0 <-- y._node
+                                   (0)        saved: y's operands
+
+Nodes hold arrays, never tensors (AccumulateGrad excepted), so a graph has no reference cycles and
+is freed the moment its last tensor goes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from torchlike import errors, modes, tensor
+from torchlike.tensor import Tensor
+
+#: An edge: the node that made a value, and which of its outputs the value is.
+Edge = tuple["Node", int]
+
+_sequence = itertools.count()
+#: AccumulateGrad runs before anything else that is ready, as in PyTorch.
+_FIRST = 1 << 62
+
+
+def next_sequence() -> int:
+    """The number the next node will exceed; nodes made before now have a smaller one."""
+    return next(_sequence)
+
+
+class Node:
+    """A recorded op: how to turn gradients of its outputs into gradients of its inputs.
+
+    Subclasses define ``run`` (on arrays) and ``run_graph`` (on tensors, itself recorded).
+    """
+
+    __slots__ = (
+        "__weakref__", "_metadata", "_name", "edges", "hooks", "pre_hooks", "retained", "sequence",
+    )  # fmt: skip
+    n_outputs = 1
+
+    def __init__(self, name: str, edges: list[Edge | None]) -> None:
+        self._name = name
+        self.edges = edges
+        self.sequence = next(_sequence)
+        #: Tensor hooks as {output number: {handle id: hook}}; made on first use.
+        self.pre_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None
+        #: Node hooks (register_prehook, register_hook), as a pair of dictionaries.
+        self.hooks: tuple[dict[int, Any], dict[int, Any]] | None = None
+        #: Outputs whose gradient a tensor keeps: {output number: weak reference to it}.
+        self.retained: dict[int, Any] | None = None
+        self._metadata: dict[str, Any] | None = None
+
+    # What a subclass does -------------------------------------------------------------------------
+
+    def run(self, cotangents: list[Any]) -> list[Any]:
+        """Gradients (arrays or None) for each edge, from arrays (or None) for each output."""
+        raise NotImplementedError
+
+    def run_graph(self, cotangents: list[Tensor | None]) -> list[Tensor | None]:
+        """The same on tensors, recorded, for create_graph."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Free what was saved for backward."""
+
+    # What users see -------------------------------------------------------------------------------
+
+    def name(self) -> str:
+        """``MulBackward0`` and the like."""
+        return self._name
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes behind each input; (None, 0) for one that needs no gradient."""
+        return tuple((None, 0) if e is None else e for e in self.edges)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for the user's notes."""
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node ran in backward."""
+        return self._register(1, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_outputs)`` before this node runs in backward."""
+        return self._register(0, hook)
+
+    def _register(self, which: int, hook: Callable[..., Any]) -> RemovableHandle:
+        if self.hooks is None:
+            self.hooks = ({}, {})
+        return RemovableHandle.on(self.hooks[which], hook)
+
+    def retains_grad(self, output_nr: int) -> Any:
+        return self.retained is not None and output_nr in self.retained
+
+    def __repr__(self) -> str:
+        return f"<{self._name} object at {id(self):#x}>"
+
+
+class RemovableHandle:
+    """Removes a hook: ``handle.remove()``, or as a context manager."""
+
+    __slots__ = ("_hooks", "id")
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any]) -> None:
+        self._hooks = hooks
+        self.id = next(self._ids)
+
+    @classmethod
+    def on(cls, hooks: dict[int, Any], hook: Any) -> RemovableHandle:
+        """Add ``hook`` to the dictionary and give the handle that removes it."""
+        handle = cls(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+    def remove(self) -> None:
+        """Remove the hook; doing so twice is harmless."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class AccumulateGrad(Node):
+    """Where a gradient reaches a leaf: adds it to ``variable.grad``."""
+
+    __slots__ = ("post_hooks", "variable")
+
+    def __init__(self, variable: Tensor) -> None:
+        super().__init__("torch::autograd::AccumulateGrad", [])
+        self.sequence = _FIRST + self.sequence
+        self.variable = variable
+        self.post_hooks: dict[int, Any] | None = None
+
+    def name(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def accumulator(leaf: Tensor) -> AccumulateGrad:
+    """The AccumulateGrad node of a leaf: one at a time, kept alive by the graph that uses it."""
+    found = leaf._accumulator and leaf._accumulator()
+    if found is None:
+        found = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(found)
+        if leaf._hooks is not None:
+            # Hooks live on the leaf, so that they outlast each graph's node.
+            found.pre_hooks, found.post_hooks = leaf._hooks
+    return found
+
+
+def gradient_edge(t: Tensor) -> Edge | None:
+    """Where this tensor's gradient goes, or None when it needs none."""
+    base = t._base
+    if base is not None and t._history != base._history:
+        rejoin(t)
+    node = t._node
+    if node is not None:
+        return node, t._output_nr
+    return (accumulator(t), 0) if t.requires_grad else None
+
+
+#: Set by dispatch: records the read of a view (the chain of steps from base to view) as a node.
+record_view: Callable[[Tensor, Tensor], Any] | None = None
+
+
+def rejoin(view: Tensor) -> None:
+    """Give a view its history again after its base got a new one through an in-place op."""
+    base = view._base
+    assert base is not None and record_view is not None
+    view._history = base._history
+    view._node, view._output_nr = record_view(base, view), 0
+
+
+tensor.install(history_of_view=rejoin)
+
+
+def check_in_place(t: Tensor) -> None:
+    """Refuse in-place ops where PyTorch does: leaves that require grad, and views of them."""
+    if not modes.current.grad_enabled:
+        return
+    base = t._base
+    if base is not None:
+        if t._made_by == "no_grad" and base.requires_grad:
+            raise RuntimeError(errors.NO_GRAD_VIEW_IN_PLACE)
+        if t._made_by not in ("", "no_grad") and base.requires_grad:
+            raise RuntimeError(
+                f"Output {t._output_nr} of {t._made_by} is a view and is being modified inplace. "
+                "This view is the output of a function that returns multiple views. Such functions "
+                "do not allow the output views to be modified inplace. You should replace the "
+                "inplace operation by an out-of-place one."
+            )
+        if base._requires_grad and base._node is None:
+            raise RuntimeError(errors.LEAF_VIEW_IN_PLACE)
+    elif t._requires_grad and t._node is None:
+        raise RuntimeError(errors.LEAF_IN_PLACE)

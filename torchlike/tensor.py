@@ -1,0 +1,734 @@
+"""Tensor: a light facade over a Storage. Its operator methods arrive from the registry.
+
+A tensor is a storage, an optional view of it, and autograd fields. Class attributes hold the
+defaults, so that making an op's result sets only what differs (two attributes).
+"""
+
+from __future__ import annotations
+
+import copy as copying
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import jax
+import numpy as np
+
+from torchlike import devices, dtypes, errors, modes, views
+from torchlike.storage import Storage
+from torchlike.views import Geometry, View
+
+#: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
+#: twice as fast as isinstance on the per-op path.
+TENSOR_TYPES: set[type] = set()
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``."""
+
+    __module__ = "torchlike"
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    __str__ = __repr__
+
+    def __getitem__(self, index: Any) -> Any:
+        item = tuple.__getitem__(self, index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Any:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, times: Any) -> Any:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> Any:
+        return Size, (tuple(self),)
+
+
+class _TensorMeta(type):
+    """Lets ``isinstance(x, torch.FloatTensor)``-style classes and subclasses register cheaply."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+        super().__init__(name, bases, namespace)
+        TENSOR_TYPES.add(cls)
+
+
+class Tensor(metaclass=_TensorMeta):
+    """A multi-dimensional array with PyTorch's interface, on an immutable ``jax.Array`` in a cell.
+
+    Made by the creation functions (``torchlike.tensor``, ``zeros``, ``randn``, …), by
+    ``torchlike.from_jax`` and by ops; ``t.jax()`` gives the array.
+    """
+
+    __module__ = "torchlike"
+
+    _storage: Storage
+    #: The chain of steps from the storage's array to this tensor; None for the whole.
+    _view: View | None = None
+    #: For a differentiable view: the tensor whose history it shares. Never itself such a view.
+    _base: Tensor | None = None
+    _requires_grad: bool = False
+    #: The tape node this tensor is an output of, and which output.
+    _node: Any = None
+    _output_nr: int = 0
+    _grad: Tensor | None = None
+    #: On a base: how often an in-place op changed its history; on a view: the count it knows.
+    _history: int = 0
+    #: How a view was made: "" (ordinary), "no_grad", or the name of a multi-view op.
+    _made_by: str = ""
+    #: Weak reference to the AccumulateGrad node of a leaf.
+    _accumulator: Any = None
+    _hooks: Any = None
+    _inference: bool = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is Tensor:
+            return _legacy_constructor(*args, **kwargs)
+        self = object.__new__(cls)
+        if args and isinstance(args[0], Tensor) and not hasattr(self, "_storage"):
+            source = args[0]
+            self._storage, self._view = source._storage, source._view
+        return self
+
+    if TYPE_CHECKING:  # methods that the registry installs
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+
+    # -- reading and writing -----------------------------------------------------------------------
+
+    def _read(self) -> Any:
+        """The value as a jax array of this tensor's shape (a tracer while capturing)."""
+        storage, view = self._storage, self._view
+        if view is None:
+            return storage.read()
+        if modes.current.capture is not None:
+            return views.reader(view.steps)(storage.read(), *view.dynamic)
+        if storage.host is not None:
+            part = self._host_view()
+            if part is not None:
+                return jax.numpy.array(part)
+        if view.cached_version != storage.version:
+            view.cached = views.reader(view.steps)(storage.concrete(), *view.dynamic)
+            view.cached_version = storage.version
+        return view.cached
+
+    def _host_view(self) -> np.ndarray | None:
+        """This tensor as a NumPy view on its host buffer; None where NumPy has no such view."""
+        storage, view = self._storage, self._view
+        host = storage.host
+        assert host is not None
+        if view is None:
+            return host
+        if storage.strides is not None and host.flags.c_contiguous:
+            return None  # the geometry speaks of another memory order than the buffer's
+        if any(isinstance(s, views.Conj) for s in view.steps):
+            return None
+        return views.host_view(host, view.geometry, self.dtype.numpy)
+
+    def _write(self, array: Any) -> None:
+        """Replace this tensor's value (already of its shape and dtype) in its storage."""
+        storage, view = self._storage, self._view
+        if view is None:
+            storage.write(array)
+            return
+        donate = modes.current.capture is None and storage.is_sole_owner()
+        write = views.writer(view.steps, donate)
+        storage.write(write(storage.read(), array, *view.dynamic))
+
+    def jax(self) -> Any:
+        """The value as a ``jax.Array``: a snapshot, since jax arrays are immutable."""
+        return self._read()
+
+    __jax_array__ = jax
+
+    # -- geometry ----------------------------------------------------------------------------------
+
+    @property
+    def _geometry(self) -> Geometry:
+        if self._view is not None:
+            return self._view.geometry
+        shape = self._storage.shape
+        return Geometry(shape, self._storage.strides or views.contiguous_strides(shape), 0)
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        view = self._view
+        return Size(self._storage.shape if view is None else view.geometry.size)
+
+    def size(self, dim: int | None = None) -> Any:
+        """``shape``, or the size of one dimension. IndexError when ``dim`` is out of range."""
+        shape = self.shape
+        if dim is None:
+            return shape
+        return tuple.__getitem__(shape, _checked_dim(dim, len(shape)))
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The jump in memory, in elements, along each dimension (or along one)."""
+        stride = self._geometry.stride
+        return stride if dim is None else stride[_checked_dim(dim, len(stride))]
+
+    def storage_offset(self) -> int:
+        """Where in the storage the tensor begins, in elements."""
+        return 0 if self._view is None else self._view.geometry.offset
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        view = self._view
+        return len(self._storage.shape if view is None else view.geometry.size)
+
+    ndimension = dim
+    ndim = property(dim)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The element type."""
+        if self._view is not None:
+            for s in reversed(self._view.steps):
+                if isinstance(s, (views.Bitcast, views.Real, views.Imag, views.ViewAsReal,
+                                  views.ViewAsComplex)):  # fmt: skip
+                    return self._view_dtype()
+        return dtypes.from_numpy_dtype(self._storage.dtype)
+
+    def _view_dtype(self) -> dtypes.dtype:
+        assert self._view is not None
+        current = dtypes.from_numpy_dtype(self._storage.dtype)
+        for s in self._view.steps:
+            if isinstance(s, views.Bitcast):
+                current = dtypes.from_numpy_dtype(s.params[0])
+            elif isinstance(s, (views.Real, views.Imag, views.ViewAsReal)):
+                current = current.to_real()
+            elif isinstance(s, views.ViewAsComplex):
+                current = current.to_complex()
+        return current
+
+    @property
+    def device(self) -> devices.device:
+        """Where the tensor lives."""
+        return self._storage.device
+
+    @property
+    def layout(self) -> Any:
+        return strided
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    element_size = lambda self: self.dtype.itemsize  # noqa: E731
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.itemsize
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether memory order is row-major (or that of ``memory_format``)."""
+        size, stride, _ = self._geometry
+        if memory_format is not None and memory_format.order(len(size)) is not None:
+            order = memory_format.order(len(size))
+            return views.is_contiguous(
+                tuple(size[d] for d in order), tuple(stride[d] for d in order)
+            )
+        return views.is_contiguous(size, stride)
+
+    def data_ptr(self) -> int:
+        """An address: equal for tensors that begin at the same element of the same storage.
+
+        Differs from PyTorch: synthetic unless the memory is shared with NumPy.
+        """
+        start = self._storage.data_ptr()
+        return start and start + self.storage_offset() * self.itemsize
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The storage, as an object that can be compared and measured."""
+        return UntypedStorage(self._storage)
+
+    def is_floating_point(self) -> Any:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> Any:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> Any:
+        return self.dtype.is_signed
+
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_xla = property(lambda self: self.device.type == "xla")
+    is_meta = property(lambda self: self.device.type == "meta")
+    is_mps = is_xpu = is_sparse = is_quantized = is_nested = is_mkldnn = property(
+        lambda self: False
+    )
+    names = property(lambda self: (None,) * self.dim())
+
+    def get_device(self) -> int:
+        """The device index, -1 on the CPU."""
+        return -1 if self.is_cpu else self.device.index or 0
+
+    # -- autograd fields ---------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> Any:
+        """Whether gradients flow into this tensor."""
+        return self._requires_grad or (self._base is not None and self._base._requires_grad)
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: Any = True) -> Tensor:
+        """Start (or stop) recording ops on this leaf, in place.
+
+        RuntimeError for a non-leaf being switched off, and for dtypes that have no gradients.
+        """
+        if not self.is_leaf:
+            if not requires_grad:
+                raise RuntimeError(errors.NOT_A_LEAF_FLAG + errors.DETACH_HINT)
+            return self
+        if requires_grad and self.dtype.category < 2:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self._inference:
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed."
+            )
+        self._requires_grad = True if requires_grad else False
+        return self
+
+    @property
+    def is_leaf(self) -> Any:
+        """Whether the tensor was made by the user rather than by a recorded op."""
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The tape node that made this tensor, or None."""
+        base = self._base
+        if base is not None and self._history != base._history:
+            _history_of_view(self)
+        return self._node
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, or None."""
+        capture = modes.current.capture
+        if capture is not None:
+            capture.slot_read(self, "_grad")
+        grad = self._grad
+        if grad is None and self._requires_grad and self._node is not None:
+            if not self._node.retains_grad(self._output_nr):
+                warnings.warn(errors.NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of "
+                                f"type {type(value).__name__}")  # fmt: skip
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.shape != self.shape:
+                raise RuntimeError(
+                    f"assigned grad has data of a different size: expected {list(self.shape)}, "
+                    f"got {list(value.shape)}"
+                )
+            if value.dtype is not self.dtype:
+                raise RuntimeError(
+                    f"assigned grad has data of a different type: expected {self.dtype}, "
+                    f"got {value.dtype}"
+                )
+        self._set_grad(value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._set_grad(None)
+
+    def _set_grad(self, value: Tensor | None) -> None:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.slot_write(self, "_grad")
+        self._grad = value
+
+    @property
+    def retains_grad(self) -> Any:
+        return self._node is not None and self._node.retains_grad(self._output_nr)
+
+    @property
+    def _version(self) -> int:
+        return self._storage.version
+
+    def _is_view(self) -> Any:
+        return self._base is not None
+
+    def is_inference(self) -> Any:
+        """Whether the tensor was made under ``inference_mode``."""
+        return self._inference
+
+    def _alias(self) -> Tensor:
+        """Another tensor on the same storage and view, with no autograd history."""
+        t = object.__new__(Tensor)
+        t._storage, t._view = self._storage, self._view
+        return t
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history: writes through it are not recorded."""
+        return self._alias()
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"Variable data has to be a tensor, but got {type(value).__name__}"
+            )
+        if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
+        capture = modes.current.capture
+        if capture is not None:
+            capture.slot_write(self, "_storage")
+        self._storage, self._view = value._storage, value._view
+
+    # -- values in Python --------------------------------------------------------------------------
+
+    def _value(self, asked: str, instead: str = "torchlike.where or torchlike.cond") -> np.ndarray:
+        """The value on the host, read-only. While capturing there is none: JitCaptureError."""
+        capture = modes.current.capture
+        if capture is not None:
+            capture.refuse_value(asked, instead)
+        if self._storage.host is not None:
+            part = self._host_view()
+            if part is not None:
+                return part
+        return np.asarray(self._read())
+
+    def item(self) -> Any:
+        """The single element as a Python number. RuntimeError unless there is exactly one."""
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
+        return self._value(".item()").item()
+
+    def tolist(self) -> Any:
+        """The elements as (nested) Python lists; a number for a 0-dim tensor."""
+        values = self._value(".tolist()")
+        if values.dtype.kind == "V":  # ml_dtypes (bfloat16): as Python floats
+            values = values.astype(np.float32)
+        return values.tolist()
+
+    def numpy(self, *, force: Any = False) -> np.ndarray:
+        """A NumPy array that shares this tensor's memory: each side sees the other's writes.
+
+        RuntimeError when the tensor requires grad (unless ``force``, which also copies from an
+        accelerator); TypeError for bfloat16, which NumPy does not have.
+        """
+        if self.requires_grad and not force:
+            raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
+        if self.dtype.name.startswith(("bfloat16", "float8")):
+            raise TypeError(f"Got unsupported ScalarType {_scalar_type_name(self.dtype)}")
+        if not self.is_cpu:
+            if not force:
+                raise TypeError(
+                    f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                    "copy the tensor to host memory first."
+                )
+            return np.array(self._value(".numpy()"))
+        if self._view is not None and any(isinstance(s, views.Conj) for s in self._view.steps):
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that has conjugate bit set. Use "
+                "tensor.resolve_conj().numpy() instead."
+            )
+        storage = self._storage
+        if storage.host is None and storage.strides is not None:
+            # Lay the buffer out in the tensor's memory order, so that strides agree.
+            order = views.dense_order(storage.shape, storage.strides)
+            host = storage.share_with_host().transpose(order)
+            storage.host = np.ascontiguousarray(host).transpose(np.argsort(order))
+        host = storage.share_with_host()
+        if self._view is None:
+            return host[...]
+        return views.host_view(host, self._view.geometry, self.dtype.numpy)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        if self.requires_grad:
+            raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
+        values = self._value("numpy.asarray()", "jax.pure_callback")
+        if self._storage.host is None and copy is not True:
+            values = np.array(values)  # a jax array's own buffer is read-only
+        return values if dtype is None else values.astype(dtype)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        if self.requires_grad:
+            raise BufferError(
+                "Can't export tensors that require gradient, use tensor.detach()"
+            )
+        return self._read().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._read().__dlpack_device__()
+
+    def _one_element(self, asked: str) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self._value(asked).item()
+
+    def __bool__(self) -> Any:
+        n = self.numel()
+        if n != 1:
+            what = "no value" if n == 0 else "more than one value"
+            raise RuntimeError(errors.AMBIGUOUS_BOOL.format(what=what))
+        return True if self._value("bool(tensor)").item() else False
+
+    def __int__(self) -> int:
+        return int(self._one_element("int(tensor)"))
+
+    def __float__(self) -> float:
+        return float(self._one_element("float(tensor)"))
+
+    def __complex__(self) -> complex:
+        return complex(self._one_element("complex(tensor)"))
+
+    def __index__(self) -> int:
+        if self.numel() != 1 or self.dtype.category > 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._value("a tensor used as a Python index").item())
+
+    def __len__(self) -> int:
+        shape = self.shape
+        if not shape:
+            raise TypeError("len() of a 0-d tensor")
+        return tuple.__getitem__(shape, 0)
+
+    def __iter__(self) -> Any:
+        if not self.dim():
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self) -> Tensor:
+        return self.flip(0) if self.dim() else self
+
+    def __contains__(self, element: Any) -> Any:
+        if isinstance(element, (Tensor, int, float, complex, np.generic)):
+            return bool((self == element).any())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+
+    __hash__ = object.__hash__
+
+    # -- copies and pickles ------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        copy = object.__new__(type(self))
+        memo[id(self)] = copy
+        # Tensors that shared a storage share the copied one.
+        key = id(self._storage)
+        if key not in memo:
+            memo[key] = storage = Storage(self._storage.read())
+            storage.strides = self._storage.strides
+        copy._storage, copy._view = memo[key], self._view
+        copy._requires_grad = self._requires_grad
+        if self._grad is not None:
+            copy._grad = self._grad.__deepcopy__(memo)
+        for name, value in self.__dict__.items():
+            if name not in _FIELDS:
+                copy.__dict__[name] = copying.deepcopy(value, memo)
+        return copy
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf and self.requires_grad:
+            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        extra = {k: v for k, v in self.__dict__.items() if k not in _FIELDS}
+        values = self._value("pickle")
+        return _rebuild, (
+            type(self), np.array(values), self.dtype.name, str(self.device), self._requires_grad,
+            extra,
+        )  # fmt: skip
+
+
+
+class UntypedStorage:
+    """What ``Tensor.untyped_storage()`` gives: identity, size and address of the memory."""
+
+    __module__ = "torchlike"
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def data_ptr(self) -> int:
+        return self._storage.data_ptr()
+
+    def nbytes(self) -> int:
+        return self._storage.nbytes
+
+    size = __len__ = nbytes
+
+    @property
+    def device(self) -> devices.device:
+        return self._storage.device
+
+    def resize_(self, nbytes: int) -> None:
+        """Make the memory ``nbytes`` long (new bytes are zero); tensors on it are 1-D views."""
+        count = nbytes // self._storage.dtype.itemsize
+        flat = self._storage.read().reshape(-1)[:count]
+        self._storage.write(jax.numpy.pad(flat, (0, count - flat.size)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UntypedStorage) and other._storage is self._storage
+
+    def __hash__(self) -> int:
+        return id(self._storage)
+
+
+class layout:  # noqa: N801 - PyTorch's name
+    """How elements are stored; torchlike's tensors are all ``strided``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+
+
+class memory_format:  # noqa: N801 - PyTorch's name
+    """A memory order: contiguous_format, channels_last, channels_last_3d, preserve_format."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def order(self, ndim: int) -> tuple[int, ...] | None:
+        """Dimensions from slowest to fastest, or None for row-major."""
+        if self._name == "channels_last" and ndim == 4:
+            return (0, 2, 3, 1)
+        if self._name == "channels_last_3d" and ndim == 5:
+            return (0, 2, 3, 4, 1)
+        return None
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+#: The attributes that are the tensor itself; anything else in __dict__ is the user's.
+_FIELDS = frozenset(
+    ("_storage", "_view", "_base", "_requires_grad", "_node", "_output_nr", "_grad", "_history",
+     "_made_by", "_accumulator", "_hooks", "_inference")
+)  # fmt: skip
+
+
+def wrap(array: Any) -> Tensor:
+    """A new tensor on a new storage holding ``array``."""
+    t = object.__new__(Tensor)
+    t._storage = Storage(array)
+    return t
+
+
+def from_jax(array: Any) -> Tensor:
+    """A tensor with the value of a jax array (which stays as it is: writes make new arrays)."""
+    if not isinstance(array, jax.Array):
+        raise TypeError(f"from_jax expects a jax.Array, not {type(array).__name__}")
+    return wrap(array)
+
+
+def _checked_dim(dim: Any, ndim: int) -> int:
+    return errors.wrap_dim(dim.__index__(), ndim)
+
+
+def _scalar_type_name(d: dtypes.dtype) -> str:
+    return {"bfloat16": "BFloat16", "float8_e4m3fn": "Float8_e4m3fn"}.get(d.name, d.name)
+
+
+def _rebuild(
+    cls: type, values: np.ndarray, dtype: str, device: str, requires_grad: Any, extra: dict[str, Any]
+) -> Tensor:
+    """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
+    target = devices.device(device)
+    array = jax.numpy.asarray(values)
+    if target.type != "cpu" and devices.available(target.type):
+        array = jax.device_put(array, devices.to_jax(target))
+    t = object.__new__(cls)
+    t._storage = Storage(array)
+    t._requires_grad = requires_grad
+    t.__dict__.update(extra)
+    return t
+
+
+# Set by the rooms above, which the facade must not import.
+_history_of_view: Any = None
+_legacy_constructor: Any = None
+
+
+def install(history_of_view: Any = None, legacy_constructor: Any = None) -> None:
+    """Give the facade what stands above it: how a stale view finds its history (tape), and
+    ``Tensor(2, 3)`` / ``Tensor([…])`` (creation)."""
+    global _history_of_view, _legacy_constructor
+    _history_of_view = history_of_view or _history_of_view
+    _legacy_constructor = legacy_constructor or _legacy_constructor
+
