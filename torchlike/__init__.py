@@ -48,3 +48,4 @@ globals().update(_dtypes.ALIASES)
 globals().update(_registry.NAMESPACES[""])
 
 from torchlike import autograd  # noqa: E402
+from torchlike import jit  # noqa: E402

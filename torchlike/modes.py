@@ -21,3 +21,16 @@ class _Modes(threading.local):
 
 
 current = _Modes()
+
+
+class _Epoch:
+    """Counts changes that a compiled program cannot see in its cells: a module got another
+    parameter or attribute, a tensor's ``.data`` was swapped. Programs re-check when it moved."""
+
+    count = 0
+
+    def advance(self) -> None:
+        self.count += 1
+
+
+epoch = _Epoch()

@@ -30,7 +30,7 @@ _ADDRESS_STEP = 1 << 40
 class Storage:
     """A mutable cell around an array, with a version that each write raises."""
 
-    __slots__ = ("__weakref__", "_address", "cell", "host", "strides", "version")
+    __slots__ = ("__weakref__", "_address", "abandoned", "cell", "host", "strides", "version")
 
     def __init__(self, cell: Any, host: np.ndarray | None = None) -> None:
         self.cell = cell
@@ -38,6 +38,8 @@ class Storage:
         self.version = 0
         self.strides: tuple[int, ...] | None = None
         self._address = 0
+        #: Whether a tensor was moved off this storage by ``.data = …``; see modes.epoch.
+        self.abandoned = False
         capture = modes.current.capture
         if capture is not None:
             capture.adopt(self)

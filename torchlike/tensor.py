@@ -440,6 +440,8 @@ class Tensor(metaclass=_TensorMeta):
         capture = modes.current.capture
         if capture is not None:
             capture.slot_write(self, "_storage")
+        self._storage.abandoned = True
+        modes.epoch.advance()
         self._storage, self._view = value._storage, value._view
 
     # -- values in Python --------------------------------------------------------------------------

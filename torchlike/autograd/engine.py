@@ -154,6 +154,13 @@ def run(
 def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
     if all(c is None for c in incoming):
         return ()
+    capture = modes.current.capture
+    if capture is not None and node.sequence < capture.first_sequence:
+        capture.refuse(
+            "backward() through a graph recorded outside the jitted function",
+            "autograd inside the jitted function only (or return the loss and call backward "
+            "outside)",
+        )
     outgoing = node.run_graph(incoming) if create_graph else node.run(incoming)
     if node.hooks is not None and node.hooks[1]:
         outgoing = _after(node, outgoing, incoming, create_graph)

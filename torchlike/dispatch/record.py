@@ -45,6 +45,10 @@ class OpNode(Node):
         edges = self.edges if self.all_edges is None else self.all_edges
         return tuple((None, 0) if e is None else e for e in edges)
 
+    def is_released(self) -> Any:
+        """Whether a backward pass freed what this node saved."""
+        return self.saved is _RELEASED
+
     def _check_alive(self) -> None:
         if self.saved is _RELEASED:
             raise RuntimeError(errors.BACKWARD_TWICE)

@@ -118,7 +118,8 @@ def op(
                 add_method(public, function)
             if twin is not None:
                 export(twin, f"{public}_", namespaces)
-                add_method(f"{public}_", twin)
+                if method:
+                    add_method(f"{public}_", twin)
         return function
 
     return register

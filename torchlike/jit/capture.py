@@ -1,0 +1,231 @@
+"""Capture: what a function reads, writes, makes and draws while its graph is being recorded.
+
+While a capture runs, every read of a Storage comes here. ``jax.make_jaxpr`` keeps each concrete
+array that it meets among ``jaxpr.consts`` as the very same object, so it is enough to remember
+which array belongs to which cell: after the one run of the Python body those constants become the
+program's inputs. No second run, no list of modules, nothing declared.
+
+Besides cells there are *slots*: attributes that hold tensors and are rebound rather than written,
+such as ``p.grad`` or a module's buffer. And *host values*: numbers that Python has to provide anew
+at each call, such as a learning rate or the draws of a random generator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from torchlike import modes, tape
+from torchlike.errors import JitCaptureError
+from torchlike.storage import Storage
+from torchlike.tensor import Tensor
+
+
+class Slot:
+    """An attribute that holds a tensor or None: who has it, its name, its value at first sight."""
+
+    __slots__ = ("initial", "is_read", "name", "owner")
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+        self.initial = slot_value(owner, name)
+        self.is_read = False
+
+    def value(self) -> Any:
+        return slot_value(self.owner, self.name)
+
+
+def _tables(owner: Any) -> Iterator[dict[str, Any]]:
+    """The dictionaries in which an owner keeps attributes (a module has three)."""
+    own = owner.__dict__
+    for table in ("_parameters", "_buffers"):
+        if table in own:
+            yield own[table]
+    yield own
+
+
+def slot_value(owner: Any, name: str) -> Any:
+    """The slot's present value, past any property or hook; None when there is none."""
+    for table in _tables(owner):
+        if name in table:
+            return table[name]
+    return None
+
+
+def set_slot(owner: Any, name: str, value: Any) -> None:
+    """Bind the slot where it is kept, past any property or hook."""
+    for table in _tables(owner):
+        if name in table:
+            table[name] = value
+            return
+    owner.__dict__[name] = value
+
+
+class Capture:
+    """The running record of one capture."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        #: Nodes recorded before the capture have a smaller sequence number.
+        self.first_sequence = tape.next_sequence()
+        self.inputs: dict[Storage, Any] = {}
+        self._seen_arrays: set[int] = set()
+        self._created: dict[int, weakref.ref[Storage]] = {}
+        #: Cells written, with their contents before.
+        self.written: dict[Storage, tuple[Any, Any, int]] = {}
+        self.slots: dict[tuple[int, str], Slot] = {}
+        self.slots_written: dict[tuple[int, str], Slot] = {}
+        self.host_values: list[tuple[Callable[[], Any], Any]] = []
+        #: Plain Python attributes read and written: (owner, name, value then).
+        self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.attributes_written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
+        self.modules: dict[int, Any] = {}
+
+    # -- cells -------------------------------------------------------------------------------------
+
+    def adopt(self, storage: Storage) -> None:
+        """A storage was made during the capture."""
+        self._created[id(storage)] = weakref.ref(storage)
+
+    def is_created(self, storage: Storage) -> Any:
+        reference = self._created.get(id(storage))
+        return reference is not None and reference() is storage
+
+    def created_alive(self) -> list[Storage]:
+        """Storages made during the capture that something still holds."""
+        return [s for s in (r() for r in self._created.values()) if s is not None]
+
+    def read(self, storage: Storage) -> Any:
+        """The value of a cell; the first read of one that existed before makes it an input."""
+        if storage in self.written or self.is_created(storage):
+            return storage.cell if storage.host is None else storage.concrete()
+        found = self.inputs.get(storage)
+        if found is None:
+            with self.outside():
+                found = storage.concrete()
+                if id(found) in self._seen_arrays:
+                    found = _another_handle(found)  # two cells may hold one array
+            self._seen_arrays.add(id(found))
+            self.inputs[storage] = found
+        return found
+
+    def write(self, storage: Storage, array: Any) -> None:
+        """A cell was written: an output, if it existed before."""
+        if storage not in self.written and not self.is_created(storage):
+            self.written[storage] = (storage.cell, storage.host, storage.version)
+        storage.cell, storage.host = array, None
+
+    # -- slots and attributes ----------------------------------------------------------------------
+
+    def _slot(self, owner: Any, name: str) -> Slot | None:
+        if isinstance(owner, Tensor) and self.is_created(owner._storage):
+            return None
+        key = (id(owner), name)
+        slot = self.slots.get(key)
+        if slot is None:
+            slot = self.slots[key] = Slot(owner, name)
+        return slot
+
+    def slot_read(self, owner: Any, name: str) -> None:
+        """A tensor-holding attribute is being looked up."""
+        slot = self._slot(owner, name)
+        if slot is not None and (id(owner), name) not in self.slots_written:
+            slot.is_read = True
+
+    def slot_write(self, owner: Any, name: str) -> None:
+        """A tensor-holding attribute is about to be bound."""
+        if name == "_storage":
+            self.refuse("`tensor.data = value`", "tensor.data.copy_(value)")
+        slot = self._slot(owner, name)
+        if slot is not None:
+            self.slots_written[(id(owner), name)] = slot
+
+    def read_attribute(self, owner: Any, name: str) -> None:
+        """A plain attribute (a module's ``training``) is being looked up."""
+        key = (id(owner), name)
+        if key not in self.attributes and key not in self.attributes_written:
+            self.attributes[key] = (owner, name, owner.__dict__.get(name))
+
+    def write_attribute(self, owner: Any, name: str) -> None:
+        """A plain attribute is about to be set."""
+        self.attributes_written.setdefault(
+            (id(owner), name), (owner, name, owner.__dict__.get(name))
+        )
+
+    def enter_module(self, module: Any) -> None:
+        """A module is being called: its plain attributes become guards."""
+        self.modules[id(module)] = module
+
+    # -- host values -------------------------------------------------------------------------------
+
+    def host_value(self, getter: Callable[[], Any]) -> Any:
+        """A value that ``getter`` provides at each call, in the order asked for; now its first."""
+        with self.outside():
+            value = getter()
+            placeholder = jnp.array(value)
+            if isinstance(value, float):
+                placeholder = jnp.array(value, jnp.float64)
+        self.host_values.append((getter, placeholder))
+        return placeholder
+
+    @contextlib.contextmanager
+    def outside(self) -> Iterator[None]:
+        """Suspend the capture: what is computed and made inside is concrete and existed before."""
+        modes.current.capture = None
+        try:
+            with jax.ensure_compile_time_eval():
+                yield
+        finally:
+            modes.current.capture = self
+
+    # -- refusals and undoing ----------------------------------------------------------------------
+
+    def refuse(self, asked: str, instead: str) -> None:
+        """Raise JitCaptureError naming the user's line."""
+        raise JitCaptureError(
+            f"{asked} cannot be compiled: {self.name} is being captured by torchlike.jit"
+            f"{users_line()}.\n  Use {instead}, or move it outside the jitted function."
+        )
+
+    def refuse_value(self, asked: str, instead: str) -> None:
+        """Refuse to give a value to Python."""
+        raise JitCaptureError(
+            f"{asked} needs a value while {self.name} is being captured by torchlike.jit"
+            f"{users_line()}.\n  It would be frozen into the compiled graph. Use {instead}, or "
+            "move it outside the jitted function."
+        )
+
+    def roll_back(self) -> None:
+        """Put cells and slots back as they were before the capture."""
+        for storage, (cell, host, version) in self.written.items():
+            storage.cell, storage.host, storage.version = cell, host, version
+        for slot in self.slots_written.values():
+            set_slot(slot.owner, slot.name, slot.initial)
+        for owner, name, value in self.attributes_written.values():
+            owner.__dict__[name] = value
+
+
+def _another_handle(array: Any) -> Any:
+    """A second jax.Array object on the same buffers."""
+    return jax.make_array_from_single_device_arrays(
+        array.shape, array.sharding, [shard.data for shard in array.addressable_shards]
+    )
+
+
+def users_line() -> str:
+    """`` (train.py:41)``: the innermost frame outside torchlike, JAX and the standard library."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] not in ("torchlike", "jax", "jaxlib", "contextlib", "functools"):
+            filename = frame.f_code.co_filename.rpartition("/")[2]
+            return f" ({filename}:{frame.f_lineno})"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""

@@ -1,0 +1,130 @@
+"""What a capture took for granted besides cells: closures, globals, modules' plain attributes.
+
+A jitted function reads Python names while it is captured. Their values are in the graph; when one
+of them is bound to something else, the graph no longer fits. The names of the function itself (and
+of functions defined inside it) are compared at each call, at ~50 ns a name; modules' attributes
+only after some module was changed (``modes.epoch``).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+
+from torchlike.tensor import Tensor
+
+_VALUES = (int, float, complex, bool, str, bytes, type(None))
+
+
+def _unwrapped(fn: Any) -> Any:
+    while True:
+        if isinstance(fn, types.MethodType):
+            fn = fn.__func__
+        elif hasattr(fn, "__wrapped__"):
+            fn = fn.__wrapped__
+        elif hasattr(fn, "func") and not isinstance(fn, types.FunctionType):
+            fn = fn.func  # functools.partial
+        else:
+            return fn
+
+
+def _names(code: types.CodeType) -> set[str]:
+    names = set(code.co_names)
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            names |= _names(const)
+    return names
+
+
+class Environment:
+    """The closure cells and globals that a function's code names."""
+
+    def __init__(self, fn: Callable[..., Any]) -> None:
+        fn = _unwrapped(fn)
+        self.cells: list[Any] = []
+        self.globals: dict[str, Any] = {}
+        self.names: list[str] = []
+        if isinstance(fn, types.FunctionType):
+            self.cells = list(fn.__closure__ or ())
+            self.globals = fn.__globals__
+            self.names = sorted(_names(fn.__code__))
+
+    def values(self) -> list[Any]:
+        """The present values, in a fixed order; functions, classes and modules of Python left out
+        by ``Snapshot`` after the first look."""
+        table = self.globals
+        found = [_cell(c) for c in self.cells]
+        return found + [table.get(n, _MISSING) for n in self.names]
+
+
+_MISSING: Any = object()
+
+
+def _cell(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _MISSING
+
+
+class Snapshot:
+    """The environment and module attributes as a capture saw them."""
+
+    def __init__(self, environment: Environment, capture: Any) -> None:
+        self.cells: list[tuple[Any, Any]] = []
+        self.names: list[tuple[str, Any]] = []
+        self.table = environment.globals
+        for cell in environment.cells:
+            value = _cell(cell)
+            self.cells.append((cell, value))
+        for name in environment.names:
+            value = self.table.get(name, _MISSING)
+            if value is not _MISSING and not isinstance(value, types.ModuleType):
+                self.names.append((name, value))
+        self.attributes = [
+            (owner, name, value) for owner, name, value in capture.attributes.values()
+        ]
+        self.modules = [(m, _plain(m)) for m in capture.modules.values()]
+        changed = capture.attributes_written
+        self.attributes = [a for a in self.attributes if (id(a[0]), a[1]) not in changed]
+
+    def holds(self) -> Any:
+        """Whether closure and globals are unchanged."""
+        for cell, value in self.cells:
+            now = cell.cell_contents
+            if now is not value and not _equal(now, value):
+                return False
+        table = self.table
+        for name, value in self.names:
+            now = table.get(name)
+            if now is not value and not _equal(now, value):
+                return False
+        return True
+
+    def structure_holds(self) -> Any:
+        """Whether the modules' attributes are unchanged."""
+        for owner, name, value in self.attributes:
+            if owner.__dict__.get(name) != value:
+                return False
+        return all(_plain(m) == plain for m, plain in self.modules)
+
+
+def _equal(a: Any, b: Any) -> Any:
+    """Whether two different objects are the same to a graph: numbers and strings, by value."""
+    return type(a) is type(b) and isinstance(a, _VALUES) and a == b
+
+
+def _plain(module: Any) -> dict[str, Any]:
+    """A module's attributes that are plain values, and the identities of what it is made of."""
+    found = {
+        k: v for k, v in module.__dict__.items() if isinstance(v, _VALUES) and k[:1] != "_"
+    }
+    for table in ("_parameters", "_buffers", "_modules"):
+        for name, value in module.__dict__.get(table, {}).items():
+            if not isinstance(value, Tensor) or table == "_parameters":
+                found[f"{table}.{name}"] = id(value)
+    return found
+
+

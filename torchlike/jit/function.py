@@ -1,0 +1,386 @@
+"""JitFunction: from a call's arguments to the program that fits, capturing one when none does."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike import dtypes, modes, tape
+from torchlike.autograd import engine
+from torchlike.dispatch.record import OpNode
+from torchlike.errors import JitCaptureError
+from torchlike.jit import environment
+from torchlike.jit.capture import Capture
+from torchlike.jit.program import (
+    Program,
+    Template,
+    compile_program,
+    deliver,
+    describe_slot,
+    signature,
+)
+from torchlike.storage import Storage
+from torchlike.tape import AccumulateGrad, Edge, Node
+from torchlike.tensor import Tensor
+
+#: After so many captures that could not be kept, say so (each call then compiles anew).
+_WARN_AFTER = 3
+_SIMPLE = (int, float, complex, bool, str, bytes, type(None), np.generic)
+
+
+def _is_leaf(x: Any) -> Any:
+    return isinstance(x, Tensor)
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """Leaves and structure of nested tuples, lists and dicts; tensors are leaves."""
+    return jax.tree_util.tree_flatten(tree, is_leaf=_is_leaf)
+
+
+class JitFunction:
+    """A function compiled as a whole, with the state it uses found by itself.
+
+    Attributes:
+      compiles: how many programs were compiled.
+    """
+
+    def __init__(self, fn: Callable[..., Any], *, max_programs: int = 64) -> None:
+        self._fn = fn
+        self._name = getattr(fn, "__qualname__", type(fn).__name__)
+        self._programs: dict[Any, list[Program]] = {}
+        self._environment = environment.Environment(fn)
+        self._max_programs = max_programs
+        self._uncacheable = 0
+        self.compiles = 0
+        functools.update_wrapper(self, fn, updated=())
+
+    def reset(self) -> None:
+        """Forget every compiled program."""
+        self._programs.clear()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As a method: the instance is an argument like any other."""
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if modes.current.capture is not None:
+            return self._fn(*args, **kwargs)  # nested: part of the graph being captured
+        leaves, structure = flatten((args, kwargs))
+        tensors: list[Tensor] = []
+        key: list[Any] = [structure, modes.current.grad_enabled, dtypes.get_default_dtype(),
+                          modes.current.inference]  # fmt: skip
+        first: dict[int, int] = {}
+        for leaf in leaves:
+            if isinstance(leaf, Tensor):
+                key.append(signature(leaf, first))
+                tensors.append(leaf)
+            else:
+                key.append(_static(leaf))
+        whole = tuple(key)
+        for program in self._programs.get(whole, ()):
+            if self._fits(program, tensors):
+                outputs, kept = program.run(tensors)
+                return deliver(program, tensors, outputs, kept, None)
+        return self._capture(whole, tensors, args, kwargs)
+
+    # -- guards ------------------------------------------------------------------------------------
+
+    def _fits(self, program: Program, arguments: Sequence[Tensor]) -> Any:
+        """Whether everything the capture took for granted still holds."""
+        for slot, descriptor in program.guard_slots:
+            if describe_slot(slot.value()) != descriptor:
+                return False
+        if program.overlaps and any(id(t._storage) in program.fixed_ids for t in arguments):
+            return False
+        if not program.environment_holds():
+            return False
+        if program.epoch != modes.epoch.count:
+            if not program.structure_holds():
+                return False
+            program.epoch = modes.epoch.count
+        return True
+
+    # -- capture -----------------------------------------------------------------------------------
+
+    def _capture(
+        self, key: Any, arguments: list[Tensor], args: Any, kwargs: Any
+    ) -> Any:
+        capture = Capture(self._name)
+        program = Program()
+        run = _Tracing(self, capture, program, arguments, args, kwargs)
+        modes.current.capture = capture
+        try:
+            closed = jax.make_jaxpr(run.body)()
+        except BaseException as error:
+            modes.current.capture = None
+            capture.roll_back()
+            raise _cleaned(error) from error.__cause__
+        finally:
+            modes.current.capture = None
+        # Cells and slots as they were: the first run of the program writes them like any other.
+        capture.roll_back()
+        sources = run.sources()
+        first_arrays = compile_program(program, capture, closed, run.n_forward, sources)
+        del closed
+        snapshot = environment.Snapshot(self._environment, capture)
+        program.guard(snapshot, capture, arguments)
+        capture.inputs.clear()
+        self.compiles += 1
+        del first_arrays
+        outputs, kept = program.run(arguments, run.first_values)
+        result = deliver(program, arguments, outputs, kept, run.made)
+        run.finish()
+        if program.cacheable:
+            programs = self._programs.setdefault(key, [])
+            programs.insert(0, program)
+            del programs[self._max_programs :]
+        else:
+            self._uncacheable += 1
+            if self._uncacheable == _WARN_AFTER:
+                warnings.warn(
+                    f"torchlike.jit: {self._name} was compiled {self._uncacheable} times and "
+                    f"cannot be kept: {program.why_not}. Each call compiles anew.",
+                    RuntimeWarning,
+                    stacklevel=3,
+                )
+        return result
+
+
+class _Tracing:
+    """One run of the Python body under make_jaxpr, and what it left behind."""
+
+    def __init__(
+        self, owner: JitFunction, capture: Capture, program: Program, arguments: list[Tensor],
+        args: Any, kwargs: Any,
+    ) -> None:  # fmt: skip
+        self.fn = owner._fn
+        self.capture = capture
+        self.program = program
+        self.arguments = arguments
+        self.args, self.kwargs = args, kwargs
+        self.made: list[Storage] = []
+        self.n_forward = 0
+        self.cotangents: list[Any] = []
+        self.first_values: list[Any] = []
+        self._position = {}
+        for i, t in enumerate(arguments):
+            self._position.setdefault(id(t._storage), i)
+        self._roots: list[tuple[Tensor, Edge]] = []
+        self._new: list[Tensor] = []
+
+    def body(self) -> list[Any]:
+        """What is traced: the function, then its backward on placeholders if outputs need one."""
+        capture, program = self.capture, self.program
+        result = self.fn(*self.args, **self.kwargs)
+        leaves, structure = flatten(result)
+        del result
+        slots = [
+            (s.owner, s.name, s.value()) for s in capture.slots_written.values()
+        ]
+        index: dict[int, int] = {}
+        gradients: list[Any] = []
+        templates = [self._template(x, index) if isinstance(x, Tensor) else x for x in leaves]
+        program.slot_outputs = [
+            (owner, name, None if v is None else self._template(v, index)) for owner, name, v in slots
+        ]
+        if self._roots:
+            gradients = self._joint_backward()
+        program.result = (templates, structure.unflatten)
+        program.written = [self._where(s) for s in capture.written]
+        outputs = [s.cell for s in capture.written] + [s.read() for s in self.made]
+        self._check_kept(index)
+        program.n_made = len(self.made)
+        self.n_forward = len(outputs)
+        self.first_values = [placeholder for _, placeholder in capture.host_values]
+        return outputs + gradients
+
+    # -- outputs -----------------------------------------------------------------------------------
+
+    def _template(self, t: Tensor, index: dict[int, int]) -> Template:
+        storage = t._storage
+        if not self.capture.is_created(storage):
+            argument = next((i for i, a in enumerate(self.arguments) if a is t), -1)
+            if argument < 0 and t._node is not None and (
+                t._node.sequence >= self.capture.first_sequence
+            ):  # fmt: skip
+                self.capture.refuse(
+                    "returning a view of, or an in-place result on, a tensor from outside that "
+                    "requires grad", "tensor.clone()"
+                )  # fmt: skip
+            fresh_alias = argument < 0 and storage in self.capture.inputs or storage in (
+                self.capture.written)  # fmt: skip
+            if argument < 0 and fresh_alias and id(storage) in self._position:
+                # A view of an argument: a new tensor on the argument's storage at each call.
+                self.program.cacheable = False
+                self.program.why_not = "it returns a view of an argument; return a clone()"
+            return Template(t, -1, t, argument)
+        where = index.get(id(storage))
+        if where is None:
+            where = index[id(storage)] = len(self.made)
+            self.made.append(storage)
+        template = Template(t, where, None, -1)
+        self._new.append(t)
+        if t.requires_grad and t.grad_fn is not None:
+            edge = tape.gradient_edge(t)
+            assert edge is not None
+            if _is_freed(edge[0], self.capture.first_sequence):
+                template.root = -2
+            else:
+                template.root = len(self._roots)
+                self._roots.append((t, edge))
+        return template
+
+    def _where(self, storage: Storage) -> tuple[str, Any]:
+        """Where an existing storage is found again at the next call."""
+        i = self._position.get(id(storage))
+        if i is not None:
+            return "argument", i
+        for slot in self.capture.slots.values():
+            if isinstance(slot.initial, Tensor) and slot.initial._storage is storage:
+                return "slot", slot
+        return "fixed", storage
+
+    def sources(self) -> dict[int, Any]:
+        """What each constant of the jaxpr is."""
+        found = {id(array): self._where(s) for s, array in self.capture.inputs.items()}
+        for i, (_, placeholder) in enumerate(self.capture.host_values):
+            found[id(placeholder)] = ("host", i)
+        for i, placeholder in enumerate(self.cotangents):
+            found[id(placeholder)] = ("cotangent", i)
+        return found
+
+    def _check_kept(self, index: dict[int, int]) -> None:
+        """Tensors made inside and kept outside by other means than results and slots."""
+        kept = [s for s in self.capture.created_alive() if id(s) not in index]
+        if kept:
+            del kept
+            gc.collect()
+            kept = [s for s in self.capture.created_alive() if id(s) not in index]
+        kept = [s for s in kept if isinstance(s.cell, jax.core.Tracer)]
+        if kept:
+            # They get their values from this run, but a later run could not find their owners.
+            self.made += kept
+            self.program.cacheable = False
+            self.program.why_not = (
+                f"{len(kept)} tensor(s) made inside are kept outside (in a list, dict or "
+                "attribute); return them instead"
+            )
+        changed = [
+            f"{type(owner).__name__}.{name}"
+            for owner, name, before in self.capture.attributes_written.values()
+            if not isinstance(before, Tensor) and (id(owner), name) not in self.capture.slots_written
+            and owner.__dict__.get(name) != before
+        ]  # fmt: skip
+        if changed:
+            self.program.cacheable = False
+            self.program.why_not = f"it changes the Python attribute(s) {', '.join(changed)}"
+
+    # -- joining the tape --------------------------------------------------------------------------
+
+    def _joint_backward(self) -> list[Any]:
+        """Gradients of everything outside that the outputs depend on, from placeholders."""
+        capture = self.capture
+        boundary = _boundary([edge for _, edge in self._roots], capture)
+        for t, _ in self._roots:
+            aval = (tuple(t.shape), t.dtype.numpy)
+            self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
+            with capture.outside():
+                self.cotangents.append(jax.numpy.zeros(*aval))
+        gradients = engine.run(
+            [edge for _, edge in self._roots],
+            self.cotangents,
+            retain_graph=True,
+            create_graph=False,
+            targets=boundary,
+            accumulate=False,
+            stop_before=capture.first_sequence,
+        )
+        self.program.boundary = [self._origin(edge) for edge in boundary]
+        filled = []
+        for gradient, edge in zip(gradients, boundary, strict=True):
+            if gradient is None:
+                raise JitCaptureError(f"no gradient reached {edge[0].name()}")
+            filled.append(gradient)
+        return filled
+
+    def _origin(self, edge: Edge) -> Any:
+        """How to find a boundary edge at the next call: an argument, a leaf, or the edge itself."""
+        node, nr = edge
+        for i, t in enumerate(self.arguments):
+            leaf = isinstance(node, AccumulateGrad) and node.variable is t
+            if leaf or (t._node is node and t._output_nr == nr):
+                return i
+        return node.variable if isinstance(node, AccumulateGrad) else edge
+
+    def finish(self) -> None:
+        """Cut the capture's own tensors off its tape: their nodes hold tracers."""
+        for t in self._new:
+            t._node, t._base = None, None
+            if t._view is not None:
+                t._view.cached_version = -1
+
+
+def _is_freed(node: Node, first_sequence: int) -> Any:
+    """Whether backward already ran through the graph behind a node."""
+    seen, stack = set(), [node]
+    while stack:
+        at = stack.pop()
+        if at in seen or at.sequence < first_sequence:
+            continue
+        seen.add(at)
+        if isinstance(at, OpNode) and at.is_released():
+            return True
+        stack += [e[0] for e in at.edges if e is not None]
+    return False
+
+
+def _boundary(roots: Sequence[Edge], capture: Capture) -> list[Edge]:
+    """Edges that leave the captured graph: to leaves from outside, and to nodes recorded before."""
+    found: dict[Edge, None] = {}
+    seen, stack = set(), list(roots)
+    while stack:
+        edge = stack.pop()
+        node = edge[0]
+        if isinstance(node, AccumulateGrad):
+            if not capture.is_created(node.variable._storage):
+                found[edge] = None
+            continue
+        if node.sequence < capture.first_sequence:
+            found[edge] = None
+            continue
+        if node not in seen:
+            seen.add(node)
+            stack += [e for e in node.edges if e is not None]
+    return list(found)
+
+
+def _static(leaf: Any) -> Any:
+    if isinstance(leaf, _SIMPLE):
+        return type(leaf), leaf
+    if isinstance(leaf, np.ndarray):
+        raise TypeError(
+            "a NumPy array was passed to a jitted function, where it would be frozen: pass "
+            "torchlike.from_numpy(array)"
+        )
+    try:
+        hash(leaf)
+    except TypeError:
+        return id(leaf)
+    return leaf
+
+
+def _cleaned(error: BaseException) -> BaseException:
+    """The user's error without JAX's note about its own frames."""
+    error.__cause__ = None
+    if hasattr(error, "__notes__"):
+        error.__notes__ = [n for n in error.__notes__ if "JAX" not in n]
+    return error
+
+

@@ -1,0 +1,98 @@
+"""Cut a captured graph of forward and backward in two: what depends on the cotangents, and the rest.
+
+During a capture whose outputs require grad, the tape's backward is run in the same trace on
+placeholder cotangents. That joint graph keeps all of eager autograd's meaning (detach, no_grad,
+custom Functions, hooks). Here it becomes two programs, with the values that cross as residuals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.extend.core as jex
+
+
+class Split(NamedTuple):
+    """The two halves, and what passes between them."""
+
+    forward: Any
+    #: Inputs of the forward that the backward needs as well (kept by reference, not copied out).
+    residual_inputs: list[int]
+    backward: Any
+    #: The backward's variables: residual outputs, residual inputs, constants, cotangents.
+    n_constants: int
+
+
+def _is_var(x: Any) -> Any:
+    return not isinstance(x, jex.Literal)
+
+
+def partition(
+    jaxpr: Any, n_forward: int, inputs: list[Any], constants: list[Any],
+    cotangents: dict[int, Any], n_cotangents: int,
+) -> Split:  # fmt: skip
+    """Split a jaxpr whose first ``n_forward`` outputs are the forward's, the rest gradients."""
+    if not n_cotangents:
+        forward = _make(jaxpr, constants + inputs, jaxpr.outvars[:n_forward], jaxpr.eqns)
+        return Split(forward, [], None, len(constants))
+    late = set(cotangents.values())
+    early_eqns, late_eqns = [], []
+    for eqn in jaxpr.eqns:
+        if any(_is_var(v) and v in late for v in eqn.invars):
+            late.update(eqn.outvars)
+            late_eqns.append(eqn)
+        else:
+            early_eqns.append(eqn)
+    gradients = jaxpr.outvars[n_forward:]
+    # Only what the gradients need.
+    needed = {v for v in gradients if _is_var(v)}
+    kept_eqns = []
+    for eqn in reversed(late_eqns):
+        if any(v in needed for v in eqn.outvars):
+            kept_eqns.append(eqn)
+            needed.update(v for v in eqn.invars if _is_var(v))
+    kept_eqns.reverse()
+    made_late = {v for eqn in kept_eqns for v in eqn.outvars} | set(cotangents.values())
+    position = {v: i for i, v in enumerate(inputs)}
+    residual_inputs = [position[v] for v in inputs if v in needed]
+    residuals = []
+    for eqn in early_eqns:
+        residuals += [v for v in eqn.outvars if v in needed and v not in made_late]
+    forward = _make(
+        jaxpr, constants + inputs, [*jaxpr.outvars[:n_forward], *residuals], early_eqns
+    )
+    backward_inputs = [*constants, *residuals, *(inputs[i] for i in residual_inputs)]
+    ordered = [cotangents.get(i) for i in range(n_cotangents)]
+    backward = (_make(jaxpr, backward_inputs + [v for v in ordered if v is not None], gradients,
+                      kept_eqns), [v is not None for v in ordered])  # fmt: skip
+    return Split(forward, residual_inputs, backward, len(constants))
+
+
+def _make(jaxpr: Any, invars: list[Any], outvars: Sequence[Any], eqns: Sequence[Any]) -> Any:
+    return jex.Jaxpr(
+        constvars=(), invars=list(invars), outvars=list(outvars), eqns=list(eqns),
+        effects=jaxpr.effects,
+    )  # fmt: skip
+
+
+def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
+    """``jaxpr`` as a function of its inputs, the leading constants bound."""
+
+    def program(*inputs: Any) -> Any:
+        return jax.core.eval_jaxpr(jaxpr, (), *constants, *inputs)
+
+    return program
+
+
+def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]:
+    """``(residuals, cotangents) -> gradients``."""
+    jaxpr, used = split.backward
+
+    def backward(residuals: Any, cotangents: Any) -> Any:
+        outputs, inputs = residuals
+        given = [c for c, u in zip(cotangents, used, strict=True) if u]
+        return jax.core.eval_jaxpr(jaxpr, (), *constants, *outputs, *inputs, *given)
+
+    return backward

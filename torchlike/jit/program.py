@@ -1,0 +1,301 @@
+"""Program: one captured graph, compiled, and how to run it on the cells of the moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from torchlike import errors, modes
+from torchlike.jit import joint
+from torchlike.jit.capture import Capture, Slot, set_slot
+from torchlike.storage import Storage
+from torchlike.tape import Edge, Node, gradient_edge
+from torchlike.tensor import Tensor
+
+
+class FreedNode(Node):
+    """The history of an output whose graph was already run backward inside the program."""
+
+    __slots__ = ()
+
+    def run(self, cotangents: list[Any]) -> Any:
+        raise RuntimeError(errors.BACKWARD_TWICE)
+
+    run_graph = run
+
+
+class CompiledNode(Node):
+    """A whole jitted call as one node of the tape: its backward is a second executable."""
+
+    __slots__ = ("avals", "program", "residuals")
+
+    def __init__(self, program: Program, edges: list[Edge | None], residuals: Any) -> None:
+        super().__init__("CompiledBackward", edges)
+        self.program = program
+        self.residuals = residuals
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return len(self.program.cotangent_avals)
+
+    def run(self, cotangents: list[Any]) -> Any:
+        if self.residuals is None:
+            raise RuntimeError(errors.BACKWARD_TWICE)
+        filled = [
+            jnp.zeros(a.shape, a.dtype) if c is None else c
+            for c, a in zip(cotangents, self.program.cotangent_avals, strict=True)
+        ]
+        return self.program.run_backward(self.residuals, filled)
+
+    def run_graph(self, cotangents: list[Any]) -> Any:
+        raise NotImplementedError(
+            "create_graph through a jitted function is not supported: call the function eagerly, "
+            "or compute the inner gradient inside the jitted function"
+        )
+
+    def release(self) -> None:
+        self.residuals = None
+
+
+class Template:
+    """How to give a tensor back at each call: an object that exists, or a new one on an output."""
+
+    __slots__ = ("argument", "existing", "is_leaf", "output", "requires_grad", "root", "strides",
+                 "type", "view")  # fmt: skip
+
+    def __init__(self, t: Tensor, output: int, existing: Any, argument: int) -> None:
+        self.existing = existing
+        self.argument = argument
+        self.output = output
+        self.view = t._view
+        self.strides = t._storage.strides
+        self.requires_grad = t._requires_grad
+        #: Which cotangent the tensor's gradient is, -1 for none; -2: its graph was freed.
+        self.root = -1
+        self.type = type(t)
+
+
+class Program:
+    """A compiled capture.
+
+    Inputs are the constants of the jaxpr that turned out to be cells, host values or cotangents;
+    outputs are the cells written, the storages of returned and kept tensors, and gradients.
+    """
+
+    def __init__(self) -> None:
+        self.fixed: list[Storage] = []
+        self.slot_inputs: list[Slot] = []
+        self.argument_inputs: list[int] = []
+        self.getters: list[Callable[[], Any]] = []
+        self.used_getters: list[int] = []
+        self.guard_slots: list[tuple[Slot, Any]] = []
+        self.snapshot: Any = None
+        self.fixed_ids: frozenset[int] = frozenset()
+        #: Whether arguments could be mistaken for state (any tensor argument at all).
+        self.overlaps = False
+        self.slot_outputs: list[tuple[Any, str, Template | None]] = []
+        self.written: list[tuple[str, Any]] = []
+        self.n_made = 0
+        self.result: Any = None
+        self.cotangent_avals: list[Any] = []
+        self.boundary: list[Any] = []
+        self.forward: Any = None
+        self.backward: Any = None
+        self.residual_inputs: tuple[int, ...] = ()
+        self.donated: tuple[int, ...] = ()
+        self.epoch = -1
+        self.cacheable = True
+        self.why_not = ""
+
+    # -- guards ------------------------------------------------------------------------------------
+
+    def guard(self, snapshot: Any, capture: Capture, arguments: Sequence[Tensor]) -> None:
+        """Remember what the capture took for granted."""
+        self.snapshot = snapshot
+        self.epoch = modes.epoch.count
+        described = [s for s in capture.slots.values() if s.is_read or s in self.slot_inputs]
+        self.guard_slots = [(s, describe_slot(s.initial)) for s in described]
+        self.fixed_ids = frozenset(id(s) for s in self.fixed)
+        self.overlaps = bool(arguments)
+
+    def environment_holds(self) -> Any:
+        return self.snapshot.holds()
+
+    def structure_holds(self) -> Any:
+        """Whether modules are as they were, and no cell was swapped away by ``.data = …``."""
+        return self.snapshot.structure_holds() and not any(s.abandoned for s in self.fixed)
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
+        """The storages behind the inputs, now."""
+        found = self.fixed
+        if self.slot_inputs:
+            found = found + [slot.value()._storage for slot in self.slot_inputs]
+        if self.argument_inputs:
+            found = found + [arguments[i]._storage for i in self.argument_inputs]
+        return found
+
+    def run(
+        self, arguments: Sequence[Tensor], drawn: list[Any] | None = None
+    ) -> tuple[list[Any], list[Any]]:
+        """Execute on the cells of the moment: (outputs, inputs kept for backward)."""
+        storages = self.storages(arguments)
+        # Asked before `arrays` takes references of its own.
+        copies = [i for i in self.donated if not storages[i].is_sole_owner()]
+        arrays: list[Any] = [s.cell if s.host is None else s.concrete() for s in storages]
+        for i in copies:
+            arrays[i] = jnp.array(arrays[i])
+        if self.getters:
+            if drawn is None:  # the first run uses what the capture itself drew
+                drawn = [getter() for getter in self.getters]
+            arrays += [drawn[i] for i in self.used_getters]
+        outputs = self.forward(*arrays)
+        kept = [arrays[i] for i in self.residual_inputs]
+        return outputs, kept
+
+    def run_backward(self, residuals: Any, cotangents: Sequence[Any]) -> Any:
+        return self.backward(residuals, tuple(cotangents))
+
+
+def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
+    """The storage that a written output goes to: a fixed one, a slot's, an argument's."""
+    kind, what = where
+    if kind == "fixed":
+        return what
+    return (what.value() if kind == "slot" else arguments[what])._storage
+
+
+def deliver(
+    program: Program, arguments: Sequence[Tensor], outputs: Sequence[Any], kept: list[Any],
+    made: list[Storage] | None,
+) -> Any:  # fmt: skip
+    """Write outputs into cells and slots, and build the result.
+
+    ``made`` are the storages of the capture itself on the first call, None on later ones.
+    """
+    n = len(program.written)
+    for where, array in zip(program.written, outputs, strict=False):
+        storage = _target(where, arguments)
+        if storage.host is None:
+            storage.cell = array
+        else:
+            storage._write_host(array)
+        storage.version += 1
+    if made is None:
+        made = [Storage(a) for a in outputs[n : n + program.n_made]]
+    else:
+        for storage, array in zip(made, outputs[n : n + program.n_made], strict=True):
+            storage.cell = array
+    node = None
+    if program.cotangent_avals:
+        residuals = (tuple(outputs[n + program.n_made :]), tuple(kept))
+        edges = [_edge(b, arguments) for b in program.boundary]
+        node = CompiledNode(program, edges, residuals)
+    for owner, name, template in program.slot_outputs:
+        value = None if template is None else _build(template, arguments, made, node)
+        set_slot(owner, name, value)
+    leaves, rebuild = program.result
+    return rebuild([
+        _build(leaf, arguments, made, node) if isinstance(leaf, Template) else leaf
+        for leaf in leaves
+    ])  # fmt: skip
+
+
+def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:
+    if isinstance(boundary, int):
+        return gradient_edge(arguments[boundary])
+    return gradient_edge(boundary) if isinstance(boundary, Tensor) else boundary
+
+
+def _build(
+    template: Template, arguments: Sequence[Tensor], made: list[Storage], node: Any
+) -> Tensor:
+    if template.argument >= 0:
+        return arguments[template.argument]
+    if template.existing is not None:
+        return template.existing
+    t = object.__new__(template.type)
+    t._storage = made[template.output]
+    t._storage.strides = template.strides
+    t._view = template.view
+    if template.view is not None:
+        t._view = type(template.view)(
+            template.view.steps, template.view.dynamic, template.view.geometry
+        )
+    if template.root >= 0:
+        t._node, t._output_nr, t._requires_grad = node, template.root, True
+    elif template.root == -2:
+        t._node, t._requires_grad = FreedNode("CompiledBackward", []), True
+    elif template.requires_grad:
+        t._requires_grad = True
+    return t
+
+
+def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
+    """What of a tensor a program depends on, and which earlier tensor it shares memory with."""
+    storage = t._storage
+    alias = first.setdefault(id(storage), len(first))
+    view = t._view
+    chain = None if view is None else (view.steps, view.dynamic)
+    return (storage.shape, storage.dtype, storage.strides, chain, t.requires_grad, t._node is None,
+            alias, type(t))  # fmt: skip
+
+
+def describe_slot(value: Any) -> Any:
+    """What of a slot's value a program depends on."""
+    return signature(value, {}) if isinstance(value, Tensor) else value is None
+
+
+def _source_key(source: tuple[str, Any]) -> tuple[str, int]:
+    kind, what = source
+    return kind, what if kind == "argument" else id(what)
+
+
+def compile_program(
+    program: Program, capture: Capture, closed: Any, n_forward: int, sources: dict[int, Any]
+) -> list[Any]:
+    """Lift the jaxpr's constants to inputs and compile. Gives the first call's input arrays.
+
+    ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
+    ("host", i) or ("cotangent", i).
+    """
+    groups: dict[str, list[tuple[Any, Any]]] = {
+        k: [] for k in ("fixed", "slot", "argument", "host", "cotangent", "constant")
+    }
+    for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        kind, what = sources.get(id(const), ("constant", const))
+        groups[kind].append((var, (what, const)))
+    groups["cotangent"].sort(key=lambda pair: pair[1][0])
+    program.fixed = [what for _, (what, _) in groups["fixed"]]
+    program.slot_inputs = [what for _, (what, _) in groups["slot"]]
+    program.argument_inputs = [what for _, (what, _) in groups["argument"]]
+    program.used_getters = [what for _, (what, _) in groups["host"]]
+    program.getters = [getter for getter, _ in capture.host_values]
+    inputs = [groups[k] for k in ("fixed", "slot", "argument", "host")]
+    input_vars = [var for group in inputs for var, _ in group]
+    first_arrays = [const for group in inputs for _, (_, const) in group]
+    constant_vars = [var for var, _ in groups["constant"]]
+    constants = [what for _, (what, _) in groups["constant"]]
+    cotangent_vars = {what: var for var, (what, _) in groups["cotangent"]}
+
+    # Inputs that an output overwrites: their buffers can be given up.
+    written = {_source_key(where) for where in program.written}
+    keys = [_source_key((kind, what)) for kind in ("fixed", "slot", "argument")
+            for _, (what, _) in groups[kind]]  # fmt: skip
+    donated = [i for i, key in enumerate(keys) if key in written]
+
+    split = joint.partition(closed.jaxpr, n_forward, input_vars, constant_vars, cotangent_vars,
+                            len(program.cotangent_avals))  # fmt: skip
+    kept_inputs = set(split.residual_inputs)
+    program.donated = tuple(sorted(i for i in donated if i not in kept_inputs))
+    program.residual_inputs = tuple(split.residual_inputs)
+    program.forward = jax.jit(
+        joint.evaluator(split.forward, constants), donate_argnums=program.donated
+    )
+    if split.backward is not None:
+        program.backward = jax.jit(joint.backward_evaluator(split, constants))
+    return first_arrays
