@@ -29,6 +29,7 @@ from torchlike.dtypes import (  # noqa: E402
     promote_types,
     set_default_dtype,
 )
+from torchlike.printing import set_printoptions  # noqa: E402
 from torchlike.tensor import (  # noqa: E402
     Size,
     Tensor,
@@ -47,5 +48,9 @@ globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)
 globals().update(_registry.NAMESPACES[""])
 
-from torchlike import autograd  # noqa: E402
-from torchlike import jit  # noqa: E402
+from torchlike import autograd, backends, cuda, jit  # noqa: E402
+from torchlike.compile import compile  # noqa: E402, A004
+from torchlike.porting.allocator import tune_allocator  # noqa: E402
+
+#: The PyTorch release whose behaviour is the reference.
+__version__ = "2.13.0+torchlike"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from torchlike import devices, dtypes, errors, modes, views
+from torchlike import devices, dtypes, errors, modes, printing, views
 from torchlike.storage import Storage
 from torchlike.views import Geometry, View
 
@@ -572,6 +572,33 @@ class Tensor(metaclass=_TensorMeta):
         )
 
     __hash__ = object.__hash__
+
+    # -- printing ----------------------------------------------------------------------------------
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        own = type(self)
+        parameter = getattr(self, "_is_param", False)
+        if modes.current.capture is not None:  # no values yet: say what is known
+            return f"{own.__name__}(<captured>, size={tuple(self.shape)}, dtype={self.dtype})"
+        dtype, default = self.dtype, dtypes.get_default_dtype()
+        grad_fn = self.grad_fn
+        text = printing.tensor_repr(
+            self.detach()._value("print(tensor)"),
+            dtype=dtype.name,
+            is_default_dtype=dtype in (default, default.to_complex()),
+            device=str(self.device),
+            is_default_device=self.device == devices.get_default_device(),
+            requires_grad=self.requires_grad,
+            grad_fn=None if grad_fn is None else grad_fn.name(),
+            prefix="tensor(" if own is Tensor or parameter else f"{own.__name__}(",
+            is_parameter_like=parameter,
+        )
+        return printing.parameter_repr(text) if parameter else text
+
+    def __format__(self, spec: str) -> str:
+        if self.dim() == 0 and type(self) is Tensor:
+            return self._value("format(tensor)").item().__format__(spec)
+        return object.__format__(self, spec)
 
     # -- copies and pickles ------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ only after some module was changed (``modes.epoch``).
 
 from __future__ import annotations
 
+import dis
 import types
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,8 @@ def _unwrapped(fn: Any) -> Any:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    names = set(code.co_names)
+    """The globals that a code object, or one nested in it, loads."""
+    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
             names |= _names(const)
@@ -50,13 +52,6 @@ class Environment:
             self.cells = list(fn.__closure__ or ())
             self.globals = fn.__globals__
             self.names = sorted(_names(fn.__code__))
-
-    def values(self) -> list[Any]:
-        """The present values, in a fixed order; functions, classes and modules of Python left out
-        by ``Snapshot`` after the first look."""
-        table = self.globals
-        found = [_cell(c) for c in self.cells]
-        return found + [table.get(n, _MISSING) for n in self.names]
 
 
 _MISSING: Any = object()

@@ -8,5 +8,8 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     reduction as reduction,
     matmul as matmul,
     indexing as indexing,
+    activation as activation,
+    softmax as softmax,
+    conv as conv,
     operators as operators,
 )

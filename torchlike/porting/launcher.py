@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from torchlike.porting import aliases, compiled, script
@@ -16,10 +17,15 @@ def run(argv: Sequence[str], *, as_module: bool = False) -> None:
         as_module: whether ``argv[0]`` is a module's name, as after ``python -m``.
 
     Raises:
-        SystemExit: the script called ``sys.exit`` or ended in an exception, which has been printed.
+        SystemExit: the script called ``sys.exit`` or ended in an exception, which has been printed;
+            or ``TORCHLIKE_COMPILE`` is none of the modes there are.
     """
     tune_allocator()
     finder = aliases.install()
-    compiled.apply(compiled.mode_from_environment())
+    try:
+        compiled.apply(compiled.mode_from_environment())
+    except ValueError as error:
+        print(f"torchlike: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
     name = finder.real_name(argv[0]) if as_module else None
     script.run([name or argv[0], *argv[1:]], as_module=as_module)

@@ -46,14 +46,13 @@ class Agreement:
 
     def __str__(self) -> str:
         if self.count == 0:
-            return "no losses to compare"
-        text = f"{self.first:.1e}"
-        if self.count > FIRST_LOSSES:
-            text += f" (first {FIRST_LOSSES}), {self.all:.1e} (all {self.count})"
+            text = "no losses to compare"
+        elif self.count > FIRST_LOSSES:
+            text = f"{self.first:.1e} first {FIRST_LOSSES}\n{self.all:.1e} all {self.count}"
         else:
-            text += f" ({self.count} losses)"
+            text = f"{self.first:.1e} all {self.count}"
         if self.counts[0] != self.counts[1]:
-            text += f"; {self.counts[1]} losses against {self.counts[0]}"
+            text += f"\n{self.counts[0]} and {self.counts[1]} losses"
         return text
 
 
@@ -79,12 +78,11 @@ def _difference(a: float, b: float) -> float:
 def table(name: str, runs: list[Run]) -> Table:
     """One row a run; the first run is what the others are compared with."""
     reference = runs[0]
-    result = Table(title=f"{name}: {reference.label} against the rest", title_justify="left")
-    result.add_column("run")
+    result = Table(title=name, title_justify="left")
+    result.add_column("run", no_wrap=True)
     for heading in ("first step", "steady step", "ratio"):
         result.add_column(heading, justify="right", no_wrap=True)
     result.add_column("losses agree to")
-    result.add_column("the script's last line")
     for run in runs:
         result.add_row(
             f"{run.label}\n[dim]{run.framework} {run.version}, {run.device}[/dim]",
@@ -92,14 +90,13 @@ def table(name: str, runs: list[Run]) -> Table:
             duration(run.steady_step),
             ratio(run.steady_step, reference.steady_step),
             "" if run is reference else str(agreement(reference.losses, run.losses)),
-            run.last_line.replace("[", r"\["),
         )
     return result
 
 
 def notes(runs: list[Run]) -> list[str]:
-    """What the table cannot say: runs without steps, and modules that stayed eager."""
-    lines = []
+    """What the table cannot say: last lines printed, runs without steps, modules left eager."""
+    lines = [f"{run.label}, last line: {run.last_line}" for run in runs if run.last_line]
     for run in runs:
         if run.first_step is None:
             lines.append(

@@ -1,0 +1,37 @@
+"""``torch.compile``: PyTorch's spelling of ``torchlike.jit``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlike import jit
+
+
+def compile(  # noqa: A001 - PyTorch's name
+    model: Callable[..., Any] | None = None, *, fullgraph: Any = False, dynamic: Any = None,
+    backend: Any = "inductor", mode: Any = None, options: Any = None, disable: Any = False,
+    name: Any = None,
+) -> Any:  # fmt: skip
+    """Compile a function or module; also a decorator, with or without arguments.
+
+    A module stays the same kind of object: ``forward`` is compiled, and ``state_dict``,
+    ``parameters`` and attributes are the module's own.
+
+    Differs from PyTorch: the whole function becomes one graph or JitCaptureError says why not
+    (``fullgraph`` is always on); ``backend``, ``mode``, ``options`` and ``dynamic`` are accepted
+    and have no effect, since XLA is the only backend and each shape compiles once.
+    """
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
+            options=options, disable=disable,
+        )  # fmt: skip
+    if disable:
+        return model
+    compiled_in_place = getattr(model, "compile", None)
+    if compiled_in_place is not None and hasattr(model, "named_parameters"):
+        compiled_in_place()
+        return model
+    return jit(model)
