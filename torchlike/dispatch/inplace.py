@@ -168,6 +168,9 @@ def assign(target: Tensor, value: Tensor) -> None:
 
 
 def _set_history(t: Tensor, source: Tensor | None) -> None:
+    capture = modes.current.capture
+    if capture is not None:
+        capture.history_write(t)
     hooks_of_old = t._node
     t._history += 1
     if source is None or source._node is None:

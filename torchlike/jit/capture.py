@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -30,16 +30,24 @@ from torchlike.tensor import Tensor
 class Slot:
     """An attribute that holds a tensor or None: who has it, its name, its value at first sight."""
 
-    __slots__ = ("initial", "is_read", "name", "owner")
+    __slots__ = ("argument", "initial", "is_read", "name", "owner")
 
-    def __init__(self, owner: Any, name: str) -> None:
+    def __init__(self, owner: Any, name: str, argument: int) -> None:
         self.owner = owner
+        #: Which argument the owner is, -1 for an object from outside.
+        self.argument = argument
         self.name = name
         self.initial = slot_value(owner, name)
         self.is_read = False
 
-    def value(self) -> Any:
-        return slot_value(self.owner, self.name)
+    def value(self, arguments: Sequence[Any]) -> Any:
+        """What the slot holds at a call with these arguments."""
+        owner = self.owner if self.argument < 0 else arguments[self.argument]
+        return slot_value(owner, self.name)
+
+    def bind(self, arguments: Sequence[Any], value: Any) -> None:
+        """Bind the slot at a call with these arguments."""
+        set_slot(self.owner if self.argument < 0 else arguments[self.argument], self.name, value)
 
 
 def _tables(owner: Any) -> Iterator[dict[str, Any]]:
@@ -71,8 +79,10 @@ def set_slot(owner: Any, name: str, value: Any) -> None:
 class Capture:
     """The running record of one capture."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
         self.name = name
+        #: Host values that an earlier trace of the same call already got, to be used again.
+        self._drawn = list(drawn)
         #: Nodes recorded before the capture have a smaller sequence number.
         self.first_sequence = tape.next_sequence()
         self.inputs: dict[Storage, Any] = {}
@@ -87,6 +97,10 @@ class Capture:
         self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.attributes_written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.modules: dict[int, Any] = {}
+        #: What the function sees instead of its arguments: {id(stand-in): which argument}.
+        self.stand_ins: dict[int, int] = {}
+        #: Tensors from outside whose autograd history an in-place op changed, as they were.
+        self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
 
     # -- cells -------------------------------------------------------------------------------------
 
@@ -130,7 +144,7 @@ class Capture:
         key = (id(owner), name)
         slot = self.slots.get(key)
         if slot is None:
-            slot = self.slots[key] = Slot(owner, name)
+            slot = self.slots[key] = Slot(owner, name, self.stand_ins.get(id(owner), -1))
         return slot
 
     def slot_read(self, owner: Any, name: str) -> None:
@@ -163,15 +177,28 @@ class Capture:
         """A module is being called: its plain attributes become guards."""
         self.modules[id(module)] = module
 
+    def history_write(self, t: Tensor) -> None:
+        """An in-place op is about to change a tensor's autograd history."""
+        if not self.is_created(t._storage) and id(t) not in self._histories:
+            self._histories[id(t)] = (t, (t._node, t._output_nr, t._requires_grad, t._history))
+
+    def check_histories(self) -> None:
+        """Refuse to leave a tensor from outside with a history made of tracers."""
+        for t, (node, *_) in self._histories.values():
+            if t._node is not node and t._node is not None:
+                self.refuse(
+                    "writing a value that requires grad into a tensor from outside",
+                    "value.detach(), or write under torchlike.no_grad()",
+                )
+
     # -- host values -------------------------------------------------------------------------------
 
     def host_value(self, getter: Callable[[], Any]) -> Any:
         """A value that ``getter`` provides at each call, in the order asked for; now its first."""
         with self.outside():
-            value = getter()
-            placeholder = jnp.array(value)
-            if isinstance(value, float):
-                placeholder = jnp.array(value, jnp.float64)
+            again = len(self.host_values) < len(self._drawn)
+            value = self._drawn[len(self.host_values)] if again else getter()
+            placeholder = jnp.array(value, jnp.float64 if isinstance(value, float) else None)
         self.host_values.append((getter, placeholder))
         return placeholder
 
@@ -206,6 +233,8 @@ class Capture:
         """Put cells and slots back as they were before the capture."""
         for storage, (cell, host, version) in self.written.items():
             storage.cell, storage.host, storage.version = cell, host, version
+        for t, (node, nr, requires_grad, history) in self._histories.values():
+            t._node, t._output_nr, t._requires_grad, t._history = node, nr, requires_grad, history
         for slot in self.slots_written.values():
             set_slot(slot.owner, slot.name, slot.initial)
         for owner, name, value in self.attributes_written.values():

@@ -17,7 +17,7 @@ from torchlike.autograd import engine
 from torchlike.dispatch.record import OpNode
 from torchlike.errors import JitCaptureError
 from torchlike.jit import environment
-from torchlike.jit.capture import Capture
+from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.program import (
     Program,
     Template,
@@ -85,52 +85,27 @@ class JitFunction:
                 key.append(_static(leaf))
         whole = tuple(key)
         for program in self._programs.get(whole, ()):
-            if self._fits(program, tensors):
+            if program.fits(tensors):
                 outputs, kept = program.run(tensors)
                 return deliver(program, tensors, outputs, kept, None)
-        return self._capture(whole, tensors, args, kwargs)
-
-    # -- guards ------------------------------------------------------------------------------------
-
-    def _fits(self, program: Program, arguments: Sequence[Tensor]) -> Any:
-        """Whether everything the capture took for granted still holds."""
-        for slot, descriptor in program.guard_slots:
-            if describe_slot(slot.value()) != descriptor:
-                return False
-        if program.overlaps and any(id(t._storage) in program.fixed_ids for t in arguments):
-            return False
-        if not program.environment_holds():
-            return False
-        if program.epoch != modes.epoch.count:
-            if not program.structure_holds():
-                return False
-            program.epoch = modes.epoch.count
-        return True
+        return self._capture(whole, tensors, leaves, structure)
 
     # -- capture -----------------------------------------------------------------------------------
 
-    def _capture(
-        self, key: Any, arguments: list[Tensor], args: Any, kwargs: Any
-    ) -> Any:
-        capture = Capture(self._name)
-        program = Program()
-        run = _Tracing(self, capture, program, arguments, args, kwargs)
-        modes.current.capture = capture
-        try:
-            closed = jax.make_jaxpr(run.body)()
-        except BaseException as error:
-            modes.current.capture = None
-            capture.roll_back()
-            raise _cleaned(error) from error.__cause__
-        finally:
-            modes.current.capture = None
-        # Cells and slots as they were: the first run of the program writes them like any other.
-        capture.roll_back()
-        sources = run.sources()
-        first_arrays = compile_program(program, capture, closed, run.n_forward, sources)
+    def _capture(self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any) -> Any:
+        """Trace, compile, run for the first time and remember."""
+        run = _Tracing(self, arguments, leaves, structure, frozenset())
+        closed = run.trace()
+        shared = run.arguments_that_are_state()
+        if shared:
+            # An argument is also reached from outside: once more, with that one as itself.
+            run = _Tracing(self, arguments, leaves, structure, shared, run.first_values)
+            closed = run.trace()
+        capture, program = run.capture, run.program
+        first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
-        snapshot = environment.Snapshot(self._environment, capture)
-        program.guard(snapshot, capture, arguments)
+        program.guard(environment.Snapshot(self._environment, capture), capture)
+        program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         capture.inputs.clear()
         self.compiles += 1
         del first_arrays
@@ -157,23 +132,82 @@ class _Tracing:
     """One run of the Python body under make_jaxpr, and what it left behind."""
 
     def __init__(
-        self, owner: JitFunction, capture: Capture, program: Program, arguments: list[Tensor],
-        args: Any, kwargs: Any,
+        self, owner: JitFunction, arguments: list[Tensor], leaves: list[Any], structure: Any,
+        as_themselves: frozenset[int], drawn: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         self.fn = owner._fn
-        self.capture = capture
-        self.program = program
+        self.capture = Capture(owner._name, drawn)
+        self.program = Program()
         self.arguments = arguments
-        self.args, self.kwargs = args, kwargs
         self.made: list[Storage] = []
         self.n_forward = 0
         self.cotangents: list[Any] = []
         self.first_values: list[Any] = []
-        self._position = {}
-        for i, t in enumerate(arguments):
-            self._position.setdefault(id(t._storage), i)
+        self._as_themselves = as_themselves
+        self._seen = self._stand_ins()
+        self._position: dict[int, int] = {}
+        for i, t in enumerate(self._seen):
+            if i not in as_themselves:
+                self._position.setdefault(id(t._storage), i)
+        seen = iter(self._seen)
+        self.args, self.kwargs = structure.unflatten(
+            [next(seen) if isinstance(x, Tensor) else x for x in leaves]
+        )
         self._roots: list[tuple[Tensor, Edge]] = []
         self._new: list[Tensor] = []
+
+    def _stand_ins(self) -> list[Tensor]:
+        """What the function gets for its arguments: the same values in cells of their own, so that
+        an argument and the same tensor reached from outside can be told apart."""
+        storages: dict[int, Storage] = {}
+        seen: list[Tensor] = []
+        objects: dict[int, Tensor] = {}
+        for i, t in enumerate(self.arguments):
+            if i in self._as_themselves:
+                seen.append(t)
+                continue
+            if id(t) in objects:
+                seen.append(objects[id(t)])
+                continue
+            original = t._storage
+            storage = storages.get(id(original))
+            if storage is None:
+                storage = storages[id(original)] = Storage(original.concrete())
+                storage.strides = original.strides
+            edge = tape.gradient_edge(t)
+            stand_in = object.__new__(type(t))
+            stand_in.__dict__.update(t.__dict__)
+            stand_in._storage, stand_in._base, stand_in._accumulator = storage, None, None
+            stand_in._requires_grad = t.requires_grad
+            if edge is not None and not isinstance(edge[0], AccumulateGrad):
+                stand_in._node, stand_in._output_nr = edge
+            if t._view is not None:
+                stand_in._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
+            self.capture.stand_ins[id(stand_in)] = i
+            objects[id(t)] = stand_in
+            seen.append(stand_in)
+        return seen
+
+    def trace(self) -> Any:
+        """Run the body once; afterwards cells and slots are as they were before."""
+        capture = self.capture
+        modes.current.capture = capture
+        try:
+            return jax.make_jaxpr(self.body)()
+        except BaseException as error:
+            raise _cleaned(error) from error.__cause__
+        finally:
+            modes.current.capture = None
+            # On success too: the program's first run writes cells and slots like any other.
+            capture.roll_back()
+
+    def arguments_that_are_state(self) -> frozenset[int]:
+        """Arguments whose own storage was used as well, reached past the stand-in."""
+        used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
+        return frozenset(
+            i for i, t in enumerate(self.arguments)
+            if i not in self._as_themselves and id(t._storage) in used
+        )  # fmt: skip
 
     def body(self) -> list[Any]:
         """What is traced: the function, then its backward on placeholders if outputs need one."""
@@ -181,21 +215,20 @@ class _Tracing:
         result = self.fn(*self.args, **self.kwargs)
         leaves, structure = flatten(result)
         del result
-        slots = [
-            (s.owner, s.name, s.value()) for s in capture.slots_written.values()
-        ]
+        capture.check_histories()
+        slots = [(s, slot_value(s.owner, s.name)) for s in capture.slots_written.values()]
         index: dict[int, int] = {}
         gradients: list[Any] = []
         templates = [self._template(x, index) if isinstance(x, Tensor) else x for x in leaves]
         program.slot_outputs = [
-            (owner, name, None if v is None else self._template(v, index)) for owner, name, v in slots
+            (slot, None if v is None else self._template(v, index)) for slot, v in slots
         ]
+        self._check_kept(index)
         if self._roots:
             gradients = self._joint_backward()
         program.result = (templates, structure.unflatten)
         program.written = [self._where(s) for s in capture.written]
         outputs = [s.cell for s in capture.written] + [s.read() for s in self.made]
-        self._check_kept(index)
         program.n_made = len(self.made)
         self.n_forward = len(outputs)
         self.first_values = [placeholder for _, placeholder in capture.host_values]
@@ -206,20 +239,19 @@ class _Tracing:
     def _template(self, t: Tensor, index: dict[int, int]) -> Template:
         storage = t._storage
         if not self.capture.is_created(storage):
-            argument = next((i for i, a in enumerate(self.arguments) if a is t), -1)
+            argument = self.capture.stand_ins.get(id(t), -1)
+            if argument < 0 and id(storage) in self._position:
+                # A view of an argument would be a new tensor on that argument's storage.
+                self.program.cacheable = False
+                self.program.why_not = "it returns a view of an argument; return a clone()"
+                return self._view_of_argument(t, storage)
             if argument < 0 and t._node is not None and (
                 t._node.sequence >= self.capture.first_sequence
             ):  # fmt: skip
                 self.capture.refuse(
-                    "returning a view of, or an in-place result on, a tensor from outside that "
-                    "requires grad", "tensor.clone()"
-                )  # fmt: skip
-            fresh_alias = argument < 0 and storage in self.capture.inputs or storage in (
-                self.capture.written)  # fmt: skip
-            if argument < 0 and fresh_alias and id(storage) in self._position:
-                # A view of an argument: a new tensor on the argument's storage at each call.
-                self.program.cacheable = False
-                self.program.why_not = "it returns a view of an argument; return a clone()"
+                    "returning a view of a tensor from outside that requires grad",
+                    "tensor.clone()",
+                )
             return Template(t, -1, t, argument)
         where = index.get(id(storage))
         if where is None:
@@ -236,6 +268,19 @@ class _Tracing:
                 template.root = len(self._roots)
                 self._roots.append((t, edge))
         return template
+
+    def _view_of_argument(self, t: Tensor, storage: Storage) -> Template:
+        """The view again, on the argument itself."""
+        if t.requires_grad:
+            self.capture.refuse(
+                "returning a view of an argument that requires grad", "tensor.clone()"
+            )
+        original = self.arguments[self._position[id(storage)]]._storage
+        again = object.__new__(Tensor)
+        again._storage = original
+        if t._view is not None:
+            again._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
+        return Template(again, -1, again, -1)
 
     def _where(self, storage: Storage) -> tuple[str, Any]:
         """Where an existing storage is found again at the next call."""
@@ -313,7 +358,7 @@ class _Tracing:
     def _origin(self, edge: Edge) -> Any:
         """How to find a boundary edge at the next call: an argument, a leaf, or the edge itself."""
         node, nr = edge
-        for i, t in enumerate(self.arguments):
+        for i, t in enumerate(self._seen):
             leaf = isinstance(node, AccumulateGrad) and node.variable is t
             if leaf or (t._node is node and t._output_nr == nr):
                 return i

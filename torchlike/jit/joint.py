@@ -74,6 +74,7 @@ def _make(jaxpr: Any, invars: list[Any], outvars: Sequence[Any], eqns: Sequence[
     return jex.Jaxpr(
         constvars=(), invars=list(invars), outvars=list(outvars), eqns=list(eqns),
         effects=jaxpr.effects,
+        debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
     )  # fmt: skip
 
 

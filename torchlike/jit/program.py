@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from torchlike import errors, modes
 from torchlike.jit import joint
-from torchlike.jit.capture import Capture, Slot, set_slot
+from torchlike.jit.capture import Capture, Slot
 from torchlike.storage import Storage
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import Tensor
@@ -94,9 +94,9 @@ class Program:
         self.guard_slots: list[tuple[Slot, Any]] = []
         self.snapshot: Any = None
         self.fixed_ids: frozenset[int] = frozenset()
-        #: Whether arguments could be mistaken for state (any tensor argument at all).
-        self.overlaps = False
-        self.slot_outputs: list[tuple[Any, str, Template | None]] = []
+        #: Arguments that were state too when captured: (which, the storage it must be).
+        self.identities: list[tuple[int, Storage]] = []
+        self.slot_outputs: list[tuple[Slot, Template | None]] = []
         self.written: list[tuple[str, Any]] = []
         self.n_made = 0
         self.result: Any = None
@@ -112,17 +112,34 @@ class Program:
 
     # -- guards ------------------------------------------------------------------------------------
 
-    def guard(self, snapshot: Any, capture: Capture, arguments: Sequence[Tensor]) -> None:
+    def guard(self, snapshot: Any, capture: Capture) -> None:
         """Remember what the capture took for granted."""
         self.snapshot = snapshot
         self.epoch = modes.epoch.count
         described = [s for s in capture.slots.values() if s.is_read or s in self.slot_inputs]
         self.guard_slots = [(s, describe_slot(s.initial)) for s in described]
         self.fixed_ids = frozenset(id(s) for s in self.fixed)
-        self.overlaps = bool(arguments)
 
-    def environment_holds(self) -> Any:
-        return self.snapshot.holds()
+    def fits(self, arguments: Sequence[Tensor]) -> Any:
+        """Whether everything the capture took for granted still holds."""
+        for slot, descriptor in self.guard_slots:
+            if describe_slot(slot.value(arguments)) != descriptor:
+                return False
+        for i, storage in self.identities:
+            if arguments[i]._storage is not storage:
+                return False
+        if len(self.identities) < len(arguments) and self.fixed_ids:
+            allowed = {i for i, _ in self.identities}
+            for i, t in enumerate(arguments):
+                if id(t._storage) in self.fixed_ids and i not in allowed:
+                    return False
+        if not self.snapshot.holds():
+            return False
+        if self.epoch != modes.epoch.count:
+            if not self.structure_holds():
+                return False
+            self.epoch = modes.epoch.count
+        return True
 
     def structure_holds(self) -> Any:
         """Whether modules are as they were, and no cell was swapped away by ``.data = …``."""
@@ -134,7 +151,7 @@ class Program:
         """The storages behind the inputs, now."""
         found = self.fixed
         if self.slot_inputs:
-            found = found + [slot.value()._storage for slot in self.slot_inputs]
+            found = found + [slot.value(arguments)._storage for slot in self.slot_inputs]
         if self.argument_inputs:
             found = found + [arguments[i]._storage for i in self.argument_inputs]
         return found
@@ -166,7 +183,7 @@ def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
     kind, what = where
     if kind == "fixed":
         return what
-    return (what.value() if kind == "slot" else arguments[what])._storage
+    return (what.value(arguments) if kind == "slot" else arguments[what])._storage
 
 
 def deliver(
@@ -195,9 +212,8 @@ def deliver(
         residuals = (tuple(outputs[n + program.n_made :]), tuple(kept))
         edges = [_edge(b, arguments) for b in program.boundary]
         node = CompiledNode(program, edges, residuals)
-    for owner, name, template in program.slot_outputs:
-        value = None if template is None else _build(template, arguments, made, node)
-        set_slot(owner, name, value)
+    for slot, template in program.slot_outputs:
+        slot.bind(arguments, None if template is None else _build(template, arguments, made, node))
     leaves, rebuild = program.result
     return rebuild([
         _build(leaf, arguments, made, node) if isinstance(leaf, Template) else leaf
