@@ -30,6 +30,15 @@ from torchlike.dtypes import (  # noqa: E402
     set_default_dtype,
 )
 from torchlike.printing import set_printoptions  # noqa: E402
+from torchlike.random import (  # noqa: E402
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 from torchlike.tensor import (  # noqa: E402
     Size,
     Tensor,
@@ -48,7 +57,7 @@ globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)
 globals().update(_registry.NAMESPACES[""])
 
-from torchlike import autograd, backends, cuda, jit  # noqa: E402
+from torchlike import autograd, backends, cuda, jit, random  # noqa: E402
 from torchlike.compile import compile  # noqa: E402, A004
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 

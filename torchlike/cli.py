@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-import torchlike
 from torchlike.porting import compare, demo, launcher
+from torchlike.porting.version import own_version
 
 _RUN = """\
 Run a PyTorch script unchanged: `import torch` and every torch.x.y mean torchlike.
@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torchlike", description="PyTorch's programming model on JAX.", allow_abbrev=False
     )
-    parser.add_argument("--version", action="version", version=torchlike.__version__)
+    parser.add_argument("--version", action="version", version=f"torchlike {own_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     run = _add(commands, "run", _RUN)
     compare_ = _add(commands, "compare", _COMPARE)

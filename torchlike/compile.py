@@ -9,7 +9,7 @@ from typing import Any
 from torchlike import jit
 
 
-def compile(  # noqa: A001 - PyTorch's name
+def compile(
     model: Callable[..., Any] | None = None, *, fullgraph: Any = False, dynamic: Any = None,
     backend: Any = "inductor", mode: Any = None, options: Any = None, disable: Any = False,
     name: Any = None,

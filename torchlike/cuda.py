@@ -35,7 +35,9 @@ def current_device() -> int:
 
 def set_device(device: Any) -> None:
     """Choose the GPU for new tensors made on "cuda"; only device 0 can be the current one."""
-    found = devices.device(device) if not isinstance(device, int) else devices.device("cuda", device)
+    found = (
+        devices.device(device) if not isinstance(device, int) else devices.device("cuda", device)
+    )
     devices.to_jax(found)
     if found.index not in (None, 0):
         raise NotImplementedError("set_device: say device='cuda:N' where the tensor is made")

@@ -16,9 +16,9 @@ import math
 from sys import getrefcount
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core
 
 from torchlike import devices, modes
 
@@ -33,7 +33,7 @@ class Storage:
     __slots__ = ("__weakref__", "_address", "abandoned", "cell", "host", "strides", "version")
 
     def __init__(self, cell: Any, host: np.ndarray | None = None) -> None:
-        self.cell = cell
+        self.cell: Any = cell
         self.host = host
         self.version = 0
         self.strides: tuple[int, ...] | None = None
@@ -114,11 +114,11 @@ class Storage:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.cell.shape if self.host is None else self.host.shape
+        return (self.cell if self.host is None else self.host).shape
 
     @property
     def dtype(self) -> np.dtype:
-        return self.cell.dtype if self.host is None else self.host.dtype
+        return (self.cell if self.host is None else self.host).dtype
 
     @property
     def size(self) -> int:
@@ -132,7 +132,7 @@ class Storage:
     @property
     def device(self) -> devices.device:
         cell = self.cell
-        if self.host is not None or isinstance(cell, jax.core.Tracer):
+        if self.host is not None or isinstance(cell, core.Tracer):
             return devices.CPU if self.host is not None else devices.get_default_device()
         found = cell.sharding.device_set
         return devices.from_jax(next(iter(found)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike import errors, modes, tensor
@@ -57,11 +57,11 @@ class Node:
 
     # What a subclass does -------------------------------------------------------------------------
 
-    def run(self, cotangents: list[Any]) -> list[Any]:
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
         """Gradients (arrays or None) for each edge, from arrays (or None) for each output."""
         raise NotImplementedError
 
-    def run_graph(self, cotangents: list[Tensor | None]) -> list[Tensor | None]:
+    def run_graph(self, cotangents: list[Any]) -> Sequence[Any]:
         """The same on tensors, recorded, for create_graph."""
         raise NotImplementedError
 

@@ -565,7 +565,8 @@ class Tensor(metaclass=_TensorMeta):
 
     def __contains__(self, element: Any) -> Any:
         if isinstance(element, (Tensor, int, float, complex, np.generic)):
-            return bool((self == element).any())
+            found: Any = self == element
+            return bool(found.any())
         raise RuntimeError(
             f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
             f"{type(element)}."
@@ -620,7 +621,7 @@ class Tensor(metaclass=_TensorMeta):
             copy._grad = self._grad.__deepcopy__(memo)
         for name, value in self.__dict__.items():
             if name not in _FIELDS:
-                copy.__dict__[name] = copying.deepcopy(value, memo)
+                vars(copy)[name] = copying.deepcopy(value, memo)
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:

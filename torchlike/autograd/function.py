@@ -84,10 +84,10 @@ class FunctionNode(Node):
         t._requires_grad = requires_grad
         if output_nr >= 0:
             t._node, t._output_nr = self, output_nr
-        elif edge is not None and not isinstance(edge[0], tape.AccumulateGrad):
-            t._node, t._output_nr = edge
-        elif edge is not None:
+        elif edge is not None and isinstance(edge[0], tape.AccumulateGrad):
             t._accumulator = edge[0].variable._accumulator
+        elif edge is not None:
+            t._node, t._output_nr = edge
         return t
 
     def run(self, cotangents: list[Any]) -> Sequence[Any]:

@@ -29,7 +29,7 @@ _mode = "on"
 
 
 def set_mode(mode: str) -> None:
-    """"on" compiles (the default); "off" makes ``jit`` and ``compile`` give functions back as they
+    """ "on" compiles (the default); "off" makes ``jit`` and ``compile`` give functions back as they
     are. ValueError for anything else."""
     global _mode
     if mode not in ("on", "off"):

@@ -253,7 +253,13 @@ def users_line() -> str:
     frame = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        if module.partition(".")[0] not in ("torchlike", "jax", "jaxlib", "contextlib", "functools"):
+        if module.partition(".")[0] not in (
+            "torchlike",
+            "jax",
+            "jaxlib",
+            "contextlib",
+            "functools",
+        ):
             filename = frame.f_code.co_filename.rpartition("/")[2]
             return f" ({filename}:{frame.f_lineno})"
         frame = frame.f_back  # type: ignore[assignment]

@@ -13,7 +13,6 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-
 from torchlike.tensor import Tensor
 
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
@@ -113,13 +112,9 @@ def _equal(a: Any, b: Any) -> Any:
 
 def _plain(module: Any) -> dict[str, Any]:
     """A module's attributes that are plain values, and the identities of what it is made of."""
-    found = {
-        k: v for k, v in module.__dict__.items() if isinstance(v, _VALUES) and k[:1] != "_"
-    }
+    found = {k: v for k, v in module.__dict__.items() if isinstance(v, _VALUES) and k[:1] != "_"}
     for table in ("_parameters", "_buffers", "_modules"):
         for name, value in module.__dict__.get(table, {}).items():
             if not isinstance(value, Tensor) or table == "_parameters":
                 found[f"{table}.{name}"] = id(value)
     return found
-
-

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 
 from torchlike import dtypes, modes, tape
 from torchlike.autograd import engine
@@ -23,7 +24,6 @@ from torchlike.jit.program import (
     Template,
     compile_program,
     deliver,
-    describe_slot,
     signature,
 )
 from torchlike.storage import Storage
@@ -176,7 +176,7 @@ class _Tracing:
                 storage.strides = original.strides
             edge = tape.gradient_edge(t)
             stand_in = object.__new__(type(t))
-            stand_in.__dict__.update(t.__dict__)
+            vars(stand_in).update(vars(t))
             stand_in._storage, stand_in._base, stand_in._accumulator = storage, None, None
             stand_in._requires_grad = t.requires_grad
             if edge is not None and not isinstance(edge[0], AccumulateGrad):
@@ -308,7 +308,7 @@ class _Tracing:
             del kept
             gc.collect()
             kept = [s for s in self.capture.created_alive() if id(s) not in index]
-        kept = [s for s in kept if isinstance(s.cell, jax.core.Tracer)]
+        kept = [s for s in kept if isinstance(s.cell, core.Tracer)]
         if kept:
             # They get their values from this run, but a later run could not find their owners.
             self.made += kept
@@ -317,12 +317,14 @@ class _Tracing:
                 f"{len(kept)} tensor(s) made inside are kept outside (in a list, dict or "
                 "attribute); return them instead"
             )
+        slots = self.capture.slots_written
         changed = [
             f"{type(owner).__name__}.{name}"
-            for owner, name, before in self.capture.attributes_written.values()
-            if not isinstance(before, Tensor) and (id(owner), name) not in self.capture.slots_written
+            for key, (owner, name, before) in self.capture.attributes_written.items()
+            if not isinstance(before, Tensor)
+            and key not in slots
             and owner.__dict__.get(name) != before
-        ]  # fmt: skip
+        ]
         if changed:
             self.program.cacheable = False
             self.program.why_not = f"it changes the Python attribute(s) {', '.join(changed)}"
@@ -427,5 +429,3 @@ def _cleaned(error: BaseException) -> BaseException:
     if hasattr(error, "__notes__"):
         error.__notes__ = [n for n in error.__notes__ if "JAX" not in n]
     return error
-
-

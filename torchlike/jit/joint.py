@@ -1,4 +1,4 @@
-"""Cut a captured graph of forward and backward in two: what depends on the cotangents, and the rest.
+"""Cut a joint graph in two: the backward is what depends on the cotangents.
 
 During a capture whose outputs require grad, the tape's backward is run in the same trace on
 placeholder cotangents. That joint graph keeps all of eager autograd's meaning (detach, no_grad,
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import jax.extend.core as jex
+from jax import core
 
 
 class Split(NamedTuple):
@@ -60,9 +60,7 @@ def partition(
     residuals = []
     for eqn in early_eqns:
         residuals += [v for v in eqn.outvars if v in needed and v not in made_late]
-    forward = _make(
-        jaxpr, constants + inputs, [*jaxpr.outvars[:n_forward], *residuals], early_eqns
-    )
+    forward = _make(jaxpr, constants + inputs, [*jaxpr.outvars[:n_forward], *residuals], early_eqns)
     backward_inputs = [*constants, *residuals, *(inputs[i] for i in residual_inputs)]
     ordered = [cotangents.get(i) for i in range(n_cotangents)]
     backward = (_make(jaxpr, backward_inputs + [v for v in ordered if v is not None], gradients,
@@ -82,7 +80,7 @@ def evaluator(jaxpr: Any, constants: list[Any]) -> Callable[..., Any]:
     """``jaxpr`` as a function of its inputs, the leading constants bound."""
 
     def program(*inputs: Any) -> Any:
-        return jax.core.eval_jaxpr(jaxpr, (), *constants, *inputs)
+        return core.eval_jaxpr(jaxpr, (), *constants, *inputs)
 
     return program
 
@@ -94,6 +92,6 @@ def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]
     def backward(residuals: Any, cotangents: Any) -> Any:
         outputs, inputs = residuals
         given = [c for c, u in zip(cotangents, used, strict=True) if u]
-        return jax.core.eval_jaxpr(jaxpr, (), *constants, *outputs, *inputs, *given)
+        return core.eval_jaxpr(jaxpr, (), *constants, *outputs, *inputs, *given)
 
     return backward

@@ -176,8 +176,8 @@ def _im2col(
 def _as_im2col(x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: Any) -> Any:
     padded = jnp.pad(x, [(0, 0), (0, 0), *pads])
     columns = _im2col(padded, weight.shape[2:], out, stride, dilation)
-    columns = columns.reshape(x.shape[0], -1, math.prod(out))
-    y = jnp.einsum("ok,nkp->nop", weight.reshape(weight.shape[0], -1), columns)
+    columns = columns.reshape(x.shape[0], math.prod(weight.shape[1:]), math.prod(out))
+    y = jnp.einsum("ok,nkp->nop", weight.reshape(weight.shape[0], math.prod(weight.shape[1:])), columns)
     return y.reshape(x.shape[0], weight.shape[0], *out)
 
 
@@ -312,17 +312,21 @@ def _transposed(
     )  # fmt: skip
 
 
-_AXES = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
+_AXES = {2: ("height", "width"), 3: ("depth", "height", "width")}
 
 
 def _check_output_padding(n: int, output_padding: Any, stride: Any, dilation: Any) -> None:
     if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
+        groups = (("output_padding", output_padding, 0), ("stride", stride, 1),
+                  ("dilation", dilation, 1))  # fmt: skip
+        # PyTorch computes one dimension as two, and the message says so.
         named = " ".join(
             f"{what}_{axis}: {value}"
-            for what, values in (("output_padding", output_padding), ("stride", stride),
-                                 ("dilation", dilation))
-            for axis, value in zip(_AXES[n], values, strict=True)
-        )  # fmt: skip
+            for what, values, rest in groups
+            for axis, value in zip(
+                _AXES[max(n, 2)], (rest, *values) if n == 1 else values, strict=True
+            )
+        )
         raise RuntimeError(
             f"output padding must be smaller than either stride or dilation, but got {named}"
         )

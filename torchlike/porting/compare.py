@@ -90,7 +90,7 @@ def compare(
     name = argv[0] if as_module else Path(argv[0]).stem
     console.print(report.table(name, runs))
     for note in report.notes(runs):
-        console.print(note, markup=False)
+        console.print(note, markup=False, soft_wrap=True)
     output.mkdir(parents=True, exist_ok=True)
     numbers = output / f"compare-{name}.json"
     numbers.write_text(json.dumps(report.as_json(name, runs), indent=1), encoding="utf-8")

@@ -45,7 +45,7 @@ def apply(mode: str) -> dict[str, str]:
         return {}
     compiler = ModuleCompiler(
         module_class=nn.Module,
-        compile=torchlike.jit,
+        compile=torchlike.jit.jit,
         errors=(torchlike.jit.JitCaptureError,),
         save_random_state=_save_random_state,
     )

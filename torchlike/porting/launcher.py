@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import torchlike
 from torchlike.porting import aliases, compiled, script
 from torchlike.porting.allocator import tune_allocator
+from torchlike.porting.hints import missing
 
 
 def run(argv: Sequence[str], *, as_module: bool = False) -> None:
@@ -28,4 +30,10 @@ def run(argv: Sequence[str], *, as_module: bool = False) -> None:
         print(f"torchlike: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     name = finder.real_name(argv[0]) if as_module else None
-    script.run([name or argv[0], *argv[1:]], as_module=as_module)
+    script.run([name or argv[0], *argv[1:]], as_module=as_module, explain=explain)
+
+
+def explain(error: BaseException) -> None:
+    """Say of a missing tensor method that it is torchlike that lacks it, and what to use."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, torchlike.Tensor):
+        error.add_note(missing(f"torch.Tensor.{error.name}"))

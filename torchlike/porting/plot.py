@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 from torchlike.porting.report import Run
-
-try:
-    from matplotlib.figure import Figure
-except ImportError:  # an extra: comparing works without the plot
-    Figure = None
 
 MISSING = "No plot: it needs matplotlib (pip install 'torchlike[demo]')."
 
 
 def available() -> bool:
-    return Figure is not None
+    """Is matplotlib, which is an extra, installed?"""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def write(path: Path, name: str, runs: list[Run]) -> None:
@@ -24,8 +21,11 @@ def write(path: Path, name: str, runs: list[Run]) -> None:
     Raises:
         ModuleNotFoundError: matplotlib is not installed.
     """
-    if Figure is None:
+    if not available():
         raise ModuleNotFoundError(MISSING, name="matplotlib")
+    # Not at the top: its 0.3 s are nothing that `torchlike run` should wait for.
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     figure = Figure(figsize=(11, 4.2), layout="constrained")
     loss_axes, time_axes = figure.subplots(1, 2)
     for i, run in enumerate(runs):

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 import torchlike
 from torchlike import nn, optim
@@ -18,6 +19,7 @@ from torchlike.porting import aliases, compiled
 from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.recorder import Framework
 from torchlike.porting.recording import record
+from torchlike.porting.version import own_version
 
 
 def main(argv: list[str]) -> None:
@@ -28,7 +30,7 @@ def main(argv: list[str]) -> None:
         tensor=torchlike.Tensor,
         module=nn.Module,
         optimizer=optim.Optimizer,
-        compilers=((torchlike, "compile"), (type(torchlike.jit), "__call__")),
+        compilers=((torchlike, "compile"), (torchlike.jit, "jit")),
         keep=_keep,
         read=lambda array: float(np.asarray(array)),
     )
@@ -37,13 +39,13 @@ def main(argv: list[str]) -> None:
 
 def _keep(loss: torchlike.Tensor) -> jax.Array | None:
     array = loss.detach().jax()
-    return None if isinstance(array, jax.core.Tracer) else array
+    return None if isinstance(array, Tracer) else array
 
 
 def _about(left_eager: dict[str, str]) -> dict[str, Any]:
     return {
         "framework": "torchlike",
-        "version": torchlike.__version__,
+        "version": own_version(),
         "device": jax.default_backend(),
         "left_eager": left_eager,
     }

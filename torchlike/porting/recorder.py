@@ -136,15 +136,16 @@ class Recorder:
         @functools.wraps(compile_)
         def recorded_compile(*args: Any, **kwargs: Any) -> Any:
             result = compile_(*args, **kwargs)
-            # A compiled module stays a module. Its optimizer's step is outside it anyway.
-            if isinstance(result, self.framework.module) or not callable(result):
-                return result
-            given = [arg for arg in (*args, *kwargs.values()) if callable(arg)]
-            if given and not isinstance(given[-1], type):
-                return _Region(self, result)
-            return lambda fn: _Region(self, result(fn))  # compile(option=...)(fn)
+            if args or not kwargs.keys().isdisjoint(("model", "fn")):
+                return self._as_region(result)
+            return lambda fn: self._as_region(result(fn))  # compile(option=...)(fn)
 
         setattr(owner, name, recorded_compile)
+
+    def _as_region(self, compiled: Any) -> Any:
+        # A compiled module stays a module. Its optimizer's step is outside it anyway.
+        is_module = isinstance(compiled, self.framework.module)
+        return compiled if is_module else _Region(self, compiled)
 
     def run_region(self, region: _Region, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call ``region``; if it holds steps, count the call as one, compiled or not."""

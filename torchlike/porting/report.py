@@ -82,10 +82,10 @@ def table(name: str, runs: list[Run]) -> Table:
     result.add_column("run", no_wrap=True)
     for heading in ("first step", "steady step", "ratio"):
         result.add_column(heading, justify="right", no_wrap=True)
-    result.add_column("losses agree to")
+    result.add_column("losses agree to", no_wrap=True)
     for run in runs:
         result.add_row(
-            f"{run.label}\n[dim]{run.framework} {run.version}, {run.device}[/dim]",
+            run.label,
             duration(run.first_step),
             duration(run.steady_step),
             ratio(run.steady_step, reference.steady_step),
@@ -95,9 +95,11 @@ def table(name: str, runs: list[Run]) -> Table:
 
 
 def notes(runs: list[Run]) -> list[str]:
-    """What the table cannot say: last lines printed, runs without steps, modules left eager."""
-    lines = [f"{run.label}, last line: {run.last_line}" for run in runs if run.last_line]
+    """What the table cannot say: versions, last lines, runs without steps, modules left eager."""
+    lines = []
     for run in runs:
+        about = f"{run.label}: {run.framework} {run.version} on {run.device}"
+        lines.append(f"{about}; last line: {run.last_line}" if run.last_line else about)
         if run.first_step is None:
             lines.append(
                 f"{run.label}: neither optimizer.step() nor backward() ran: no step to time."

@@ -11,7 +11,7 @@ import os
 import pkgutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 
@@ -26,13 +26,19 @@ class CannotRunError(Exception):
         self.exit_code = exit_code
 
 
-def run(argv: Sequence[str], *, as_module: bool = False) -> None:
+def run(
+    argv: Sequence[str],
+    *,
+    as_module: bool = False,
+    explain: Callable[[BaseException], None] | None = None,
+) -> None:
     """Run ``argv[0]``, a file, folder, zip file or ``-``, or with ``as_module`` a module's name.
 
     The script becomes ``__main__``, with ``sys.argv`` and ``sys.path[0]`` as Python sets them. What
-    ends it with an exception ends in ``SystemExit`` here, its traceback printed without our frames.
+    ends it with an exception ends in ``SystemExit`` here, its traceback printed without our frames;
+    ``explain`` may add notes to the exception first.
     """
-    interrupt = _Interrupt()
+    ending = _Ending(explain)
     try:
         code, main = _load_module(argv) if as_module else _load_script(argv)
     except CannotRunError as error:
@@ -44,7 +50,7 @@ def run(argv: Sequence[str], *, as_module: bool = False) -> None:
     except SystemExit:
         raise
     except BaseException as error:
-        raise SystemExit(_report(error, interrupt)) from None
+        raise SystemExit(ending.report(error)) from None
 
     sys.modules["__main__"] = main
     try:
@@ -52,7 +58,7 @@ def run(argv: Sequence[str], *, as_module: bool = False) -> None:
     except SystemExit:
         raise
     except BaseException as error:
-        raise SystemExit(_report(error, interrupt)) from None
+        raise SystemExit(ending.report(error)) from None
 
 
 def _load_script(argv: Sequence[str]) -> tuple[CodeType, ModuleType]:
@@ -157,29 +163,32 @@ def _set_first_path(path: str) -> None:
         sys.path[0:1] = [path]
 
 
-def _report(error: BaseException, interrupt: _Interrupt) -> int:
-    """Print the traceback as Python would, and say the exit code."""
-    trim(error)
-    sys.stdout.flush()
-    sys.excepthook(type(error), error, error.__traceback__)
-    if isinstance(error, KeyboardInterrupt):
-        interrupt.received = True
-        return 128 + signal.SIGINT
-    return 1
+class _Ending:
+    """What Python does with an exception that nobody caught.
 
-
-class _Interrupt:
-    """Ends an interrupted process by the signal itself, as Python does, so that a shell sees it.
-
-    Registered before the script starts, so that it comes after all of the script's exit functions.
+    An interrupted process ends by the signal itself, so that a shell sees it. The function for that
+    is registered before the script starts, so that it comes after all of the script's own.
     """
 
-    def __init__(self) -> None:
-        self.received = False
-        atexit.register(self.die)
+    def __init__(self, explain: Callable[[BaseException], None] | None) -> None:
+        self._explain = explain
+        self._interrupted = False
+        atexit.register(self._die)
 
-    def die(self) -> None:
-        if self.received and os.name == "posix":
+    def report(self, error: BaseException) -> int:
+        """Print the traceback and say the exit code."""
+        if self._explain is not None:
+            self._explain(error)
+        trim(error)
+        sys.stdout.flush()
+        sys.excepthook(type(error), error, error.__traceback__)
+        if isinstance(error, KeyboardInterrupt):
+            self._interrupted = True
+            return 128 + signal.SIGINT
+        return 1
+
+    def _die(self) -> None:
+        if self._interrupted and os.name == "posix":
             sys.stdout.flush()
             sys.stderr.flush()
             signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -15,6 +15,8 @@ from types import TracebackType
 _BENEATH = ("importlib", "jax", "jaxlib", "optax", "flax", "chex", "numpy")
 
 _PACKAGE = str(Path(__file__).parent.parent) + os.sep
+#: JAX tells with a note that it has left out frames. A script that never calls JAX need not know.
+_JAX_NOTE = "JAX_TRACEBACK_FILTERING"
 _IMPORT_SYSTEM = "<frozen importlib"
 
 
@@ -33,6 +35,9 @@ def trim(exception: BaseException) -> None:
         kept = [frame for frame, hide in zip(frames, ours, strict=True) if not hide]
         if kept:
             one.__traceback__ = _chain(kept)
+        notes = getattr(one, "__notes__", None)
+        if notes and any(ours):
+            notes[:] = [note for note in notes if _JAX_NOTE not in note]
 
 
 def _family(exception: BaseException) -> Iterator[BaseException]:

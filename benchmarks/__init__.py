@@ -1,0 +1,1 @@
+"""Benchmarks of torchlike against PyTorch, torch.compile and hand-written JAX."""

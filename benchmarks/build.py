@@ -1,0 +1,117 @@
+"""From the name of a workload and a framework to a runner that can be timed.
+
+Only the framework's own library is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.clock import Runner
+from benchmarks.frameworks import Framework
+from benchmarks.workloads import TRAINING
+from benchmarks.workloads.contract import JaxTraining, TorchTraining
+from benchmarks.workloads.micro import AS_IT_IS, MICRO, Case, Transform
+
+
+def import_library(framework: Framework) -> tuple[Any, str]:
+    """The library's module and its version; torchlike's with its allocator set."""
+    if framework.library == "torch":
+        import torch
+
+        return torch, torch.__version__
+    if framework.library == "torchlike":
+        from torchlike.porting.allocator import tune_allocator
+
+        tune_allocator()
+        import torchlike
+
+        return torchlike, getattr(torchlike, "__version__", "")
+    import jax
+
+    return jax, jax.__version__
+
+
+def runner(framework: Framework, library: Any, workload: str) -> Runner:
+    """Build `workload`, weights and inputs in place, nothing run yet."""
+    if workload in MICRO:
+        case = MICRO[workload]
+        if framework.library == "jax":
+            return _micro_in_jax(framework, library, case)
+        return _micro_in_torch(framework, library, case)
+    module = TRAINING[workload]
+    problem = module.problem()
+    if framework.library == "jax":
+        return _training_in_jax(module.in_jax(problem))
+    return _training_in_torch(framework, library, module.in_torch(library, problem))
+
+
+def _transform(framework: Framework, library: Any) -> Transform:
+    if not framework.compiled:
+        return AS_IT_IS
+    return library.compile if framework.library == "torch" else library.jit
+
+
+def _ready_torchlike(tensor: Any) -> object:
+    return tensor.jax().block_until_ready()
+
+
+def _ready_torch(tensor: Any) -> object:
+    """PyTorch on the CPU returns when the result is there."""
+    return tensor
+
+
+def _micro_in_torch(framework: Framework, torch: Any, case: Case) -> Runner:
+    tensors = [torch.tensor(a) for a in case.arrays()]
+    step = case.in_torch(torch, _transform(framework, torch), *tensors)
+    wait = _ready_torchlike if framework.library == "torchlike" else _ready_torch
+    return Runner(step, wait, wait_each=case.wait_each)
+
+
+def _micro_in_jax(framework: Framework, jax: Any, case: Case) -> Runner:
+    arrays = [jax.numpy.asarray(a) for a in case.arrays()]
+    step = case.in_jax(_transform(framework, jax), *arrays)
+    return Runner(step, jax.block_until_ready, wait_each=case.wait_each)
+
+
+def _training_in_torch(framework: Framework, torch: Any, net: TorchTraining) -> Runner:
+    optimizer, loss_of, update = net.optimizer, net.loss, net.optimizer.step
+    if framework.compiled and framework.library == "torch":
+        # What torch.compile can take: the forward pass with its loss, and the update.
+        loss_of, update = torch.compile(loss_of), torch.compile(update)
+
+    def step_fn(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = loss_of(x, y)
+        loss.backward()
+        update()
+        return loss
+
+    call = step_fn
+    if framework.compiled and framework.library == "torchlike":
+        call = torch.jit(step_fn)
+    parameters = list(net.model.parameters())
+
+    def finish() -> None:
+        if framework.library == "torchlike":
+            for p in parameters:
+                _ready_torchlike(p)
+
+    return Runner(lambda: call(net.x, net.y), _value, value=_value, finish=finish)
+
+
+def _training_in_jax(net: JaxTraining) -> Runner:
+    import jax
+
+    params, opt_state = net.params, net.opt_state
+
+    def step() -> Any:
+        nonlocal params, opt_state
+        params, opt_state, loss = net.step(params, opt_state, net.x, net.y)
+        return loss
+
+    return Runner(step, _value, value=_value, finish=lambda: jax.block_until_ready(params))
+
+
+def _value(loss: Any) -> float:
+    return loss.item()

@@ -1,0 +1,146 @@
+"""A four-layer GPT with AdamW: matrix products, attention and a wide optimizer update."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.workloads.contract import JaxTraining, Problem, TorchTraining, load_weights, uniform
+
+LAYERS, HEADS, WIDTH = 4, 4, 128
+BATCH, CONTEXT, VOCABULARY = 8, 128, 128
+LEARNING_RATE, WEIGHT_DECAY = 3e-4, 0.1
+TITLE = f"GPT {LAYERS} layers, width {WIDTH}, {HEADS} heads, {BATCH}×{CONTEXT} tokens, AdamW"
+
+
+def problem(seed: int = 0) -> Problem:
+    rng = np.random.default_rng(seed)
+    weights = {
+        "tokens.weight": 0.02 * rng.standard_normal((VOCABULARY, WIDTH), dtype=np.float32),
+        "positions.weight": 0.02 * rng.standard_normal((CONTEXT, WIDTH), dtype=np.float32),
+        "norm.weight": np.ones(WIDTH, np.float32),
+        "norm.bias": np.zeros(WIDTH, np.float32),
+        "head.weight": uniform(rng, (VOCABULARY, WIDTH), WIDTH),
+    }
+    linears = {
+        "qkv": (3 * WIDTH, WIDTH),
+        "out": (WIDTH, WIDTH),
+        "up": (4 * WIDTH, WIDTH),
+        "down": (WIDTH, 4 * WIDTH),
+    }
+    for i in range(LAYERS):
+        for name in ("norm1", "norm2"):
+            weights[f"blocks.{i}.{name}.weight"] = np.ones(WIDTH, np.float32)
+            weights[f"blocks.{i}.{name}.bias"] = np.zeros(WIDTH, np.float32)
+        for name, shape in linears.items():
+            weights[f"blocks.{i}.{name}.weight"] = uniform(rng, shape, shape[1])
+            weights[f"blocks.{i}.{name}.bias"] = uniform(rng, shape[:1], shape[1])
+    text = rng.integers(0, VOCABULARY, (BATCH, CONTEXT + 1))
+    return Problem(x=text[:, :-1].copy(), y=text[:, 1:].copy(), weights=weights)
+
+
+def in_torch(torch: Any, problem: Problem) -> TorchTraining:
+    nn, F = torch.nn, torch.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm1 = nn.LayerNorm(WIDTH)
+            self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+            self.out = nn.Linear(WIDTH, WIDTH)
+            self.norm2 = nn.LayerNorm(WIDTH)
+            self.up = nn.Linear(WIDTH, 4 * WIDTH)
+            self.down = nn.Linear(4 * WIDTH, WIDTH)
+
+        def attend(self, x: Any) -> Any:
+            b, t, c = x.shape
+            q, k, v = self.qkv(x).split(c, dim=2)
+            q, k, v = (a.view(b, t, HEADS, c // HEADS).transpose(1, 2) for a in (q, k, v))
+            a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return self.out(a.transpose(1, 2).contiguous().view(b, t, c))
+
+        def forward(self, x: Any) -> Any:
+            x = x + self.attend(self.norm1(x))
+            return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+    class GPT(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tokens = nn.Embedding(VOCABULARY, WIDTH)
+            self.positions = nn.Embedding(CONTEXT, WIDTH)
+            self.blocks = nn.ModuleList([Block() for _ in range(LAYERS)])
+            self.norm = nn.LayerNorm(WIDTH)
+            self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            x = self.tokens(x) + self.positions(torch.arange(x.shape[1]))
+            for block in self.blocks:
+                x = block(x)
+            return self.head(self.norm(x))
+
+    model = GPT()
+    load_weights(torch, model, problem.weights)
+    return TorchTraining(
+        model=model,
+        optimizer=torch.optim.AdamW(
+            model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY
+        ),
+        loss=lambda x, y: F.cross_entropy(model(x).view(-1, VOCABULARY), y.view(-1)),
+        x=torch.tensor(problem.x),
+        y=torch.tensor(problem.y),
+    )
+
+
+def in_jax(problem: Problem) -> JaxTraining:
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    from benchmarks.workloads.jax_layers import cross_entropy, layer_norm, linear, training
+
+    causal = np.tril(np.ones((CONTEXT, CONTEXT), bool))
+    scale = (WIDTH // HEADS) ** -0.5
+
+    def attend(p: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+        b, t, c = x.shape
+        qkv = linear(x, p["qkv"], p["qkv_b"]).reshape(b, t, 3, HEADS, c // HEADS)
+        q, k, v = qkv.transpose(2, 0, 3, 1, 4)
+        scores = (q * scale) @ k.swapaxes(2, 3)
+        weights = jax.nn.softmax(jnp.where(causal, scores, -jnp.inf))
+        return linear((weights @ v).swapaxes(1, 2).reshape(b, t, c), p["out"], p["out_b"])
+
+    def block(p: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+        x = x + attend(p, layer_norm(x, p["norm1"], p["norm1_b"]))
+        hidden = linear(layer_norm(x, p["norm2"], p["norm2_b"]), p["up"], p["up_b"])
+        return x + linear(jax.nn.gelu(hidden, approximate=False), p["down"], p["down_b"])
+
+    def loss(params: dict[str, Any], x: jax.Array, y: jax.Array) -> jax.Array:
+        h = params["tokens"][x] + params["positions"][: x.shape[1]]
+        for p in params["blocks"]:
+            h = block(p, h)
+        h = layer_norm(h, params["norm"], params["norm_b"])
+        return cross_entropy(linear(h, params["head"]), y)
+
+    def array(name: str) -> jax.Array:
+        a = problem.weights[name]
+        is_linear = a.ndim == 2 and not name.startswith(("tokens", "positions"))
+        return jnp.asarray(a.T if is_linear else a)
+
+    def layer(i: int) -> dict[str, jax.Array]:
+        p = {}
+        for name in ("norm1", "qkv", "out", "norm2", "up", "down"):
+            p[name] = array(f"blocks.{i}.{name}.weight")
+            p[f"{name}_b"] = array(f"blocks.{i}.{name}.bias")
+        return p
+
+    params = {
+        "tokens": array("tokens.weight"),
+        "positions": array("positions.weight"),
+        "blocks": [layer(i) for i in range(LAYERS)],
+        "norm": array("norm.weight"),
+        "norm_b": array("norm.bias"),
+        "head": array("head.weight"),
+    }
+    optimizer = optax.adamw(LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    return training(loss, params, optimizer, problem.x, problem.y)

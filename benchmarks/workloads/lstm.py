@@ -1,0 +1,59 @@
+"""An LSTM classifier with Adam: a long chain of small matrix products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.workloads.contract import (
+    JaxTraining,
+    Problem,
+    TorchTraining,
+    load_weights,
+    uniform,
+)
+
+BATCH, STEPS, INPUTS, HIDDEN, CLASSES = 32, 64, 64, 128, 10
+LEARNING_RATE = 1e-3
+TITLE = f"LSTM {INPUTS}-{HIDDEN}, {STEPS} steps, batch {BATCH}, Adam"
+
+
+def problem(seed: int = 0) -> Problem:
+    rng = np.random.default_rng(seed)
+    return Problem(
+        x=rng.standard_normal((BATCH, STEPS, INPUTS), dtype=np.float32),
+        y=rng.integers(0, CLASSES, BATCH),
+        weights={
+            "lstm.weight_ih_l0": uniform(rng, (4 * HIDDEN, INPUTS), HIDDEN),
+            "lstm.weight_hh_l0": uniform(rng, (4 * HIDDEN, HIDDEN), HIDDEN),
+            "lstm.bias_ih_l0": uniform(rng, (4 * HIDDEN,), HIDDEN),
+            "lstm.bias_hh_l0": uniform(rng, (4 * HIDDEN,), HIDDEN),
+            "head.weight": uniform(rng, (CLASSES, HIDDEN), HIDDEN),
+            "head.bias": uniform(rng, (CLASSES,), HIDDEN),
+        },
+    )
+
+
+def in_torch(torch: Any, problem: Problem) -> TorchTraining:
+    nn, F = torch.nn, torch.nn.functional
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(INPUTS, HIDDEN, batch_first=True)
+            self.head = nn.Linear(HIDDEN, CLASSES)
+
+        def forward(self, x: Any) -> Any:
+            outputs, _ = self.lstm(x)
+            return self.head(outputs[:, -1])
+
+    model = Net()
+    load_weights(torch, model, problem.weights)
+    return TorchTraining(
+        model=model,
+        optimizer=torch.optim.Adam(model.parameters(), lr=LEARNING_RATE),
+        loss=lambda x, y: F.cross_entropy(model(x), y),
+        x=torch.tensor(problem.x),
+        y=torch.tensor(problem.y),
+    )

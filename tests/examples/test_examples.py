@@ -1,0 +1,88 @@
+"""The examples are plain PyTorch scripts: the same losses under torchlike and under PyTorch."""
+
+import functools
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchlike
+
+ROOT = Path(torchlike.__file__).parent.parent
+TESTS = Path(__file__).parent.parent
+EXAMPLES = TESTS.parent / "examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+
+#: Written by tests/golden/make_examples.py with real PyTorch.
+GOLDEN = json.loads((TESTS / "golden" / "examples.json").read_text("utf-8"))
+
+# Training amplifies rounding: 1e-7 in the initial weights moves no loss printed with six digits by
+# more than 1e-6 in 50 steps. A wrong gradient, shuffle or dropout mask shows in the first steps.
+TOLERANCE = 1e-4
+COUNT = 50
+
+
+@functools.cache
+def run(name, *command):
+    if name == "digits":
+        pytest.importorskip("sklearn")
+    result = subprocess.run(
+        [sys.executable, *command, str(EXAMPLES / f"{name}.py")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    return result.stdout
+
+
+def losses(output):
+    return [float(loss) for loss in re.findall(r"^step \d+ loss (\S+)", output, re.M)]
+
+
+def run_on_torchlike(name):
+    return run(name, "-m", "torchlike", "run")
+
+
+def run_on_torch(name):
+    return run(name)
+
+
+def assert_same(found, expected):
+    assert len(found) >= COUNT
+    assert found[:COUNT] == pytest.approx(expected[:COUNT], rel=0, abs=TOLERANCE)
+
+
+def test_each_example_but_the_gpt_has_stored_losses():
+    assert sorted([*GOLDEN, "gpt"]) == NAMES
+    assert all(len(stored) == COUNT for stored in GOLDEN.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_on_torchlike(name):
+    found = losses(run_on_torchlike(name))
+    assert all(math.isfinite(loss) for loss in found)
+    tenth = len(found) // 10
+    assert sum(found[-tenth:]) < 0.8 * sum(found[:tenth])
+    if name in GOLDEN:
+        assert_same(found, GOLDEN[name])
+
+
+def test_digits_reach_their_accuracy_and_survive_the_checkpoint():
+    accuracies = re.findall(r"accuracy.* (\d+\.\d+)%", run_on_torchlike("digits"))
+    assert float(accuracies[-2]) >= 97
+    assert accuracies[-1] == accuracies[-2]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", NAMES)
+def test_same_losses_on_pytorch(name):
+    pytest.importorskip("torch")
+    expected = GOLDEN[name] if name in GOLDEN else losses(run_on_torchlike(name))
+    assert_same(losses(run_on_torch(name)), expected)

@@ -1,0 +1,22 @@
+import pytest
+
+from torchlike.porting import hints
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("torch.fx", "jax.make_jaxpr"),
+        ("torch.fx.experimental.Proxy", "jax.make_jaxpr"),
+        ("torch.utils.tensorboard.SummaryWriter", "tensorboardX"),
+        ("torch.fxx", "torchlike.from_jax"),
+        ("torch.zeta", "torchlike.from_jax"),
+        ("elsewhere", "torchlike.from_jax"),
+    ],
+)
+def test_longest_prefix_wins(name, advice):
+    assert advice in hints.instead(name)
+
+
+def test_message_says_the_name():
+    assert hints.missing("torch.onnx.export").startswith("torchlike has no torch.onnx.export yet; ")

@@ -1,0 +1,127 @@
+import io
+import json
+import math
+
+import pytest
+from rich.console import Console
+
+from torchlike.porting import plot, report
+from torchlike.porting.report import Run, agreement
+
+
+def make_run(label="eager", **changes):
+    entries = {
+        "label": label,
+        "framework": "torchlike",
+        "version": "1.2",
+        "device": "cpu",
+        "first_step": 0.5,
+        "steps": [0.010, 0.012, 0.200],
+        "losses": [3.0, 2.0, 1.0],
+        "seconds": 1.0,
+        "last_line": "accuracy 98% [best]",
+    }
+    return Run(**{**entries, **changes})
+
+
+def render(*runs):
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(report.table("digits", list(runs)))
+    return console.export_text()
+
+
+def test_steady_step_is_the_median_after_the_first():
+    assert make_run().steady_step == 0.012
+    assert make_run(steps=[]).steady_step is None
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "first", "all_"),
+    [
+        ([1.0, 2.0], [1.0, 2.5], 0.5, 0.5),
+        ([0.0] * 60, [0.0] * 50 + [1.0] * 10, 0.0, 1.0),
+        ([0.0] * 60, [0.0] * 49 + [2.0] + [1.0] * 10, 2.0, 2.0),
+        ([math.nan], [math.nan], 0.0, 0.0),
+        ([math.nan], [1.0], math.inf, math.inf),
+        ([math.inf], [math.inf], 0.0, 0.0),
+        ([math.inf], [1.0], math.inf, math.inf),
+        ([], [], 0.0, 0.0),
+    ],
+)
+def test_agreement_is_the_largest_difference(a, b, first, all_):
+    agree = agreement(a, b)
+    assert (agree.first, agree.all) == (first, all_)
+
+
+def test_agreement_in_words():
+    assert str(agreement([1.0], [1.25])) == "2.5e-01 all 1"
+    assert str(agreement([0.0] * 60, [0.0] * 60)) == "0.0e+00 first 50\n0.0e+00 all 60"
+    assert str(agreement([1.0, 2.0], [1.0])) == "0.0e+00 all 1\n2 and 1 losses"
+    assert str(agreement([1.0], [])) == "no losses to compare\n1 and 0 losses"
+
+
+def test_table_has_times_ratio_and_agreement_():
+    compiled = make_run(
+        "compiled", first_step=2.5, steps=[0.003, 0.003], losses=[3.0, 2.0, 1.0 + 2**-10]
+    )
+    text = render(make_run(), compiled)
+    eager_row = next(line for line in text.splitlines() if line.startswith("│ eager"))
+    compiled_row = next(line for line in text.splitlines() if line.startswith("│ compiled"))
+    assert [cell.strip() for cell in eager_row.split("│")[1:6]] == [
+        "eager", "500 ms", "12 ms", "1.00", "",
+    ]  # fmt: skip
+    assert [cell.strip() for cell in compiled_row.split("│")[1:6]] == [
+        "compiled", "2.5 s", "3 ms", "0.25", "9.8e-04 all 3",
+    ]  # fmt: skip
+
+
+def test_table_and_notes_of_runs_without_steps():
+    run = make_run(first_step=None, steps=[], losses=[])
+    text = render(run, make_run("compiled", first_step=None, steps=[], losses=[]))
+    assert "no losses to compare" in text
+    assert report.notes([run]) == [
+        "eager: torchlike 1.2 on cpu; last line: accuracy 98% [best]",
+        "eager: neither optimizer.step() nor backward() ran: no step to time.",
+    ]
+
+
+def test_notes_name_the_modules_left_eager():
+    run = make_run("compiled", left_eager={"Net": "needs a value"}, last_line="")
+    assert report.notes([make_run(last_line=""), run]) == [
+        "eager: torchlike 1.2 on cpu",
+        "compiled: torchlike 1.2 on cpu",
+        "compiled: Net was left eager. needs a value",
+    ]
+
+
+def test_numbers_can_be_written_and_read():
+    compiled = make_run("compiled", losses=[3.0, 2.0, 1.5])
+    entries = json.loads(json.dumps(report.as_json("digits", [make_run(), compiled])))
+    assert entries["script"] == "digits"
+    assert entries["runs"][1]["losses_agree"] == {"with": "eager", "first_50": 0.5, "all": 0.5}
+    assert entries["runs"][1]["steady_step"] == 0.012
+    assert entries["runs"][0]["losses"] == [3.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (12.34, "12.3 s"), (1.0, "1 s"), (0.01234, "12.3 ms"), (0.0000456, "45.6 µs")],
+)
+def test_durations(seconds, text):
+    assert report.duration(seconds) == text
+
+
+def test_plot_is_a_png_with_the_curves(tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "digits.png"
+    plot.write(path, "digits", [make_run(), make_run("compiled")])
+    assert path.read_bytes().startswith(b"\x89PNG")
+    empty = tmp_path / "empty.png"
+    plot.write(empty, "digits", [make_run(first_step=None, steps=[], losses=[])])
+    assert empty.stat().st_size < path.stat().st_size
+
+
+def test_plot_without_matplotlib_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(plot, "available", lambda: False)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'torchlike\[demo\]'"):
+        plot.write(tmp_path / "digits.png", "digits", [make_run()])

@@ -1,0 +1,117 @@
+import traceback
+from pathlib import Path
+
+import jax
+import optax
+import pytest
+
+import torchlike
+from torchlike.porting.tracebacks import trim
+
+PACKAGE = Path(torchlike.__file__).parent
+JAX = Path(jax.__file__).parent
+OPTAX = Path(optax.__file__).parent
+
+
+def call_through(*files):
+    """Raise ValueError below a chain of frames, one for each file, outermost first."""
+
+    def innermost():
+        raise ValueError("wrong")
+
+    call = innermost
+    for file in reversed(files):
+        namespace = {"call": call}
+        exec(compile("def frame():\n    call()", str(file), "exec"), namespace)
+        call = namespace["frame"]
+    call()
+
+
+def frames(error):
+    return [Path(frame.filename) for frame in traceback.extract_tb(error.__traceback__)]
+
+
+def trimmed(*files):
+    with pytest.raises(ValueError, match="wrong") as raised:
+        call_through(*files)
+    before = frames(raised.value)
+    trim(raised.value)
+    here = Path(__file__)
+    return before, [file for file in frames(raised.value) if file != here]
+
+
+USER = Path("user.py")
+OURS = PACKAGE / "nn" / "module.py"
+
+
+@pytest.mark.parametrize(
+    ("files", "kept"),
+    [
+        ([USER, OURS], [USER]),
+        ([OURS, USER], [USER]),
+        ([USER, OURS, USER, OURS], [USER, USER]),
+        ([USER, OURS, JAX / "a.py", JAX / "b.py"], [USER]),
+        ([USER, OURS, OPTAX / "a.py", JAX / "b.py", USER], [USER, USER]),
+        ([USER, JAX / "a.py"], [USER, JAX / "a.py"]),
+        ([USER, "<frozen importlib._bootstrap>", OURS], [USER]),
+        (
+            [USER, "<frozen importlib._bootstrap>", USER],
+            [USER, "<frozen importlib._bootstrap>", USER],
+        ),
+    ],
+)
+def test_our_frames_and_those_beneath_are_left_out(files, kept):
+    assert trimmed(*files)[1] == [Path(file) for file in kept]
+
+
+def test_line_numbers_stay():
+    with pytest.raises(ValueError, match="wrong") as raised:
+        call_through(USER, OURS)
+    trim(raised.value)
+    assert ("user.py", 2) in [
+        (frame.filename, frame.lineno) for frame in traceback.extract_tb(raised.value.__traceback__)
+    ]
+
+
+def test_causes_contexts_and_group_members_are_trimmed():
+    def caught():
+        try:
+            call_through(USER, OURS)
+        except ValueError as error:
+            return error
+
+    outer = caught()
+    outer.__cause__ = caught()
+    outer.__cause__.__context__ = ExceptionGroup("several", [caught(), caught()])
+    family = [outer, outer.__cause__, *outer.__cause__.__context__.exceptions]
+    assert all(OURS in frames(error) for error in family)
+    trim(outer)
+    assert not any(OURS in frames(error) for error in family)
+    assert all(USER in frames(error) for error in family)
+
+
+def test_a_traceback_of_nothing_but_our_frames_stays():
+    with pytest.raises(ValueError, match="wrong") as raised:
+        exec(compile("raise ValueError('wrong')", str(OURS), "exec"), {})
+    error = raised.value
+    error.__traceback__ = error.__traceback__.tb_next  # without the frame of this test
+    trim(error)
+    assert frames(error) == [OURS]
+
+
+@pytest.mark.parametrize(("files", "left"), [([USER, OURS], ["mine"]), ([USER], ["mine", "jax's"])])
+def test_jaxs_note_about_its_frames_goes_with_ours(files, left):
+    note = "Set JAX_TRACEBACK_FILTERING=off to include these."
+    with pytest.raises(ValueError, match="wrong") as raised:
+        call_through(*files)
+    raised.value.add_note("mine")
+    raised.value.add_note(note)
+    trim(raised.value)
+    assert [name.replace(note, "jax's") for name in raised.value.__notes__] == left
+
+
+def test_environment_shows_everything(monkeypatch):
+    monkeypatch.setenv("TORCHLIKE_TRACEBACK", "full")
+    before, after = trimmed(USER, OURS)
+    assert OURS in before
+    assert OURS in after

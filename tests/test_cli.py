@@ -1,0 +1,341 @@
+"""The command itself, with everything below it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchlike
+from torchlike import cli
+from torchlike.porting import compare, demo, launcher
+from torchlike.porting.version import own_version
+
+ROOT = str(Path(torchlike.__file__).parent.parent)
+
+
+def torchlike_command(*arguments, cwd, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "torchlike", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT, **environment},
+    )
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+# --- arguments
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    made = []
+    for module, name in ((launcher, "run"), (compare, "compare"), (demo, "demo")):
+        monkeypatch.setattr(module, name, lambda *a, _name=name, **k: made.append((_name, a, k)))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "script", "as_module"),
+    [
+        (["train.py"], ["train.py"], False),
+        (["train.py", "--lr", "3", "-m", "x"], ["train.py", "--lr", "3", "-m", "x"], False),
+        (["train.py", "--version"], ["train.py", "--version"], False),
+        (["train.py", "-h"], ["train.py", "-h"], False),
+        (["train.py", "a", "--", "-b"], ["train.py", "a", "--", "-b"], False),
+        (["-m", "pack.train", "--lr", "3"], ["pack.train", "--lr", "3"], True),
+        (["-m", "pack.train", "-m"], ["pack.train", "-m"], True),
+    ],
+)
+def test_arguments_of_the_script_reach_it(calls, arguments, script, as_module):
+    assert cli.main(["run", *arguments]) == 0
+    assert calls == [("run", (script,), {"as_module": as_module})]
+
+
+def test_arguments_of_compare(calls):
+    cli.main(["compare", "--torch", "--output", "out", "train.py", "--torch", "--output", "x"])
+    name, (script,), options = calls[0]
+    assert (name, script) == ("compare", ["train.py", "--torch", "--output", "x"])
+    assert options == {"as_module": False, "with_torch": True, "output": Path("out")}
+
+
+def test_arguments_of_demo(calls):
+    cli.main(["demo"])
+    assert calls == [("demo", (), {"with_torch": False, "output": Path()})]
+
+
+@pytest.mark.parametrize("arguments", [[], ["run"], ["walk"], ["compare"], ["demo", "x"]])
+def test_wrong_arguments_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit) as raised:
+        cli.main(arguments)
+    assert raised.value.code == 2
+    assert "usage: torchlike" in capsys.readouterr().err
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as raised:
+        cli.main(["--version"])
+    assert raised.value.code == 0
+    assert capsys.readouterr().out == f"torchlike {own_version()}\n"
+
+
+# --- run
+
+ALIASES = """
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import Tensor
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader
+import torchlike
+
+print(torch is torchlike, nn is torchlike.nn, F is torchlike.nn.functional, Tensor is torch.Tensor)
+print(F.relu(torch.tensor([-1.0, 2.0])))
+for name, module in sys.modules.items():
+    file = getattr(module, "__file__", None) or ""
+    if name.split(".")[0] == "torch" and "torchlike" not in file:
+        print("not torchlike:", name, file)
+print("matplotlib" in sys.modules, sys.argv[1:])
+"""
+
+
+def test_torch_is_torchlike(tmp_path):
+    write(tmp_path, "script.py", ALIASES)
+    result = torchlike_command("run", "script.py", "--lr", "3", cwd=tmp_path)
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == [
+        "True True True True",
+        "tensor([0., 2.])",
+        "False ['--lr', '3']",
+    ]
+
+
+def test_real_pytorch_is_not_even_looked_for(tmp_path):
+    (tmp_path / "torch").mkdir()
+    write(tmp_path / "torch", "__init__.py", "raise SystemExit('the real one')")
+    write(tmp_path, "script.py", "import torch; print(torch.__name__)")
+    result = torchlike_command("run", "script.py", cwd=tmp_path)
+    assert result.stdout == "torchlike\n"
+
+
+ERRORS = {
+    "import torch.fx": (
+        "ModuleNotFoundError: torchlike has no torch.fx yet; "
+        "jax.make_jaxpr shows the graph of a function of arrays"
+    ),
+    "from torch.nn import NoSuchLayer": "ImportError: torchlike has no torch.nn.NoSuchLayer yet; ",
+    "import torch; torch.nn.NoSuchLayer": (
+        "AttributeError: torchlike has no torch.nn.NoSuchLayer yet; "
+    ),
+    "import torch; torch.ones(2, 3) @ torch.ones(2, 3)": "RuntimeError: ",
+    "import torch; torch.ones(3).view(2)": "RuntimeError: ",
+    "import torch; torch.ones(3).backward()": "RuntimeError: element 0 of tensors does not require",
+}
+
+
+@pytest.mark.parametrize("source", ERRORS)
+def test_errors_show_the_scripts_frames_only(tmp_path, source):
+    script = write(tmp_path, "script.py", source)
+    result = torchlike_command("run", "script.py", cwd=tmp_path)
+    first, second, third, *_, last = result.stderr.splitlines()
+    assert result.returncode == 1
+    assert first == "Traceback (most recent call last):"
+    assert second == f'  File "{script}", line 1, in <module>'
+    assert third == f"    {source}"
+    assert last.startswith(ERRORS[source])
+    assert result.stderr.count("  File ") == 1
+
+
+def test_missing_tensor_method_is_explained(tmp_path):
+    write(tmp_path, "script.py", "import torch; torch.ones(3).no_such_method()")
+    result = torchlike_command("run", "script.py", cwd=tmp_path)
+    *_, error, note = result.stderr.splitlines()
+    assert error.startswith("AttributeError: 'Tensor' object has no attribute 'no_such_method'")
+    assert note.startswith("torchlike has no torch.Tensor.no_such_method yet; ")
+
+
+def test_a_users_module_between_our_frames_is_shown(tmp_path):
+    write(
+        tmp_path,
+        "script.py",
+        "import torch\n"
+        "class Net(torch.nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        return x @ x\n"
+        "torch.nn.Sequential(Net())(torch.ones(2, 3))\n",
+    )
+    result = torchlike_command("run", "script.py", cwd=tmp_path)
+    files = [line for line in result.stderr.splitlines() if line.startswith("  File ")]
+    assert [line.partition(", ")[2] for line in files] == [
+        "line 5, in <module>",
+        "line 4, in forward",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "error"),
+    [
+        (["nope.py"], 2, "torchlike: can't open file "),
+        (["-m", "nope"], 1, "torchlike: No module named nope\n"),
+        (["bad.py"], 1, "  File "),
+        (["seven.py"], 7, ""),
+    ],
+)
+def test_exit_codes(tmp_path, arguments, code, error):
+    write(tmp_path, "bad.py", "def f(:\n")
+    write(tmp_path, "seven.py", "raise SystemExit(7)")
+    result = torchlike_command("run", *arguments, cwd=tmp_path)
+    assert result.returncode == code
+    assert result.stderr.startswith(error)
+    assert "Traceback" not in result.stderr
+
+
+def test_unknown_compile_mode_is_refused(tmp_path):
+    write(tmp_path, "script.py", "")
+    result = torchlike_command("run", "script.py", cwd=tmp_path, TORCHLIKE_COMPILE="all")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "torchlike: TORCHLIKE_COMPILE is 'all'; it must be one of off, regions, modules\n"
+    )
+
+
+# --- compare
+
+TRAIN = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+for _ in range(6):
+    optimizer.zero_grad()
+    loss = (model(x) - y).square().mean()
+    loss.backward()
+    optimizer.step()
+print(f"final loss {loss.item():.3f}")
+"""
+
+REGION = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+runs = 0
+
+@torch.compile
+def train_step(x, y):
+    global runs
+    runs += 1
+    optimizer.zero_grad()
+    loss = (model(x) - y).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+x, y = torch.randn(16, 4), torch.randn(16, 1)
+for _ in range(6):
+    loss = train_step(x, y)
+print(f"the body ran {runs} times")
+"""
+
+NEEDS_VALUE = TRAIN.replace(
+    "optimizer = ",
+    """class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = model
+    def forward(self, x):
+        return self.inner(x) if x.sum().item() > -1e9 else x
+model = Net()
+optimizer = """,
+    1,
+)
+
+
+def compare_runs(tmp_path, source):
+    write(tmp_path, "train.py", source)
+    result = torchlike_command("compare", "--output", "out", "train.py", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    entries = json.loads((tmp_path / "out" / "compare-train.json").read_text())
+    eager, compiled = entries["runs"]
+    assert (eager["label"], compiled["label"]) == ("torchlike eager", "torchlike compiled")
+    for run in (eager, compiled):
+        assert len(run["losses"]) == 6
+        assert len(run["steps"]) == 5
+    assert compiled["losses_agree"]["all"] <= 1e-5
+    assert eager["losses"][-1] < eager["losses"][0]
+    return result.stdout, eager, compiled
+
+
+def test_compare_prints_a_table_and_writes_numbers_and_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    output, eager, compiled = compare_runs(tmp_path, TRAIN)
+    assert output.count("final loss ") == 4  # each run's own line, and again below the table
+    assert eager["last_line"] == compiled["last_line"]
+    assert compiled["left_eager"] == {}
+    for heading in ("first step", "steady step", "ratio", "losses agree to"):
+        assert heading in output
+    assert (tmp_path / "out" / "compare-train.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_of_a_script_that_compiles_its_own_step(tmp_path):
+    _, eager, compiled = compare_runs(tmp_path, REGION)
+    assert eager["last_line"] == "the body ran 6 times"
+    # Once more for Adam's state, which the first step makes, is the most there can be.
+    assert compiled["last_line"] in ("the body ran 1 times", "the body ran 2 times")
+
+
+def test_compare_names_what_it_left_eager(tmp_path):
+    output, _, compiled = compare_runs(tmp_path, NEEDS_VALUE)
+    assert list(compiled["left_eager"]) == ["Net"]
+    assert "torchlike compiled: Net was left eager. " in output
+
+
+def test_compare_ends_with_the_scripts_exit_code(tmp_path):
+    write(tmp_path, "train.py", "import sys; print('so far'); sys.exit(5)")
+    result = torchlike_command("compare", "train.py", cwd=tmp_path)
+    assert result.returncode == 5
+    assert "torchlike eager: the script ended with exit code 5" in result.stdout
+    assert not list(tmp_path.glob("compare-*"))
+
+
+# --- demo
+
+
+def test_demo(tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    result = torchlike_command("demo", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    runs = json.loads((tmp_path / "compare-digits.json").read_text())["runs"]
+    assert runs[1]["losses_agree"]["all"] <= 1e-4
+    assert runs[1]["left_eager"] == {}
+    for run in runs:
+        assert len(run["losses"]) == len(run["steps"]) + 1
+        assert float(run["last_line"].split()[-1].rstrip("%")) >= 97
+    assert (tmp_path / "compare-digits.png").is_file()
+    assert result.stdout.rstrip().endswith("compare-digits.png")
+
+
+def test_demo_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(demo, "_NEEDS", ("json", "no_such_package_at_all"))
+    assert demo.demo() == 1
+    assert capsys.readouterr().err == (
+        "torchlike demo needs no_such_package_at_all: pip install 'torchlike[demo]'\n"
+    )
+
+
+def test_demo_without_its_script_says_where_it_looked(monkeypatch, tmp_path):
+    monkeypatch.setattr(demo, "_PLACES", (tmp_path / "a.py", tmp_path / "b.py"))
+    with pytest.raises(FileNotFoundError, match=r"a\.py, .*b\.py"):
+        demo.script()

@@ -1,0 +1,396 @@
+"""Normalisations: batch, layer, group, instance, RMS, local response.
+
+Each is one op. 16-bit inputs are normalised in float32 and cast back, as PyTorch's kernels do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+from jax import lax
+
+from torchlike.dispatch.registry import composite, op
+from torchlike.dispatch.schema import Float, Input, Int, Kind, OptFloat, OptInput, Scalar, ints
+from torchlike.ops.checks import floats_only, scalar_type_of
+from torchlike.tensor import Tensor
+
+_F = ("nn.functional",)
+_SPACES = ("", "nn.functional")
+_Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]
+
+
+def _wide(x: Any) -> Any:
+    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
+
+
+def _moments(x: Any, over: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """Mean, centred values and biased variance; two passes, for accuracy."""
+    mean = jnp.mean(x, over, keepdims=True)
+    centred = x - mean
+    return mean, centred, jnp.mean(centred * centred, over, keepdims=True)
+
+
+def _affine(y: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
+    if weight is not None:
+        y = y * _wide(weight).reshape(shape)
+    if bias is not None:
+        y = y + _wide(bias).reshape(shape)
+    return y
+
+
+# -- batch norm ------------------------------------------------------------------------------------
+
+
+def _check_channels(x: Any, *named: tuple[str, Any]) -> int:
+    channels = x.shape[1] if x.ndim > 1 else 0
+    for name, value in named:
+        if value is not None and value.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.size}")
+    return channels
+
+
+def _check_mixed(x: Any, *parameters: Any) -> None:
+    for p in parameters:
+        if p is not None and p.dtype != x.dtype and not (
+            x.dtype.itemsize < 4 and p.dtype == np.float32
+        ):  # fmt: skip
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
+@op("batch_norm_train", namespaces=(), method=False, residuals=True,
+    grad_name="NativeBatchNormBackward0")  # fmt: skip
+def batch_norm_train(
+    input: Input, running_mean: OptInput, running_var: OptInput, weight: OptInput, bias: OptInput,
+    momentum: Scalar, eps: Float,
+):  # fmt: skip
+    """Normalise each channel by its batch; gives the output and the new running statistics."""
+    channels = _check_channels(
+        input, ("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+        ("bias", bias),
+    )  # fmt: skip
+    floats_only(input, "batch_norm")
+    _check_mixed(input, running_mean, running_var, weight, bias)
+    over = (0, *range(2, input.ndim))
+    shape = (1, channels) + (1,) * (input.ndim - 2)
+    x = _wide(input)
+    mean, centred, var = _moments(x, over)
+    y = _affine(centred * lax.rsqrt(var + eps), weight, bias, shape).astype(input.dtype)
+    if running_mean is None:
+        return (y,)
+    count = math.prod(input.shape[d] for d in over)
+    unbiased = lax.stop_gradient(var) * (count / max(count - 1, 1))
+    return y, *(
+        _blend(old, new.reshape(-1), momentum)
+        for old, new in ((running_mean, lax.stop_gradient(mean)), (running_var, unbiased))
+    )
+
+
+def _blend(old: Any, new: Any, momentum: Any) -> Any:
+    m = jnp.asarray(momentum).astype(new.dtype)
+    return lax.stop_gradient(((1 - m) * old + m * new).astype(old.dtype))
+
+
+@op("batch_norm_eval", namespaces=(), method=False, grad_name="NativeBatchNormBackward0")
+def batch_norm_eval(
+    input: Input, running_mean: Input, running_var: Input, weight: OptInput, bias: OptInput,
+    eps: Float,
+):  # fmt: skip
+    """Normalise each channel by its running statistics."""
+    channels = _check_channels(
+        input, ("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+        ("bias", bias),
+    )  # fmt: skip
+    floats_only(input, "batch_norm")
+    _check_mixed(input, running_mean, running_var, weight, bias)
+    shape = (1, channels) + (1,) * (input.ndim - 2)
+    mean = lax.stop_gradient(_wide(running_mean)).reshape(shape)
+    scale = lax.rsqrt(lax.stop_gradient(_wide(running_var)) + eps).reshape(shape)
+    return _affine((_wide(input) - mean) * scale, weight, bias, shape).astype(input.dtype)
+
+
+def _batch_norm(
+    input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any,
+    momentum: Any, eps: float,
+) -> Tensor:  # fmt: skip
+    if not training:
+        if running_mean is None or running_var is None:
+            missing = "running_mean" if running_mean is None else "running_var"
+            raise RuntimeError(f"{missing} must be defined in evaluation mode")
+        return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    results = batch_norm_train(
+        input, running_mean, running_var, weight, bias, 0.0 if momentum is None else momentum, eps
+    )
+    if running_mean is not None:
+        running_mean._write(results[1]._read())
+        running_var._write(results[2]._read())
+    return results[0]
+
+
+def _check_batch_size(size: Any) -> None:
+    if size[0] * math.prod(size[2:]) == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {size}"
+        )
+
+
+@composite("batch_norm", namespaces=_F, method=False)
+def batch_norm(
+    input: Tensor, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+    training: Any = False, momentum: float = 0.1, eps: float = 1e-05,
+) -> Tensor:  # fmt: skip
+    """Normalise each channel of (N, C, …) (Ioffe & Szegedy 2015).
+
+    With ``training`` by the batch's mean and biased variance, and the running statistics are moved
+    in place by ``momentum`` (toward the unbiased variance); otherwise by the running statistics.
+    ValueError when a channel has one value only, RuntimeError for sizes that do not match.
+    """
+    if training:
+        _check_batch_size(input.shape)
+    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+@composite("batch_norm", method=False)
+def batch_norm_toplevel(
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any,
+    momentum: float, eps: float, cudnn_enabled: Any = False,
+) -> Tensor:  # fmt: skip
+    """``nn.functional.batch_norm`` with torch.batch_norm's order of arguments."""
+    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+# -- instance norm ---------------------------------------------------------------------------------
+
+
+def _instance_norm(
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
+    use_input_stats: Any, momentum: float, eps: float,
+) -> Tensor:  # fmt: skip
+    """Batch norm of (1, N * C, …), the statistics of a channel averaged over the batch."""
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
+    size = input.shape
+    flat = input.contiguous().view(1, size[0] * size[1], *size[2:])
+
+    def repeated(t: Any) -> Any:
+        return None if t is None else t.repeat(size[0])
+
+    mean, var = repeated(running_mean), repeated(running_var)
+    out = _batch_norm(
+        flat, mean, var, repeated(weight), repeated(bias), use_input_stats, momentum, eps
+    )
+    if use_input_stats and running_mean is not None:
+        for statistic, moved in ((running_mean, mean), (running_var, var)):
+            averaged = moved.view(size[0], size[1]).mean(0)
+            statistic._write(averaged._read().astype(statistic.dtype.numpy))
+    return out.view(size)
+
+
+@composite("instance_norm", namespaces=_F, method=False)
+def instance_norm(
+    input: Tensor, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+    bias: Any = None, use_input_stats: Any = True, momentum: float = 0.1, eps: float = 1e-05,
+) -> Tensor:  # fmt: skip
+    """Normalise each channel of each instance of (N, C, …) (Ulyanov et al. 2016).
+
+    ValueError when an instance has one spatial element only.
+    """
+    if use_input_stats and math.prod(tuple(input.shape)[2:]) == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {input.shape}"
+        )
+    return _instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
+    )
+
+
+@composite("instance_norm", method=False)
+def instance_norm_toplevel(
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
+    use_input_stats: Any, momentum: float, eps: float, cudnn_enabled: Any = False,
+) -> Tensor:  # fmt: skip
+    """``nn.functional.instance_norm`` with torch.instance_norm's order of arguments."""
+    return _instance_norm(
+        input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps
+    )
+
+
+# -- layer and RMS norm ----------------------------------------------------------------------------
+
+
+def _check_normalized(
+    x: Any, shape: tuple[int, ...], weight: Any, bias: Any, star: str
+) -> tuple[int, ...]:
+    """The normalised axes. RuntimeError in PyTorch's words when the shapes do not match."""
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            "element, but got normalized_shape = []"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(value.shape)} and normalized_shape = {list(shape)}"
+            )
+    if x.shape[x.ndim - len(shape) :] != shape or x.ndim < len(shape):
+        sizes = ", ".join(map(str, shape))
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{star}{sizes}], but "
+            f"got input of size{list(x.shape)}"
+        )
+    return tuple(range(x.ndim - len(shape), x.ndim))
+
+
+@op("layer_norm_op", namespaces=(), method=False, residuals=True,
+    grad_name="NativeLayerNormBackward0")  # fmt: skip
+def layer_norm_op(input: Input, normalized_shape: _Ints, weight: OptInput = None,
+                  bias: OptInput = None, eps: Float = 1e-05):  # fmt: skip
+    """``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions."""
+    over = _check_normalized(input, normalized_shape, weight, bias, ", ")
+    floats_only(input, "LayerNormKernelImpl")
+    for p in (weight, bias):
+        if p is not None and p.dtype != input.dtype and not (
+            input.dtype.itemsize < 4 and p.dtype == np.float32
+        ):  # fmt: skip
+            raise RuntimeError(
+                f"mixed dtype (CPU): expect parameter to have scalar type of {scalar_type_of(input)}"
+            )
+    _, centred, var = _moments(_wide(input), over)
+    y = _affine(centred * lax.rsqrt(var + eps), weight, bias, normalized_shape)
+    return y.astype(input.dtype)
+
+
+@composite("layer_norm", namespaces=_F, method=False)
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None,
+               eps: float = 1e-05) -> Tensor:  # fmt: skip
+    """Normalise the last dimensions, of shape ``normalized_shape`` (Ba et al. 2016).
+
+    weight and bias have that shape. RuntimeError when the shapes do not match.
+    """
+    return layer_norm_op(input, _int_tuple(normalized_shape, "layer_norm"), weight, bias, eps)
+
+
+@composite("layer_norm", method=False)
+def layer_norm_toplevel(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None,
+                        eps: float = 1e-05, cudnn_enable: Any = True) -> Tensor:  # fmt: skip
+    """``nn.functional.layer_norm``."""
+    return layer_norm_op(input, _int_tuple(normalized_shape, "layer_norm"), weight, bias, eps)
+
+
+def _int_tuple(value: Any, name: str) -> Any:
+    if isinstance(value, int):
+        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, "
+                        "not int")  # fmt: skip
+    return value
+
+
+@op(namespaces=_SPACES, method=False, residuals=True, grad_name="FusedRmsNormBackward0")
+def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps: OptFloat = None):
+    """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang & Sennrich
+    2019); ``eps`` is the dtype's machine epsilon unless given."""
+    over = _check_normalized(input, normalized_shape, weight, None, "")
+    floats_only(input, "rms_norm")
+    x = _wide(input)
+    if eps is None:
+        eps = float(ml_dtypes.finfo(x.dtype).eps)
+    scale = lax.rsqrt(jnp.mean(x * x, over, keepdims=True) + eps)
+    return _affine(x * scale, weight, None, normalized_shape).astype(input.dtype)
+
+
+# -- group norm ------------------------------------------------------------------------------------
+
+
+@op("group_norm_op", namespaces=(), method=False, residuals=True,
+    grad_name="NativeGroupNormBackward0")  # fmt: skip
+def group_norm_op(input: Input, num_groups: Int, weight: OptInput = None, bias: OptInput = None,
+                  eps: Float = 1e-05):  # fmt: skip
+    """Normalise groups of channels of each instance."""
+    if input.ndim < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.ndim}"
+        )
+    channels = input.shape[1]
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.shape != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {list(value.shape)} and input of shape "
+                f"{list(input.shape)}"
+            )
+    floats_only(input, "GroupNormKernelImpl")
+    rest = input.size // max(input.shape[0] * num_groups, 1)
+    grouped = _wide(input).reshape(input.shape[0], num_groups, rest)
+    _, centred, var = _moments(grouped, (2,))
+    y = (centred * lax.rsqrt(var + eps)).reshape(input.shape)
+    return _affine(y, weight, bias, (-1,) + (1,) * (input.ndim - 2)).astype(input.dtype)
+
+
+@composite("group_norm", namespaces=_F, method=False)
+def group_norm(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None,
+               eps: float = 1e-05) -> Tensor:  # fmt: skip
+    """Normalise each of ``num_groups`` groups of channels of (N, C, …) (Wu & He 2018).
+
+    ValueError when a group has one value only.
+    """
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
+        )
+    size = input.shape
+    _check_batch_size([size[0] * size[1] // num_groups, num_groups, *size[2:]])
+    return group_norm_op(input, num_groups, weight, bias, eps)
+
+
+@composite("group_norm", method=False)
+def group_norm_toplevel(input: Tensor, num_groups: int, weight: Any = None, bias: Any = None,
+                        eps: float = 1e-05, cudnn_enabled: Any = True) -> Tensor:  # fmt: skip
+    """``nn.functional.group_norm``."""
+    return group_norm_op(input, num_groups, weight, bias, eps)
+
+
+# -- local response norm ---------------------------------------------------------------------------
+
+
+@op("local_response_norm_op", namespaces=(), method=False, residuals=True,
+    grad_name="DivBackward0")  # fmt: skip
+def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k: Float):
+    """``input / (k + alpha * mean of squares of neighbouring channels) ** beta``."""
+    squares = input * input
+    pads = [(0, 0)] * input.ndim
+    pads[1] = (size // 2, (size - 1) // 2)
+    padded = jnp.pad(squares, pads)
+    total = sum(
+        lax.slice_in_dim(padded, i, i + input.shape[1], axis=1) for i in range(size)
+    )
+    return input / (total / size * alpha + k) ** beta
+
+
+@composite(namespaces=_F, method=False)
+def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: float = 0.75,
+                        k: float = 1.0) -> Tensor:  # fmt: skip
+    """Divide by the energy of ``size`` neighbouring channels (Krizhevsky et al. 2012)."""
+    if input.dim() < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {input.dim()} "
+            "dimensions)"
+        )
+    if size <= 0:
+        raise RuntimeError(
+            f"kernel size should be greater than zero, but got kT: {size} kH: 1 kW: 1"
+        )
+    return local_response_norm_op(input, size, alpha, beta, k)

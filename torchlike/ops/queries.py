@@ -1,0 +1,84 @@
+"""Questions about tensors that have a Python answer: equal, allclose, is_tensor, numel, …"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import dtypes
+from torchlike.dispatch.registry import composite
+from torchlike.ops.pointwise import isclose
+from torchlike.ops.views import require_tensor
+from torchlike.tensor import Tensor, UntypedStorage
+
+
+@composite()
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size and elements, as a Python bool."""
+    require_tensor(input, "equal")
+    if not isinstance(other, Tensor):
+        raise TypeError(
+            f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
+        )
+    return input.shape == other.shape and bool(input.detach().eq(other.detach()).all())
+
+
+@composite()
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
+             equal_nan: Any = False) -> bool:  # fmt: skip
+    """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
+    require_tensor(input, "allclose")
+    return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
+
+
+@composite(method=False)
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@composite(method=False)
+def is_storage(obj: Any) -> bool:
+    """Whether ``obj`` is a storage."""
+    return isinstance(obj, UntypedStorage)
+
+
+def _from_method(name: str) -> None:
+    def function(input: Tensor) -> Any:
+        return getattr(require_tensor(input, name), name)()
+
+    function.__doc__ = f"``input.{name}()``."
+    composite(name, method=False)(function)
+
+
+for _name in ("numel", "is_floating_point", "is_complex", "is_signed", "is_inference"):
+    _from_method(_name)
+
+
+@composite()
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a tensor of one element is not zero. RuntimeError for any other size."""
+    return bool(require_tensor(input, "is_nonzero"))
+
+
+@composite()
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size."""
+    return input.shape == other.shape
+
+
+@composite(method=False)
+def is_conj(input: Tensor) -> bool:
+    """Whether a tensor is a lazily conjugated view."""
+    return input.is_conj()
+
+
+@composite(method=False)
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype that an operation on two tensors or numbers gives."""
+    dimensioned, zero_dim, wrapped = [], [], []
+    for x in (tensor1, tensor2):
+        if isinstance(x, Tensor):
+            (dimensioned if x.dim() else zero_dim).append(x.dtype)
+        else:
+            wrapped.append(dtypes.scalar_dtype(x))
+    return dtypes.result_dtype(dimensioned, zero_dim, wrapped)

@@ -1,0 +1,473 @@
+"""Random tensors: PyTorch's numbers for a seed, eager and jitted alike.
+
+Numbers are made on the host. While a capture runs, a draw becomes an input of the program: the same
+draw is made again, in the same order, before every later run; so a seed gives the same masks and
+samples eagerly and jitted, and the generator advances the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike import dtypes, modes, views
+from torchlike.dispatch.inplace import assign
+from torchlike.dispatch.registry import composite
+from torchlike.ops.creation import checked_size, finish, numpy_dtype
+from torchlike.random import integers, normal as normals, uniform as uniforms
+from torchlike.random.engine import Engine
+from torchlike.random.generator import Generator, default_generator
+from torchlike.tape import check_in_place
+from torchlike.tensor import Tensor, wrap
+
+Fill = Callable[[Engine], np.ndarray]
+
+
+def draw(generator: Generator | None, fill: Fill) -> Any:
+    """``fill(engine)`` as an array; while capturing, an input that is drawn anew for each run."""
+    source = default_generator if generator is None else generator
+    if not isinstance(source, Generator):
+        raise TypeError(f"generator must be a torch.Generator, not {type(source).__name__}")
+
+    def numbers() -> np.ndarray:
+        with source.lock:
+            return fill(source.engine)
+
+    capture = modes.current.capture
+    return jnp.asarray(numbers()) if capture is None else capture.host_value(numbers)
+
+
+def _shaped(fill: Callable[..., np.ndarray], size: tuple[int, ...], *params: Any) -> Fill:
+    """A fill of a whole shape from one of a number of elements."""
+    n = math.prod(size)
+    return lambda engine: fill(engine, n, *params).reshape(size)
+
+
+def _complex_or_real(
+    fill: Callable[..., np.ndarray], size: tuple[int, ...], dtype: np.dtype, *params: Any
+) -> Fill:
+    """Complex tensors are filled through their (…, 2) real view."""
+    if dtype.kind != "c":
+        return _shaped(fill, size, dtype, *params)
+    real = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+    n = 2 * math.prod(size)
+    return lambda engine: fill(engine, n, real, *params).view(dtype).reshape(size)
+
+
+def _in_memory_order(t: Tensor, fill: Callable[[tuple[int, ...]], Fill]) -> Fill:
+    """Elements are produced in memory order: a transposed tensor is filled along its memory."""
+    size, stride, _ = t._geometry
+    if views.is_contiguous(size, stride):
+        return fill(size)
+    order = views.dense_order(size, stride)
+    inner = fill(tuple(size[d] for d in order))
+    back = np.argsort(order)
+    return lambda engine: inner(engine).transpose(back)
+
+
+def _refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill]) -> Tensor:
+    """Fill in place: the old value and its history are gone."""
+    check_in_place(t)
+    views.check_writable(t._geometry)
+    if t.numel():
+        assign(t, wrap(draw(generator, _in_memory_order(t, fill))))
+    return t
+
+
+def _made(
+    fill: Fill, generator: Any, size: tuple[int, ...], dtype: np.dtype, out: Any, device: Any,
+    requires_grad: Any, layout: Any = None,
+) -> Tensor:  # fmt: skip
+    array = draw(generator, fill) if math.prod(size) else jnp.zeros(size, dtype)
+    if out is not None:
+        out.resize_(size)
+        return out.copy_(wrap(array))
+    return finish(array, device, requires_grad, layout)
+
+
+# -- uniform and normal ----------------------------------------------------------------------------
+
+
+def _require_float(dtype: np.dtype, name: str) -> None:
+    if dtypes.from_numpy_dtype(dtype).category < 2:
+        scalar = dtypes.scalar_type(dtypes.from_numpy_dtype(dtype))
+        raise RuntimeError(f"\"{name}\" not implemented for '{scalar}'")
+
+
+def _size_function(
+    name: str, fill_of: Callable[[tuple[int, ...], np.dtype], Fill], kernel: str
+) -> None:
+    def function(
+        *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None,
+        **kw: Any,
+    ) -> Tensor:  # fmt: skip
+        if not size and "size" in kw:
+            size = (kw.pop("size"),)
+        if kw:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
+        shape = checked_size(size, name)
+        kind = out.dtype.numpy if out is not None and dtype is None else numpy_dtype(dtype)
+        _require_float(kind, kernel)
+        return _made(fill_of(shape, kind), generator, shape, kind, out, device, requires_grad,
+                     layout)  # fmt: skip
+
+    def like(
+        input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
+        memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        kind = input.dtype.numpy if dtype is None else numpy_dtype(dtype)
+        _require_float(kind, kernel)
+        size, stride, _ = input._geometry
+        dense = views.dense_strides(size, views.dense_order(size, stride)) == stride
+        if not dense or views.is_contiguous(size, stride):
+            return _made(fill_of(size, kind), generator, size, kind, None,
+                         device or input.device, requires_grad)  # fmt: skip
+        fill = _in_memory_order(input, lambda s: fill_of(s, kind))
+        made = _made(fill, generator, size, kind, None, device or input.device, requires_grad)
+        made._storage.strides = stride
+        return made
+
+    function.__doc__ = f"Random numbers of the given size: {name}."
+    like.__doc__ = f"``{name}`` with the size, dtype and memory order of ``input``."
+    composite(name, method=False)(function)
+    composite(f"{name}_like", method=False)(like)
+
+
+def _complex_normal_fill(
+    engine: Engine, n: int, dtype: np.dtype, mean: float = 0.0, std: float = 1.0
+) -> np.ndarray:
+    return normals.normal(engine, n, dtype, mean, std / math.sqrt(2.0))
+
+
+_size_function(
+    "rand", lambda s, d: _complex_or_real(uniforms.uniform, s, d), "check_uniform_bounds"
+)
+
+
+def _randn_fill(size: tuple[int, ...], dtype: np.dtype, mean: float, std: float,
+                contiguous: bool = True) -> Fill:  # fmt: skip
+    if dtype.kind == "c":
+        return _complex_or_real(_complex_normal_fill, size, dtype, mean, std)
+    n = math.prod(size)
+    return lambda engine: normals.normal(engine, n, dtype, mean, std, contiguous).reshape(size)
+
+
+_size_function("randn", lambda s, d: _randn_fill(s, d, 0.0, 1.0), "normal_kernel_cpu")
+
+
+@composite(namespaces=())
+def uniform_(
+    input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **kw: Any
+) -> Tensor:
+    """Fill with uniform numbers of ``[from, to)``. RuntimeError when from > to."""
+    low, high = float(kw.pop("from", kw.pop("a", from_))), float(kw.pop("b", to))
+    dtype = input.dtype.numpy
+    _require_float(dtype, "check_uniform_bounds")
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
+    return _refill(
+        input, generator, lambda s: _complex_or_real(uniforms.uniform, s, dtype, low, high)
+    )
+
+
+@composite(namespaces=())
+def normal_(
+    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None
+) -> Tensor:
+    """Fill with normal numbers. RuntimeError when std is negative."""
+    _check_std(std)
+    dtype = input.dtype.numpy
+    _require_float(dtype, "normal_kernel_cpu")
+    contiguous = input.is_contiguous()
+    return _refill(
+        input, generator,
+        lambda s: _randn_fill(s, dtype, float(mean), float(std), contiguous),
+    )  # fmt: skip
+
+
+def _check_std(std: Any) -> None:
+    if not isinstance(std, Tensor) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+
+
+@composite(method=False)
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """Normal numbers with mean and standard deviation given as numbers or tensors."""
+    _check_std(std)
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if not tensors:
+        shape = checked_size((size,), "normal")
+        kind = numpy_dtype(dtype)
+        fill = _randn_fill(shape, kind, float(mean), float(std))
+        return _made(fill, generator, shape, kind, out, device, requires_grad, layout)
+    if isinstance(std, Tensor) and modes.current.capture is None and (
+        std.numel() and float(std.detach().min()) < 0
+    ):  # fmt: skip
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+    kind = tensors[0].dtype.numpy
+    scale = 1.0 if isinstance(std, Tensor) else float(std)
+    z = wrap(draw(generator, _randn_fill(shape, kind, 0.0, scale)))
+    with _no_grad():
+        result = (z * std if isinstance(std, Tensor) else z) + mean
+    return result if out is None else out.resize_(shape).copy_(result)
+
+
+class _no_grad:  # noqa: N801
+    """Grad mode off, without importing the room above."""
+
+    def __enter__(self) -> None:
+        self._previous = modes.current.grad_enabled
+        modes.current.grad_enabled = False
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.grad_enabled = self._previous
+
+
+# -- integers --------------------------------------------------------------------------------------
+
+
+@composite(method=False)
+def randint(
+    low: int, high: Any = None, size: Any = None, *, generator: Any = None, out: Any = None,
+    dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """Integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 unless said otherwise."""
+    if size is None:
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    low, high = int(low), int(high)
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    shape = checked_size((size,), "randint")
+    kind = numpy_dtype(dtype, dtypes.int64)
+    fill = _shaped(integers.randint, shape, kind, low, high)
+    return _made(fill, generator, shape, kind, out, device, requires_grad, layout)
+
+
+@composite(method=False)
+def randint_like(
+    input: Tensor, low: int, high: Any = None, *, generator: Any = None, dtype: Any = None,
+    device: Any = None, requires_grad: Any = False, layout: Any = None, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """``randint`` with the size and dtype of ``input``."""
+    low, high = (0, low) if high is None else (low, high)
+    return randint(low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype,
+                   device=device or input.device, requires_grad=requires_grad)  # fmt: skip
+
+
+@composite(namespaces=())
+def random_(
+    input: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None, **kw: Any
+) -> Tensor:
+    """Fill with integers: of ``[from, to)``, of ``[0, to)``, or over the dtype's exact range."""
+    low = kw.pop("from", from_)
+    dtype = input.dtype.numpy
+    if low is None and to is None:
+        if dtype.name in ("uint16", "uint32", "uint64"):
+            raise RuntimeError(
+                f"\"random_\" not implemented for '{dtypes.scalar_type(input.dtype)}'"
+            )
+        return _refill(input, generator, lambda s: _shaped(integers.full_range, s, dtype))
+    if to is None and "to" not in kw and from_ is not None and not _explicit_none(kw):
+        low, to = 0, low
+    end = integers.exclusive_end(dtype) if to is None else int(to)
+    low = int(low or 0)
+    if low >= end:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={end}"
+        )
+    return _refill(input, generator, lambda s: _shaped(integers.randint, s, dtype, low, end))
+
+
+def _explicit_none(kw: dict[str, Any]) -> bool:
+    return "to" in kw
+
+
+@composite(method=False)
+def randperm(
+    n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """A random permutation of 0..n-1."""
+    n = int(n)
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    kind = numpy_dtype(dtype, dtypes.int64)
+    return _made(lambda engine: integers.randperm(engine, n).astype(kind), generator, (n,), kind,
+                 out, device, requires_grad)  # fmt: skip
+
+
+# -- bernoulli and the other one-uniform fills ------------------------------------------------------
+
+
+def _check_probability(p: float, name: str = "bernoulli_") -> None:
+    if not 0.0 <= p <= 1.0:
+        raise RuntimeError(f"{name} expects p to be in [0, 1], but got p={p:g}")
+
+
+@composite(namespaces=())
+def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones of probability ``p`` (a number, or a tensor of probabilities) and zeros."""
+    dtype = input.dtype.numpy
+    if isinstance(p, Tensor):
+        probabilities = p.expand(input.shape)
+        chosen = _bernoulli_each(probabilities, generator)
+        check_in_place(input)
+        assign(input, wrap(chosen.astype(dtype)))
+        return input
+    _check_probability(float(p))
+    return _refill(
+        input, generator,
+        lambda s: lambda e: uniforms.bernoulli(e, math.prod(s), float(p)).astype(dtype).reshape(s),
+    )  # fmt: skip
+
+
+def _bernoulli_each(p: Tensor, generator: Any) -> Any:
+    """Bools by each element's probability. The uniforms are drawn, the comparison is traced."""
+    if p.dtype.category < 2:
+        raise RuntimeError("expected probabilities tensor to have floating type, got "
+                           f"{dtypes.scalar_type(p.dtype)}")  # fmt: skip
+    if modes.current.capture is None and p.numel():
+        values = p.detach()._value("bernoulli")
+        if not ((values >= 0) & (values <= 1)).all():
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    n, shape = p.numel(), tuple(p.shape)
+    if p.dtype.name == "float64":
+        u = draw(generator, lambda e: uniforms.doubles(e, n).reshape(shape))
+        return u < p._read()
+    u = draw(generator, lambda e: uniforms.floats(e, n).reshape(shape))
+    return u < p._read().astype(np.float32)
+
+
+@composite()
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
+    if p is not None:
+        return input.detach().clone().bernoulli_(p, generator=generator)
+    result = wrap(_bernoulli_each(input, generator).astype(input.dtype.numpy))
+    return result if out is None else out.resize_(result.shape).copy_(result)
+
+
+def _one_uniform(name: str, fill: Callable[..., np.ndarray], names: tuple[str, ...],
+                 defaults: tuple[float, ...], check: Callable[..., None]) -> None:  # fmt: skip
+    def method(input: Tensor, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
+        given = [*args, *defaults[len(args) :]]
+        for key, value in kw.items():
+            if key not in names:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+            given[names.index(key)] = value
+        params = [float(v) for v in given]
+        check(*params)
+        dtype = input.dtype.numpy
+        return _refill(input, generator, lambda s: _shaped(fill, s, dtype, *params))
+
+    method.__doc__ = f"Fill with random numbers: {name.rstrip('_')} of {', '.join(names)}."
+    composite(name, namespaces=())(method)
+
+
+def _check_exponential(lambd: float) -> None:
+    if lambd <= 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+
+
+def _check_geometric(p: float) -> None:
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+
+
+def _check_cauchy(median: float, sigma: float) -> None:
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+
+
+def _check_log_normal(mean: float, std: float) -> None:
+    if std <= 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+
+
+_one_uniform("exponential_", uniforms.exponential, ("lambd",), (1.0,), _check_exponential)
+_one_uniform("geometric_", uniforms.geometric, ("p",), (0.5,), _check_geometric)
+_one_uniform("cauchy_", uniforms.cauchy, ("median", "sigma"), (0.0, 1.0), _check_cauchy)
+_one_uniform("log_normal_", normals.log_normal, ("mean", "std"), (1.0, 2.0), _check_log_normal)
+
+
+# -- multinomial -----------------------------------------------------------------------------------
+
+
+@composite()
+def multinomial(
+    input: Tensor, num_samples: int, replacement: Any = False, *, generator: Any = None,
+    out: Any = None,
+) -> Tensor:  # fmt: skip
+    """Indices drawn by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or
+    (rows, num_samples), int64.
+
+    RuntimeError for negative, infinite or all-zero weights, or too many samples without
+    replacement.
+    """
+    if input.dim() not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if input.dtype.category != 2:
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
+                           f"{dtypes.scalar_type(input.dtype)}")  # fmt: skip
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    categories = input.shape[-1]
+    if not replacement and num_samples > categories:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    weights = input.detach()._read()
+    if modes.current.capture is None:
+        _check_weights(np.asarray(weights))
+    if not replacement or num_samples == 1:
+        size, kind = tuple(input.shape), input.dtype.numpy
+        q = draw(generator, _shaped(uniforms.exponential, size, kind, 1.0))
+        index = jnp.argsort(-(weights / q), axis=-1, stable=True)[..., :num_samples]
+    else:
+        index = _with_replacement(weights, num_samples, generator)
+    result = wrap(index.astype(np.int64))
+    return result if out is None else out.resize_(result.shape).copy_(result)
+
+
+def _check_weights(weights: np.ndarray) -> None:
+    w = weights.astype(np.float64)
+    if not (np.isfinite(w) & (w >= 0)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (w.sum(-1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
+    """Inverse transform sampling per row, on a running sum from left to right."""
+    rows = weights.reshape(-1, weights.shape[-1])
+    u = draw(generator, lambda e: uniforms.doubles(e, rows.shape[0] * k).reshape(-1, k))
+    if modes.current.capture is None:
+        w = np.asarray(rows)
+        w = w.astype(np.float32) if w.dtype.itemsize == 2 else w
+        cumulative = np.add.accumulate(w, axis=-1)
+        cumulative = cumulative / cumulative[:, -1:]
+        cumulative[:, -1] = 1
+        found = [np.searchsorted(c.astype(np.float64), x) for c, x in zip(
+            cumulative, np.asarray(u), strict=True)]  # fmt: skip
+        return jnp.asarray(np.stack(found)).reshape(*weights.shape[:-1], k)
+    w = rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
+    cumulative = jnp.cumsum(w, -1)
+    cumulative = (cumulative / cumulative[:, -1:]).at[:, -1].set(1).astype(np.float64)
+    index = (cumulative[:, None, :] < u[:, :, None]).sum(-1)
+    return index.reshape(*weights.shape[:-1], k)

@@ -1,0 +1,416 @@
+"""Statistics: quantiles, histograms, covariance, numerical integration and differences."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike import dtypes, errors, tensor as tensors
+from torchlike.dispatch.registry import composite, op
+from torchlike.dispatch.schema import Bool, Input, Int, OptInput, OptInt, Scalar, Str
+from torchlike.ops.creation import tensor as make_tensor
+from torchlike.ops.gathering import type_name
+from torchlike.ops.joining import cat
+from torchlike.ops.reduction import _named as named
+from torchlike.ops.sorting import sorted_with_index
+from torchlike.tensor import Tensor
+
+# -- quantiles -------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _check_q(input: Any, q: Any, *rest: Any) -> None:
+    values = np.asarray(q)
+    if values.size and values.dtype.kind == "f" and not ((values >= 0) & (values <= 1)).all():
+        bad = values.reshape(-1)[((values < 0) | (values > 1)).reshape(-1)][0]
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {bad:g}")
+
+
+@op("quantile_op", namespaces=(), method=False, check=_check_q, residuals=True,
+    grad_name="QuantileBackward0")  # fmt: skip
+def quantile_op(input: Input, q: Input, dim: OptInt, keepdim: Bool, interpolation: Str,
+                ignore_nan: Bool):  # fmt: skip
+    """Values at fractions of the order along a dimension."""
+    name = "nanquantile" if ignore_nan else "quantile"
+    if input.dtype not in (np.float32, np.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if input.size == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if q.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype != input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but "
+            f"got {interpolation}"
+        )
+    if dim is None:
+        x, d, shape = input.reshape(-1), 0, (1,) * input.ndim
+    else:
+        d = errors.wrap_dim(dim, input.ndim)
+        x = jnp.atleast_1d(input)
+        shape = (*input.shape[:d], 1, *input.shape[d + 1 :]) if input.ndim else ()
+    values = jnp.moveaxis(sorted_with_index(x, d, False)[0], d, -1)
+    n = values.shape[-1]
+    nans = jnp.sum(jnp.isnan(lax.stop_gradient(values)), -1, keepdims=True)
+    fraction = q.reshape(-1)
+    if ignore_nan:
+        rank = fraction * (n - nans - 1)
+        rank = jnp.where(rank < 0, n - 1, rank)  # all NaN: the last, which is one
+    else:
+        rank = jnp.where(nans > 0, n - 1, fraction * (n - 1))  # NaN sorts last
+    rank = rank.astype(x.dtype)
+    found = _interpolated(values, rank, interpolation)
+    found = jnp.moveaxis(found, -1, 0)  # q comes first
+    if keepdim:
+        found = found.reshape(fraction.shape + shape)
+    return found if q.ndim else found[0]
+
+
+def _interpolated(values: Any, rank: Any, interpolation: str) -> Any:
+    """Sorted values at fractional ranks of the last axis."""
+    rounding = {"lower": jnp.floor, "higher": jnp.ceil, "nearest": jnp.round}.get(interpolation)
+    if rounding is not None:
+        return jnp.take_along_axis(values, rounding(rank).astype(np.int64), -1)
+    low, high = jnp.floor(rank), jnp.ceil(rank)
+    below = jnp.take_along_axis(values, low.astype(np.int64), -1)
+    above = jnp.take_along_axis(values, high.astype(np.int64), -1)
+    weight = jnp.full_like(rank, 0.5) if interpolation == "midpoint" else rank - low
+    # As PyTorch's lerp: from the nearer end, so that both ends are exact.
+    step = above - below
+    return jnp.where(weight < 0.5, below + weight * step, above - step * (1 - weight))
+
+
+def _quantile(name: str, ignore_nan: Any) -> None:
+    def function(input: Tensor, q: Any, dim: int | None = None, keepdim: Any = False, *,
+                 interpolation: str = "linear", out: Any = None) -> Tensor:  # fmt: skip
+        if not isinstance(q, Tensor):
+            if not 0 <= q <= 1:
+                raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
+            q = tensors.wrap(jnp.asarray(q, input.dtype.numpy if input.dtype.category == 2 else
+                                         np.float32))  # fmt: skip
+        return quantile_op(input, q, dim, keepdim, interpolation, ignore_nan, out=out)
+
+    function.__doc__ = f"""The ``q``-th {name}s (a number, or a vector: the result's first
+    dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+    composite(name)(function)
+
+
+_quantile("quantile", False)
+_quantile("nanquantile", True)
+
+
+# -- histograms ------------------------------------------------------------------------------------
+
+
+def _check_histogram(input: Any, bins: int, low: Any, high: Any, *rest: Any) -> None:
+    low, high = float(low), float(high)
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    if low == high:
+        values = np.asarray(input, dtype=np.float64)
+        low, high = (values.min(), values.max()) if values.size else (0.0, 1.0)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+
+
+def _limits(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
+    """The range of a histogram: of the data when low == high, widened when that is empty."""
+    low, high = jnp.asarray(low).astype(x.dtype), jnp.asarray(high).astype(x.dtype)
+    if x.size:
+        same = low == high
+        low, high = jnp.where(same, jnp.min(x), low), jnp.where(same, jnp.max(x), high)
+    return jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
+
+
+def _counted(x: Any, slot: Any, inside: Any, weight: Any, bins: int) -> Any:
+    slot = jnp.clip(slot, 0, bins - 1)
+    added = jnp.where(inside, jnp.ones_like(x) if weight is None else weight, 0)
+    return jnp.zeros((bins,), x.dtype).at[slot].add(added.astype(x.dtype))
+
+
+def _uniform_histogram(x: Any, bins: int, low: Any, high: Any, weight: Any) -> Any:
+    inside = (x >= low) & (x <= high)
+    slot = jnp.floor((x - low) / (high - low) * bins)
+    slot = jnp.where(inside, slot, 0).astype(np.int64)
+    return _counted(x, slot, inside, weight, bins)
+
+
+@op(differentiable=False, check=_check_histogram)
+def histc(input: Input, bins: Int = 100, min: Scalar = 0, max: Scalar = 0):
+    """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
+    data when they are equal); the last includes its end, what is outside does not count."""
+    if input.dtype.kind != "f":
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_name(input)}'")
+    if bins <= 0:
+        raise RuntimeError(
+            f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"
+        )
+    x = input.reshape(-1)
+    low, high = _limits(x, min, max)
+    return _uniform_histogram(x, bins, low, high, None)
+
+
+@op("histogram_uniform", namespaces=(), method=False, differentiable=False,
+    check=_check_histogram)  # fmt: skip
+def histogram_uniform(input: Input, bins: Int, min: Scalar, max: Scalar, weight: OptInput,
+                      density: Bool):  # fmt: skip
+    """A histogram over equal intervals, and their edges."""
+    x = input.reshape(-1)
+    low, high = _limits(x, min, max)
+    hist = _uniform_histogram(x, bins, low, high, None if weight is None else weight.reshape(-1))
+    edges = jnp.linspace(low, high, bins + 1, dtype=x.dtype)
+    return _as_density(hist, edges) if density else hist, edges
+
+
+@op("histogram_edges", namespaces=(), method=False, differentiable=False)
+def histogram_edges(input: Input, edges: Input, weight: OptInput, density: Bool):
+    """A histogram over intervals with given edges."""
+    x, bins = input.reshape(-1), edges.size - 1
+    inside = (x >= edges[0]) & (x <= edges[-1])
+    slot = jnp.searchsorted(edges, x, side="right") - 1
+    hist = _counted(x, slot, inside, None if weight is None else weight.reshape(-1), bins)
+    return _as_density(hist, edges) if density else hist
+
+
+def _as_density(hist: Any, edges: Any) -> Any:
+    return hist / (jnp.sum(hist) * jnp.diff(edges))
+
+
+_HISTOGRAM = named("histogram", "hist bin_edges")
+
+
+@composite()
+def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+              density: Any = False) -> Any:  # fmt: skip
+    """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
+    and the edges: a named pair."""
+    if input.dtype.category != 2:
+        raise NotImplementedError(
+            f"\"histogram_cpu\" not implemented for '{dtypes.scalar_type(input.dtype)}'"
+        )
+    if isinstance(bins, Tensor):
+        return _HISTOGRAM(histogram_edges(input, bins, weight, density), bins)
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    low, high = (0.0, 0.0) if range is None else range
+    return _HISTOGRAM(*histogram_uniform(input, bins, low, high, weight, density))
+
+
+# -- covariance ------------------------------------------------------------------------------------
+
+
+@op("cov_op", namespaces=(), method=False, grad_name="CovBackward0")
+def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput):
+    """The covariance matrix of variables in rows."""
+    if input.ndim > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.ndim} dimensions"
+        )
+    x = jnp.atleast_2d(input)
+    if x.dtype.kind in "iub":
+        x = x.astype(dtypes.get_default_dtype().numpy)
+    n = x.shape[1]
+    weights = None
+    for name, w, kinds, kind in (("fweights", fweights, "iu", "integral"),
+                                 ("aweights", aweights, "f", "floating point")):  # fmt: skip
+        if w is None:
+            continue
+        if w.ndim > 1:
+            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got "
+                               f"{name} with {w.ndim} dimensions")  # fmt: skip
+        if w.dtype.kind not in kinds:
+            raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with "
+                               f"{type_name(w)} dtype")  # fmt: skip
+        if w.size != n:
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the "
+                f"input but got {w.size} != {n}"
+            )
+        weights = w if weights is None else weights * w
+    real = x.real.dtype
+    if weights is None:
+        total: Any = jnp.asarray(n, real)
+        mean = jnp.mean(x, 1, keepdims=True)
+        factor = total - correction
+    else:
+        weights = weights.astype(real)
+        total = jnp.sum(weights)
+        mean = jnp.sum(x * weights, 1, keepdims=True) / total
+        if aweights is None or correction == 0:
+            factor = total - correction
+        else:
+            factor = total - correction * jnp.sum(weights * aweights) / total
+    centred = x - mean
+    weighted = centred if weights is None else centred * weights
+    found = weighted @ jnp.conj(centred).T / jnp.maximum(factor, 0).astype(real)
+    return found.squeeze()
+
+
+@composite()
+def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
+        aweights: Tensor | None = None) -> Tensor:  # fmt: skip
+    """The covariance matrix of variables in rows, observations in columns."""
+    return cov_op(input, correction, fweights, aweights)
+
+
+@op()
+def corrcoef(input: Input):
+    """Pearson's correlation of variables in rows, observations in columns."""
+    if input.ndim > 2:
+        raise RuntimeError(
+            "corrcoef(): expected input to have two or fewer dimensions but got an input with "
+            f"{input.ndim} dimensions"
+        )
+    c = cov_op.spec.fn(input, 1, None, None)
+    if not c.ndim:
+        return c / c
+    deviation = jnp.sqrt(jnp.diagonal(c).real)
+    c = c / deviation[:, None] / deviation[None, :]
+    if c.dtype.kind == "c":
+        return lax.complex(jnp.clip(c.real, -1, 1), jnp.clip(c.imag, -1, 1))
+    return jnp.clip(c, -1, 1)
+
+
+# -- integration and differences -------------------------------------------------------------------
+
+
+def _samples(y: Tensor, x: Tensor | None, dx: Any, dim: int, name: str) -> tuple[Tensor, Any]:
+    """(sums of neighbours, distances between sample points) along ``dim``."""
+    if not y.dim():
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = errors.wrap_dim(dim, y.dim())
+    n = y.shape[d]
+    if isinstance(dx, (bool, complex)):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    pairs = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1) if n else y
+    if x is None:
+        return pairs, dx
+    if x.dim() == 1:
+        if x.numel() != n:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = x.view((-1,) + (1,) * (y.dim() - d - 1))
+        gaps = x.diff(dim=0)
+    else:
+        lead = x.dim() - y.dim()
+        gaps = x.diff(dim=d + lead if lead <= 0 else d)
+    return pairs, gaps
+
+
+def _trapezoid_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, int]:
+    x = args[0] if args else kwargs.get("x")
+    return x, kwargs.get("dx", 1), kwargs.get("dim", -1)
+
+
+@composite(method=False, aliases=("trapz",))
+def trapezoid(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
+    x, dx, dim = _trapezoid_arguments(args, kwargs)
+    pairs, gaps = _samples(y, x, dx, dim, "trapezoid")
+    return (pairs * gaps).sum(dim) / 2.0
+
+
+@composite(method=False)
+def cumulative_trapezoid(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The running integral along ``dim`` by the trapezoidal rule; one element shorter."""
+    x, dx, dim = _trapezoid_arguments(args, kwargs)
+    pairs, gaps = _samples(y, x, dx, dim, "cumulative_trapezoid")
+    return (pairs * gaps).cumsum(dim) / 2.0
+
+
+def _vander(x: Tensor, n: int, increasing: Any) -> Tensor:
+    powers = _powers(x, n)
+    return powers if increasing else powers.flip(-1)
+
+
+def _powers(x: Tensor, n: int) -> Tensor:
+    """1, x, x², … (n of them) as a new last dimension, by repeated products."""
+    ones = x.new_ones((*x.shape, 1))
+    if n <= 1:
+        return ones.narrow(-1, 0, max(n, 0))
+    repeated = x.unsqueeze(-1).expand(*x.shape, n - 1)
+    return cat([ones.to(repeated.dtype), repeated.cumprod(-1)], -1)
+
+
+@composite(method=False)
+def vander(x: Tensor, N: int | None = None, increasing: Any = False) -> Tensor:
+    """The Vandermonde matrix: powers of a vector in columns, falling unless ``increasing``."""
+    if x.dim() != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.numel() if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    return _vander(x, n, increasing)
+
+
+@composite("vander", namespaces=("linalg",), method=False)
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """Rising powers of the last dimension as a new one."""
+    if not x.dim():
+        raise RuntimeError("linalg.vander: The input tensor must have at least one dimension.")
+    n = x.shape[-1] if N is None else N
+    if n <= 1 and N is not None:
+        raise RuntimeError("linalg.vander: N must be greater than 1.")
+    return _vander(x, n, True)
+
+
+@op("gradient_op", namespaces=(), method=False, grad_name="GradientBackward0")
+def gradient_op(input: Input, at: Input, dim: Int, edge_order: Int):
+    """Second-order differences along one dimension at sample points (a vector)."""
+    x = jnp.moveaxis(input, dim, -1)
+    gap = jnp.diff(at).astype(x.dtype)
+    left, right = gap[:-1], gap[1:]
+    inner = (
+        (x[..., 2:] - x[..., 1:-1]) / right * left + (x[..., 1:-1] - x[..., :-2]) / left * right
+    ) / (left + right)
+    first = (x[..., 1:2] - x[..., 0:1]) / gap[0]
+    last = (x[..., -1:] - x[..., -2:-1]) / gap[-1]
+    if edge_order == 2:
+        slope = (x[..., 2:3] - x[..., 1:2]) / gap[1]
+        first = first - gap[0] / (gap[0] + gap[1]) * (slope - first)
+        slope = (x[..., -2:-1] - x[..., -3:-2]) / gap[-2]
+        last = last + gap[-1] / (gap[-1] + gap[-2]) * (last - slope)
+    return jnp.moveaxis(jnp.concatenate([first, inner, last], -1), -1, dim)
+
+
+@composite(method=False)
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
+    """Estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors.
+
+    ``spacing`` is a distance, one distance for each dimension, or vectors of sample points.
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if dim is None:
+        dims = list(range(input.dim()))
+    else:
+        dims = [errors.wrap_dim(d, input.dim())
+                for d in ((dim,) if isinstance(dim, int) else dim)]  # fmt: skip
+    if not isinstance(spacing, (tuple, list)):
+        spacing = [spacing] * len(dims)
+    if len(spacing) != len(dims):
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+            f"{len(dims)}, but got a list of length {len(spacing)}"
+        )
+    x = input if input.dtype.category >= 2 else input.to(dtypes.get_default_dtype())
+    results = []
+    for d, gap in zip(dims, spacing, strict=True):
+        n = x.shape[d]
+        if n < edge_order + 1:
+            raise RuntimeError(
+                "torch.gradient expected each dimension size to be at least edge_order+1"
+            )
+        if isinstance(gap, Tensor) and gap.dim() == 0:
+            gap = gap.item()
+        at = gap if isinstance(gap, Tensor) else make_tensor(
+            np.arange(n) * gap, dtype=dtypes.float64)  # fmt: skip
+        results.append(gradient_op(x, at, d, edge_order))
+    return tuple(results)

@@ -1,0 +1,85 @@
+"""``torch.Generator``: a seedable source of random numbers with PyTorch's CPU stream."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from torchlike import devices
+from torchlike.random.engine import DEFAULT_SEED, Engine
+from torchlike.storage import Storage
+from torchlike.tensor import Tensor
+
+
+class Generator:
+    """A stream of random numbers. Made without a seed it always starts the same.
+
+    Differs from PyTorch: accelerators draw on the host from the same CPU stream, so a seed gives
+    the CPU's numbers everywhere.
+    """
+
+    __module__ = "torchlike"
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = devices.device(device)
+        self.engine = Engine(DEFAULT_SEED)
+        #: Held while numbers are drawn, so that threads get whole fills.
+        self.lock = threading.Lock()
+
+    def manual_seed(self, seed: Any) -> Generator:
+        """Start over from ``seed``. RuntimeError unless it is an integer of 64 bits."""
+        if isinstance(seed, float) or not hasattr(seed, "__index__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        self.engine.seed(seed.__index__())
+        return self
+
+    def seed(self) -> int:
+        """Start over from a number of the operating system's; gives that number."""
+        return self.engine.seed_from_system()
+
+    def initial_seed(self) -> int:
+        """The seed that the stream started from."""
+        return self.engine.initial_seed
+
+    def get_state(self) -> Tensor:
+        """The state as a uint8 tensor of 5056 bytes."""
+        t = object.__new__(Tensor)
+        t._storage = Storage(None, self.engine.get_state())
+        return t
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Go back to a state. TypeError unless it is a uint8 tensor."""
+        if not isinstance(new_state, Tensor) or new_state.dtype.name != "uint8":
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        self.engine.set_state(new_state._value("Generator.set_state"))
+        return self
+
+    def clone_state(self) -> Generator:
+        """A generator that goes on from the same state independently."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def get_offset(self) -> int:
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (str(self.device), self.engine.get_state())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Generator:
+        return self.clone_state()
+
+    def __repr__(self) -> str:
+        return f"<torch._C.Generator object at {id(self):#x}>"
+
+
+def _rebuild(device: str, state: Any) -> Generator:
+    made = Generator(device)
+    made.engine.set_state(state)
+    return made
+
+
+#: The generator used where none is given; a fresh process seeds it from the operating system.
+default_generator = Generator()
+default_generator.seed()
