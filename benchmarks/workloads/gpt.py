@@ -97,23 +97,26 @@ def in_jax(problem: Problem) -> JaxTraining:
     import jax.numpy as jnp
     import optax
 
-    from benchmarks.workloads.jax_layers import cross_entropy, layer_norm, linear, training
-
-    causal = np.tril(np.ones((CONTEXT, CONTEXT), bool))
-    scale = (WIDTH // HEADS) ** -0.5
+    from benchmarks.workloads.jax_layers import (
+        causal_attention,
+        cross_entropy,
+        gelu,
+        layer_norm,
+        linear,
+        training,
+    )
 
     def attend(p: dict[str, jax.Array], x: jax.Array) -> jax.Array:
         b, t, c = x.shape
-        qkv = linear(x, p["qkv"], p["qkv_b"]).reshape(b, t, 3, HEADS, c // HEADS)
-        q, k, v = qkv.transpose(2, 0, 3, 1, 4)
-        scores = (q * scale) @ k.swapaxes(2, 3)
-        weights = jax.nn.softmax(jnp.where(causal, scores, -jnp.inf))
-        return linear((weights @ v).swapaxes(1, 2).reshape(b, t, c), p["out"], p["out_b"])
+        parts = jnp.split(linear(x, p["qkv"], p["qkv_b"]), 3, axis=-1)
+        q, k, v = (a.reshape(b, t, HEADS, c // HEADS).swapaxes(1, 2) for a in parts)
+        a = causal_attention(q, k, v)
+        return linear(a.swapaxes(1, 2).reshape(b, t, c), p["out"], p["out_b"])
 
     def block(p: dict[str, jax.Array], x: jax.Array) -> jax.Array:
         x = x + attend(p, layer_norm(x, p["norm1"], p["norm1_b"]))
         hidden = linear(layer_norm(x, p["norm2"], p["norm2_b"]), p["up"], p["up_b"])
-        return x + linear(jax.nn.gelu(hidden, approximate=False), p["down"], p["down_b"])
+        return x + linear(gelu(hidden), p["down"], p["down_b"])
 
     def loss(params: dict[str, Any], x: jax.Array, y: jax.Array) -> jax.Array:
         h = params["tokens"][x] + params["positions"][: x.shape[1]]

@@ -68,3 +68,41 @@ def max_pool_2x2(x: jax.Array) -> jax.Array:
     """
     n, h, w, c = x.shape
     return x.reshape(n, h // 2, 2, w // 2, 2, c).max((2, 4))
+
+
+def gelu(x: jax.Array) -> jax.Array:
+    """The exact GELU, by erf: jax.nn.gelu's erfc has two branches and costs a GPT step 2.5 % more."""
+    return 0.5 * x * (1 + jax.lax.erf(x * np.float32(0.5**0.5)))
+
+
+@jax.custom_vjp
+def causal_attention(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+    """softmax(q kᵀ / sqrt(D)) v under the causal mask; all (batch, heads, T, D).
+
+    The exponentials are normalised after the product with v, where there are D and not T columns
+    to divide, and the softmax's gradient takes its row sums from the output (Dao et al. 2022,
+    arXiv:2205.14135, section B.2). Together 5 % of a GPT step.
+    """
+    return _attention_forward(q, k, v)[0]
+
+
+def _attention_forward(q: jax.Array, k: jax.Array, v: jax.Array) -> tuple[jax.Array, Any]:
+    length, width = q.shape[2:]
+    mask = np.where(np.tril(np.ones((length, length), bool)), 0, -np.inf).astype(np.float32)
+    scores = (q @ k.swapaxes(2, 3)) * width**-0.5 + mask
+    exponentials = jnp.exp(scores - scores.max(-1, keepdims=True))
+    scale = 1 / exponentials.sum(-1, keepdims=True)
+    out = (exponentials @ v) * scale
+    return out, (q, k, v, exponentials, scale, out)
+
+
+def _attention_backward(residuals: Any, grad: jax.Array) -> tuple[jax.Array, ...]:
+    q, k, v, exponentials, scale, out = residuals
+    grad_v = exponentials.swapaxes(2, 3) @ (grad * scale)
+    grad_weights = grad @ v.swapaxes(2, 3)
+    row_sums = (grad * out).sum(-1, keepdims=True)
+    grad_scores = exponentials * (grad_weights - row_sums) * (scale * q.shape[3] ** -0.5)
+    return grad_scores @ k, grad_scores.swapaxes(2, 3) @ q, grad_v
+
+
+causal_attention.defvjp(_attention_forward, _attention_backward)

@@ -57,3 +57,29 @@ def in_torch(torch: Any, problem: Problem) -> TorchTraining:
         x=torch.tensor(problem.x),
         y=torch.tensor(problem.y),
     )
+
+
+def in_jax(problem: Problem) -> JaxTraining:
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    from benchmarks.workloads.jax_layers import cross_entropy, linear, training
+    from benchmarks.workloads.jax_lstm import lstm
+
+    def loss(params: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:
+        bias = params["b_ih"] + params["b_hh"]
+        projected = linear(x.swapaxes(0, 1), params["w_ih"], bias)
+        last = lstm(projected, params["w_hh"])[-1]
+        return cross_entropy(linear(last, params["head"], params["head_b"]), y)
+
+    weights = problem.weights
+    params = {
+        "w_ih": jnp.asarray(weights["lstm.weight_ih_l0"].T),
+        "w_hh": jnp.asarray(weights["lstm.weight_hh_l0"].T),
+        "b_ih": jnp.asarray(weights["lstm.bias_ih_l0"]),
+        "b_hh": jnp.asarray(weights["lstm.bias_hh_l0"]),
+        "head": jnp.asarray(weights["head.weight"].T),
+        "head_b": jnp.asarray(weights["head.bias"]),
+    }
+    return training(loss, params, optax.adam(LEARNING_RATE), problem.x, problem.y)

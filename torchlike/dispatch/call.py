@@ -200,10 +200,12 @@ def coerce(spec: OpSpec, value: Any, bit: int) -> Any:
 def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     """The error as the user should see it: ours as they are; JAX's as a RuntimeError naming the op
     and the shapes. JAX's traceback frames are dropped: they say nothing of the user's line."""
-    if isinstance(error, (RuntimeError, IndexError, NotImplementedError, errors.InternalError)):
-        if not isinstance(error, jax.errors.JaxRuntimeError):
-            return error.with_traceback(None)
-    if type(error) in (TypeError, ValueError) and not _from_jax(error):
+    ours = (RuntimeError, IndexError, NotImplementedError, errors.InternalError)
+    raised_by_us = isinstance(error, ours) and not isinstance(error, jax.errors.JaxRuntimeError)
+    if raised_by_us or (type(error) in (TypeError, ValueError) and not _from_jax(error)):
+        # JAX notes that it removed frames of its own; so do we, and say nothing of it.
+        error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX" not in n]
+        error.__cause__ = None
         return error.with_traceback(None)
     shapes = ", ".join(
         f"{list(a.shape)} {a.dtype}" if hasattr(a, "shape") else repr(a) for a in arrays

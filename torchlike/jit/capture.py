@@ -100,6 +100,7 @@ class Capture:
         #: What the function sees instead of its arguments: {id(stand-in): which argument}.
         self.stand_ins: dict[int, int] = {}
         #: Tensors from outside whose autograd history an in-place op changed, as they were.
+        self._undo: dict[int, Callable[[], None]] = {}
         self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
 
     # -- cells -------------------------------------------------------------------------------------
@@ -201,6 +202,15 @@ class Capture:
             placeholder = jnp.array(value, jnp.float64 if isinstance(value, float) else None)
         self.host_values.append((getter, placeholder))
         return placeholder
+
+    def undo_on_failure(self, owner: Any, undo: Callable[[], None]) -> None:
+        """Call ``undo`` if the capture fails; the first one given for an owner counts."""
+        self._undo.setdefault(id(owner), undo)
+
+    def fail(self) -> None:
+        """Put back what drawing host values changed (the states of random generators)."""
+        for undo in self._undo.values():
+            undo()
 
     @contextlib.contextmanager
     def outside(self) -> Iterator[None]:

@@ -195,6 +195,7 @@ class _Tracing:
         try:
             return jax.make_jaxpr(self.body)()
         except BaseException as error:
+            capture.fail()
             raise _cleaned(error) from error.__cause__
         finally:
             modes.current.capture = None

@@ -168,6 +168,12 @@ def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Scalar = 1, alp
     return _scaled_sum(input, bmm.spec.fn(batch1, batch2), beta, alpha)
 
 
+@op(inplace=True)
+def addbmm(input: Input, batch1: Input, batch2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
+    """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+    return _scaled_sum(input, jnp.sum(bmm.spec.fn(batch1, batch2), 0), beta, alpha)
+
+
 @op("linear", namespaces=("nn.functional",), method=False,
     needs={"input": ["weight"], "weight": ["input"], "bias": []})  # fmt: skip
 def linear(input: Input, weight: Input, bias: OptInput = None):

@@ -486,7 +486,7 @@ def _check_places(input: Any, indices: Any, size: tuple[int, ...]) -> None:
     if bad.size:
         shape = "x".join(map(str, size))
         raise RuntimeError(f"Found an invalid max index: {bad.flat[0]} (output volumes are of size "
-                           f"{shape}")  # fmt: skip
+                           f"{shape})")  # fmt: skip
 
 
 @op("max_unpool_op", namespaces=(), method=False, check=_check_places,
@@ -530,7 +530,7 @@ def _register_unpool(n: int) -> None:
         for d, (got, want, s) in enumerate(zip(size, default, strides, strict=True)):
             if not want - s < got < want + s:
                 raise ValueError(
-                    f"invalid output_size {tuple(size)} (dim {d} must be between {want - s} and "
+                    f'invalid output_size "{tuple(size)}" (dim {d} must be between {want - s} and '
                     f"{want + s})"
                 )
         return max_unpool_op(input, indices, size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import dtypes
+from torchlike import dtypes, views
 from torchlike.dispatch.registry import composite
 from torchlike.ops.pointwise import isclose
 from torchlike.ops.views import require_tensor
@@ -66,10 +66,17 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape
 
 
-@composite(method=False)
+@composite()
 def is_conj(input: Tensor) -> bool:
-    """Whether a tensor is a lazily conjugated view."""
-    return input.is_conj()
+    """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
+    view = require_tensor(input, "is_conj")._view
+    return view is not None and sum(isinstance(s, views.Conj) for s in view.steps) % 2 == 1
+
+
+@composite()
+def is_neg(input: Tensor) -> bool:
+    """False: torchlike has no lazy negation."""
+    return False
 
 
 @composite(method=False)

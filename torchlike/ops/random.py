@@ -38,7 +38,11 @@ def draw(generator: Generator | None, fill: Fill) -> Any:
             return fill(source.engine)
 
     capture = modes.current.capture
-    return jnp.asarray(numbers()) if capture is None else capture.host_value(numbers)
+    if capture is None:
+        return jnp.asarray(numbers())
+    state = source.engine.get_state()
+    capture.undo_on_failure(source, lambda: source.engine.set_state(state))
+    return capture.host_value(numbers)
 
 
 def _shaped(fill: Callable[..., np.ndarray], size: tuple[int, ...], *params: Any) -> Fill:

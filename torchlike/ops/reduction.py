@@ -411,16 +411,6 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
     return jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / p))
 
 
-@composite()
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, out: Any = None,
-         dtype: Any = None) -> Tensor:  # fmt: skip
-    """The p-norm ("fro" is 2) over ``dim``, or of all elements."""
-    if p == "nuc":
-        raise NotImplementedError("norm(p='nuc'): use torchlike.linalg.svd(x).S.sum()")
-    order = 2.0 if p in ("fro", None) else float(p)
-    return norm_op(input, order, dim, keepdim, dtype, out=out)
-
-
 @op()
 def dist(input: Input, other: Input, p: Scalar = 2):
     """The p-norm of ``input - other``; p may change without recompiling."""

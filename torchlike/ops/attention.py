@@ -1,0 +1,149 @@
+"""Scaled dot-product attention: one op that keeps its residuals."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike.dispatch.registry import NAMESPACES, composite, op
+from torchlike.dispatch.schema import Bool, Input, OptFloat, OptInput
+from torchlike.ops.checks import scalar_type_of
+from torchlike.ops.promotion import check_broadcast
+from torchlike.tensor import Tensor
+
+_C_NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
+            "Long": "long", "Int": "int", "Bool": "bool"}  # fmt: skip
+
+
+def _c_name(x: Any) -> str:
+    return _C_NAMES.get(scalar_type_of(x), scalar_type_of(x))
+
+
+def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> None:
+    if not query.dtype == key.dtype == value.dtype:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: {_c_name(value)} instead."
+        )
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
+        )
+    if query.dtype.kind in "iub":
+        raise RuntimeError(f"expected scalar type Float but found {scalar_type_of(query)}")
+    if mask is not None and mask.dtype not in (np.bool_, np.float32, query.dtype):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {_c_name(mask)} and  query.dtype: {_c_name(query)} instead."
+        )
+    if enable_gqa:
+        heads, shared = query.shape[-3], (key.shape[-3], value.shape[-3])
+        if any(heads % n for n in shared):
+            raise RuntimeError(
+                "Number of heads in key and value must divide the number of heads in query"
+            )
+    else:
+        for other in (key, value):
+            check_broadcast(*(jnp.empty((*t.shape[:-2], 1, 1)) for t in (query, other)))
+    if query.shape[-1] != key.shape[-1]:
+        batch = math.prod(key.shape[:-2])
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{batch}, {query.shape[-1]}] but got: [{batch}, {key.shape[-1]}]."
+        )
+
+
+def _weights(
+    query: Any, key: Any, mask: Any, is_causal: bool, scale: float | None, enable_gqa: bool
+) -> Any:
+    """Attention weights (…, L, S) in float32 or wider; rows masked whole are 0."""
+    if enable_gqa and key.shape[-3] != query.shape[-3]:
+        key = jnp.repeat(key, query.shape[-3] // key.shape[-3], -3)
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    wide = np.dtype(np.float32) if query.dtype.itemsize < 4 else query.dtype
+    scores = jnp.matmul(
+        query * jnp.asarray(factor, query.dtype), jnp.swapaxes(key, -1, -2),
+        preferred_element_type=wide,
+    )  # fmt: skip
+    may_be_empty = mask is not None
+    if mask is not None:
+        check_broadcast(scores, mask)
+        scores = jnp.where(mask, scores, -jnp.inf) if mask.dtype == np.bool_ else (
+            scores + mask.astype(wide))  # fmt: skip
+    if is_causal:
+        rows, columns = scores.shape[-2:]
+        scores = jnp.where(np.tril(np.ones((rows, columns), bool)), scores, -jnp.inf)
+    top = lax.stop_gradient(jnp.max(scores, -1, keepdims=True, initial=-jnp.inf))
+    if may_be_empty:
+        top = jnp.where(top == -jnp.inf, 0, top)
+    powers = jnp.exp(scores - top)
+    total = jnp.sum(powers, -1, keepdims=True)
+    if may_be_empty:
+        # A row masked whole attends to nothing; PyTorch gives 0 there rather than NaN.
+        total = jnp.where(total == 0, 1, total)
+    return powers / total
+
+
+def _attend(weights: Any, value: Any, enable_gqa: bool) -> Any:
+    if enable_gqa and value.shape[-3] != weights.shape[-3]:
+        value = jnp.repeat(value, weights.shape[-3] // value.shape[-3], -3)
+    return jnp.matmul(weights.astype(value.dtype), value)
+
+
+@op("attention_op", namespaces=(), method=False, residuals=True,
+    grad_name="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+def attention_op(
+    query: Input, key: Input, value: Input, attn_mask: OptInput, is_causal: Bool, scale: OptFloat,
+    enable_gqa: Bool,
+):  # fmt: skip
+    """``softmax(query @ key.T * scale + mask) @ value``."""
+    _check(query, key, value, attn_mask, enable_gqa)
+    weights = _weights(query, key, attn_mask, is_causal, scale, enable_gqa)
+    return _attend(weights, value, enable_gqa)
+
+
+@op("attention_weights_op", namespaces=(), method=False, residuals=True,
+    grad_name="SafeSoftmaxBackward0")  # fmt: skip
+def attention_weights_op(
+    query: Input, key: Input, value: Input, attn_mask: OptInput, is_causal: Bool, scale: OptFloat,
+    enable_gqa: Bool,
+):  # fmt: skip
+    """The weights alone, for attention with dropout."""
+    _check(query, key, value, attn_mask, enable_gqa)
+    return _weights(query, key, attn_mask, is_causal, scale, enable_gqa).astype(query.dtype)
+
+
+@op("attend_op", namespaces=(), method=False, grad_name="UnsafeViewBackward0")
+def attend_op(weights: Input, value: Input, enable_gqa: Bool):
+    """``weights @ value``."""
+    return _attend(weights, value, enable_gqa)
+
+
+@composite(namespaces=("nn.functional",), method=False)
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0, is_causal: Any = False, *, scale: float | None = None,
+    enable_gqa: Any = False,
+) -> Tensor:  # fmt: skip
+    """Attention (Vaswani et al. 2017). query (…, L, E), key (…, S, E), value (…, S, V): (…, L, V).
+
+    ``attn_mask`` broadcasts to (…, L, S): a bool mask keeps where True, a float mask is added.
+    ``is_causal`` masks above the diagonal that starts at the top left. ``scale`` is 1 / sqrt(E)
+    unless given. With ``enable_gqa`` groups of query heads share key and value heads. Rows masked
+    whole give 0. ``dropout_p`` drops weights, whether or not a module is training.
+    """
+    if not dropout_p:
+        return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    if not 0 <= dropout_p <= 1:
+        raise RuntimeError(
+            f"dropout probability has to be between 0 and 1, but got {dropout_p:g}"
+        )
+    weights = attention_weights_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    # By name: the random family registers dropout, and may be imported after this one.
+    dropped = NAMESPACES["nn.functional"]["dropout"](weights, dropout_p)
+    return attend_op(dropped, value, enable_gqa)

@@ -1,0 +1,467 @@
+"""Matrix decompositions: cholesky, qr, eigh, eig, svd, lu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.linalg
+from jax import lax
+
+from torchlike import dtypes, modes, tensor as tensors
+from torchlike.dispatch.registry import composite, export, op
+from torchlike.dispatch.schema import Bool, Input, Int, Str
+from torchlike.ops.gathering import type_name
+from torchlike.ops.reduction import _named as named
+from torchlike.tensor import Tensor
+
+
+class LinAlgError(RuntimeError):
+    """A matrix has no solution, inverse or factorization."""
+
+
+export(LinAlgError, "LinAlgError", ("linalg",))
+
+
+def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = False) -> None:
+    """RuntimeError unless ``x`` is a floating (batch of) matrix, square if asked."""
+    if x.ndim < 2:
+        raise RuntimeError(
+            f"{name}: The input tensor {argument} must have at least 2 dimensions."
+        )
+    if square and x.shape[-1] != x.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {argument} must be batches of square matrices, but they are {x.shape[-2]} by "
+            f"{x.shape[-1]} matrices"
+        )
+    if x.dtype.kind not in "fc":
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {type_name(x)}"
+        )
+    if x.dtype.itemsize == 2:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(x)}")
+
+
+def adjoint(x: Any) -> Any:
+    """The conjugate transpose of the last two axes."""
+    return jnp.conj(jnp.swapaxes(x, -1, -2))
+
+
+def first_failure(info: Tensor) -> tuple[str, int] | None:
+    """(where in the batch, its code) of the first nonzero info; None when all is well, or while a
+    graph is captured, where there are no values to look at."""
+    if modes.current.capture is not None:
+        return None
+    codes = np.asarray(info._read())
+    if not codes.any():
+        return None
+    flat = codes.reshape(-1)
+    at = int(np.flatnonzero(flat)[0])
+    return (f"(Batch element {at}): " if codes.ndim else ""), int(flat[at])
+
+
+def given(out: Any, values: Any) -> Any:
+    """``out=`` of a function returning a tensor or a named tuple."""
+    if out is None:
+        return values
+    pairs = zip(out, values, strict=True) if isinstance(values, tuple) else ((out, values),)
+    for target, value in pairs:
+        target.resize_(value.shape).copy_(value)
+    return type(values)(*out) if isinstance(values, tuple) else out
+
+
+# -- cholesky --------------------------------------------------------------------------------------
+
+
+@op("cholesky_op", namespaces=(), method=False, residuals=True,
+    grad_name="LinalgCholeskyExBackward0")  # fmt: skip
+def cholesky_op(input: Input, upper: Bool):
+    """The Cholesky factor (NaN where there is none); looks at one triangle only."""
+    require_matrix(input, "linalg.cholesky", square=True)
+    x = adjoint(input) if upper else input
+    # The value is that of the lower triangle, the gradient symmetric, as PyTorch's is.
+    mean = (x + adjoint(x)) / 2
+    one_triangle = jnp.tril(x) + adjoint(jnp.tril(x, -1))
+    symmetric = mean + lax.stop_gradient(one_triangle - mean)
+    factor = jnp.tril(lax.linalg.cholesky(symmetric, symmetrize_input=False))
+    return adjoint(factor) if upper else factor
+
+
+def _cholesky_info(factor: Tensor, input: Tensor) -> Tensor:
+    """Per matrix: 0, or the order of the first leading minor that is not positive-definite."""
+    values = factor.detach()._read()
+    failed = jnp.isnan(values.real).any((-2, -1))
+    if modes.current.capture is not None:
+        return tensors.wrap(failed.astype(np.int32))
+    codes = np.asarray(failed).astype(np.int32)
+    if codes.any():
+        matrices = np.asarray(input.detach()._read())
+        for at in zip(*np.nonzero(np.atleast_1d(codes)), strict=True):
+            matrix = matrices[at] if codes.ndim else matrices
+            (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (matrix,))
+            order = potrf(matrix, lower=True)[1]
+            codes[at if codes.ndim else ()] = max(order, 1)
+    return tensors.wrap(jnp.asarray(codes))
+
+
+_CHOLESKY_EX = named("linalg_cholesky_ex", "L info")
+
+
+@composite(namespaces=("linalg",), method=False)
+def cholesky_ex(A: Tensor, *, upper: Any = False, check_errors: Any = False,
+                out: Any = None) -> Any:  # fmt: skip
+    """The Cholesky factor and an info code instead of an error.
+
+    Differs from PyTorch: a factor that could not be computed is NaN throughout.
+    """
+    factor = cholesky_op(A, upper)
+    info = _cholesky_info(factor, A.mH if upper else A)
+    if check_errors:
+        _raise_cholesky(info)
+    return given(out, _CHOLESKY_EX(factor, info))
+
+
+def _raise_cholesky(info: Tensor) -> None:
+    failure = first_failure(info)
+    if failure is not None:
+        raise LinAlgError(
+            f"linalg.cholesky: {failure[0]}The factorization could not be completed because the "
+            f"input is not positive-definite (the leading minor of order {failure[1]} is not "
+            "positive-definite)."
+        )
+
+
+@composite("cholesky", namespaces=("linalg",), method=False)
+def linalg_cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor:
+    """The lower (or upper) Cholesky factor of positive-definite matrices; LinAlgError otherwise."""
+    factor, info = cholesky_ex(A, upper=upper)
+    _raise_cholesky(info)
+    return given(out, factor)
+
+
+@composite()
+def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
+    """``linalg.cholesky``."""
+    return linalg_cholesky(input, upper=upper, out=out)
+
+
+# -- qr --------------------------------------------------------------------------------------------
+
+
+@op("qr_op", namespaces=(), method=False, residuals=True, grad_name="LinalgQrBackward0")
+def qr_op(input: Input, mode: Str):
+    """Q and R."""
+    require_matrix(input, "linalg.qr")
+    rows, columns = input.shape[-2:]
+    if mode == "complete" and rows > columns:
+        return lax.linalg.qr(input, full_matrices=True)
+    if rows >= columns:
+        q, r = lax.linalg.qr(input, full_matrices=False)
+    else:
+        # JAX has no gradient for wide matrices; those of the leading square part are enough.
+        q, square = lax.linalg.qr(input[..., :rows], full_matrices=False)
+        r = jnp.concatenate([square, adjoint(q) @ input[..., rows:]], -1)
+    return (jnp.zeros((0,), q.dtype), r) if mode == "r" else (q, r)
+
+
+_LINALG_QR, _QR = named("linalg_qr", "Q R"), named("qr", "Q R")
+
+
+@composite("qr", namespaces=("linalg",), method=False)
+def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+    """Q (orthonormal columns) and R (upper triangular); ``mode`` "reduced", "complete" or "r"."""
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', "
+            "or 'complete'"
+        )
+    return given(out, _LINALG_QR(*qr_op(A, mode)))
+
+
+@composite()
+def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
+    """``linalg.qr``: reduced if ``some``, else complete."""
+    return given(out, _QR(*qr_op(input, "reduced" if some else "complete")))
+
+
+# -- eigenvalues -----------------------------------------------------------------------------------
+
+
+@op("eigh_op", namespaces=(), method=False, residuals=True, grad_name="LinalgEighBackward0")
+def eigh_op(input: Input, lower: Bool):
+    """Eigenvalues, rising, and eigenvectors of Hermitian matrices; looks at one triangle only."""
+    require_matrix(input, "linalg.eigh", square=True)
+    vectors, values = lax.linalg.eigh(input, lower=lower, symmetrize_input=False)
+    return values, vectors
+
+
+def _lower(uplo: str) -> bool:
+    if uplo.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {uplo}")
+    return uplo.upper() == "L"
+
+
+_EIGH = named("linalg_eigh", "eigenvalues eigenvectors")
+
+
+@composite(namespaces=("linalg",), method=False)
+def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+    """Eigenvalues (rising, real) and eigenvectors (columns) of Hermitian matrices."""
+    return given(out, _EIGH(*eigh_op(A, _lower(UPLO))))
+
+
+@composite(namespaces=("linalg",), method=False)
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
+    """Eigenvalues, rising, of Hermitian matrices."""
+    return given(out, eigh_op(A, _lower(UPLO))[0])
+
+
+@jax.custom_jvp
+def _eig(x: Any) -> tuple[Any, Any]:
+    values, vectors = lax.linalg.eig(x, compute_left_eigenvectors=False)
+    return values, vectors
+
+
+@_eig.defjvp
+def _eig_jvp(primals: Any, tangents: Any) -> Any:
+    """dL = diag(P), dV = V Q less what would change the norms, with P = V^-1 dA V and
+    Q_ij = P_ij / (l_j - l_i). See Boeddeker et al., "On the Computation of Complex-valued Gradients
+    with Application to Statistically Optimum Beamforming", 2017."""
+    (x,), (dx,) = primals, tangents
+    values, vectors = _eig(x)
+    p = jnp.linalg.solve(vectors, dx.astype(vectors.dtype) @ vectors)
+    gaps = values[..., None, :] - values[..., :, None]
+    same = jnp.eye(x.shape[-1], dtype=bool)
+    q = jnp.where(same, 0, p / jnp.where(same, 1, gaps))
+    change = vectors @ q
+    drift = jnp.sum(jnp.conj(vectors) * change, -2, keepdims=True).real
+    return (values, vectors), (jnp.diagonal(p, axis1=-2, axis2=-1), change - vectors * drift)
+
+
+@op("eig_op", namespaces=(), method=False, residuals=True, grad_name="LinalgEigBackward0")
+def eig_op(input: Input):
+    """Eigenvalues and eigenvectors, complex."""
+    require_matrix(input, "linalg.eig", square=True)
+    return _eig(input)
+
+
+_EIG = named("linalg_eig", "eigenvalues eigenvectors")
+
+
+@composite(namespaces=("linalg",), method=False)
+def eig(A: Tensor, *, out: Any = None) -> Any:
+    """Eigenvalues and eigenvectors (columns of norm 1) of square matrices, always complex. CPU."""
+    return given(out, _EIG(*eig_op(A)))
+
+
+@composite(namespaces=("linalg",), method=False)
+def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
+    """Eigenvalues of square matrices, always complex. CPU."""
+    return given(out, eig_op(A)[0])
+
+
+# -- singular values -------------------------------------------------------------------------------
+
+
+@op("svd_op", namespaces=(), method=False, residuals=True, grad_name="LinalgSvdBackward0")
+def svd_op(input: Input, full_matrices: Bool):
+    """U, S and Vh."""
+    require_matrix(input, "linalg.svd")
+    u, s, vh = jnp.linalg.svd(input, full_matrices=False)
+    if full_matrices and input.shape[-2] != input.shape[-1]:
+        # The vectors beyond the rank of the matrix carry no gradient.
+        whole_u, _, whole_vh = jnp.linalg.svd(lax.stop_gradient(input), full_matrices=True)
+        k = s.shape[-1]
+        u = jnp.concatenate([u, whole_u[..., k:]], -1)
+        vh = jnp.concatenate([vh, whole_vh[..., k:, :]], -2)
+    return u, s, vh
+
+
+@op("svdvals_op", namespaces=(), method=False, residuals=True, grad_name="LinalgSvdBackward0")
+def svdvals_op(input: Input):
+    """Singular values, falling."""
+    require_matrix(input, "linalg.svdvals")
+    return jnp.linalg.svd(input, full_matrices=False, compute_uv=False)
+
+
+_LINALG_SVD, _SVD = named("linalg_svd", "U S Vh"), named("svd", "U S V")
+
+
+@composite("svd", namespaces=("linalg",), method=False)
+def linalg_svd(A: Tensor, full_matrices: Any = True, *, driver: Any = None,
+               out: Any = None) -> Any:  # fmt: skip
+    """U, the singular values S (falling) and Vh, with ``A = U @ diag(S) @ Vh``."""
+    return given(out, _LINALG_SVD(*svd_op(A, full_matrices)))
+
+
+@composite(namespaces=("linalg",), method=False)
+def svdvals(A: Tensor, *, driver: Any = None, out: Any = None) -> Tensor:
+    """Singular values, falling."""
+    return given(out, svdvals_op(A))
+
+
+@composite()
+def svd(input: Tensor, some: Any = True, compute_uv: Any = True, *, out: Any = None) -> Any:
+    """U, S and V, with ``input = U @ diag(S) @ V.mH``."""
+    if not compute_uv:
+        *batch, m, n = input.shape
+        u, v = input.new_zeros((*batch, m, m)), input.new_zeros((*batch, n, n))
+        return given(out, _SVD(u, svdvals_op(input), v))
+    u, s, vh = svd_op(input, not some)
+    return given(out, _SVD(u, s, vh.mH))
+
+
+# -- lu --------------------------------------------------------------------------------------------
+
+
+@op("lu_factor_op", namespaces=(), method=False, residuals=True,
+    grad_name="LinalgLuFactorExBackward0")  # fmt: skip
+def lu_factor_op(input: Input):
+    """L and U in one matrix, pivots (counted from 1), and an info code."""
+    require_matrix(input, "linalg.lu_factor")
+    lu, pivots, _ = lax.linalg.lu(input)
+    return lu, (pivots + 1).astype(np.int32), singular_at(lu)
+
+
+def singular_at(lu: Any) -> Any:
+    """Per matrix: 0, or which diagonal element of U (counted from 1) is the first that is zero."""
+    zero = jnp.diagonal(lax.stop_gradient(lu), axis1=-2, axis2=-1) == 0
+    if not zero.shape[-1]:
+        return jnp.zeros(zero.shape[:-1], np.int32)
+    return jnp.where(zero.any(-1), jnp.argmax(zero, -1) + 1, 0).astype(np.int32)
+
+
+def _require_pivot(pivot: Any, name: str) -> None:
+    if not pivot:
+        raise RuntimeError(f"{name}: LU without pivoting is not implemented on the CPU")
+
+
+_LU_FACTOR = named("linalg_lu_factor", "LU pivots")
+_LU_FACTOR_EX = named("linalg_lu_factor_ex", "LU pivots info")
+_LINALG_LU = named("linalg_lu", "P L U")
+_LU_UNPACK = named("lu_unpack", "P L U")
+
+
+@composite(namespaces=("linalg",), method=False)
+def lu_factor_ex(A: Tensor, *, pivot: Any = True, check_errors: Any = False,
+                 out: Any = None) -> Any:  # fmt: skip
+    """The compact LU factorization with pivots and an info code instead of an error."""
+    _require_pivot(pivot, "linalg.lu_factor")
+    found = _LU_FACTOR_EX(*lu_factor_op(A))
+    if check_errors:
+        _raise_lu(found.info)
+    return given(out, found)
+
+
+def _raise_lu(info: Tensor) -> None:
+    failure = first_failure(info)
+    if failure is not None:
+        i = failure[1]
+        raise RuntimeError(
+            f"{failure[0]}torch.linalg.lu_factor: U[{i},{i}] is zero and using it on lu_solve would "
+            "result in a division by zero. If you still want to perform the factorization, "
+            "consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+        )
+
+
+@composite(namespaces=("linalg",), method=False)
+def lu_factor(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
+    """The compact LU factorization with pivots. RuntimeError for a singular matrix."""
+    lu, pivots, info = lu_factor_ex(A, pivot=pivot)
+    _raise_lu(info)
+    return given(out, _LU_FACTOR(lu, pivots))
+
+
+@op("lu_unpack_op", namespaces=(), method=False, grad_name="LuUnpackBackward0")
+def lu_unpack_op(lu: Input, pivots: Input):
+    """P, L and U from the compact form."""
+    rows, columns = lu.shape[-2:]
+    k = min(rows, columns)
+    lower = jnp.tril(lu[..., :k], -1) + jnp.eye(rows, k, dtype=lu.dtype)
+    upper = jnp.triu(lu[..., :k, :])
+    permutation = lax.linalg.lu_pivots_to_permutation(pivots - 1, rows)
+    # Row permutation[i] of A is row i of L @ U.
+    p = jnp.swapaxes(jnp.eye(rows, dtype=lu.dtype)[permutation], -1, -2)
+    return p, lower, upper
+
+
+@composite(method=False)
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Any = True,
+              unpack_pivots: Any = True, *, out: Any = None) -> Any:  # fmt: skip
+    """P, L and U from the compact LU form (empty where not asked for)."""
+    p, lower, upper = lu_unpack_op(LU_data, LU_pivots)
+    nothing = LU_data.new_empty(0)
+    found = (p if unpack_pivots else nothing,
+             *((lower, upper) if unpack_data else (nothing, nothing)))  # fmt: skip
+    return given(out, _LU_UNPACK(*found))
+
+
+@composite("lu", namespaces=("linalg",), method=False)
+def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
+    """P, L and U with ``A = P @ L @ U``."""
+    _require_pivot(pivot, "linalg.lu")
+    lu, pivots, _ = lu_factor_op(A)
+    return given(out, _LINALG_LU(*lu_unpack_op(lu, pivots)))
+
+
+@composite()
+def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
+    """The compact LU factorization and pivots (and info codes): a tuple."""
+    found = lu_factor_ex(A, pivot=pivot)
+    return given(out, tuple(found) if get_infos else tuple(found)[:2])
+
+
+# -- reflectors ------------------------------------------------------------------------------------
+
+
+@op("geqrf_op", namespaces=(), method=False, differentiable=False)
+def geqrf_op(input: Input):
+    """Householder reflectors and R in one matrix, and the factors tau."""
+    require_matrix(input, "geqrf")
+    return lax.linalg.geqrf(input)
+
+
+_GEQRF = named("geqrf", "a tau")
+
+
+@composite()
+def geqrf(input: Tensor, *, out: Any = None) -> Any:
+    """The compact QR factorization: reflectors below the diagonal, R on and above it, and tau."""
+    return given(out, _GEQRF(*geqrf_op(input)))
+
+
+@op("householder_product", namespaces=("linalg",), method=False)
+def householder_product(A: Input, tau: Input):
+    """The leading columns of the product of Householder reflectors."""
+    require_matrix(A, "linalg.householder_product")
+    rows, columns = A.shape[-2:]
+    product = jnp.broadcast_to(jnp.eye(rows, columns, dtype=A.dtype), A.shape)
+    for i in reversed(range(tau.shape[-1])):
+        head = jnp.zeros((*A.shape[:-2], i), A.dtype)
+        one = jnp.ones((*A.shape[:-2], 1), A.dtype)
+        v = jnp.concatenate([head, one, A[..., i + 1 :, i]], -1)[..., None]
+        product = product - tau[..., i, None, None] * v @ (adjoint(v) @ product)
+    return product
+
+
+@composite()
+def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
+    """``linalg.householder_product``."""
+    return given(out, householder_product(input, input2))
+
+
+def _removed(name: str, instead: str) -> None:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "This function was deprecated since version 1.9 and is now removed. Use "
+            f"`torch.linalg.{instead}` instead."
+        )
+
+    function.__doc__ = f"Removed from PyTorch; RuntimeError naming ``linalg.{instead}``."
+    composite(name)(function)
+
+
+for _name, _instead in (("eig", "eig"), ("symeig", "eigh"), ("solve", "solve"), ("lstsq", "lstsq")):
+    _removed(_name, _instead)

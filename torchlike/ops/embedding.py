@@ -1,0 +1,249 @@
+"""Embedding look-ups, alone and in bags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike.dispatch.registry import composite, op
+from torchlike.dispatch.schema import Bool, Float, Input, OptInput, OptInt, Str
+from torchlike.ops.checks import scalar_type_of
+from torchlike.ops.reduction import vector_norm
+from torchlike.tensor import Tensor, wrap
+
+_F = ("nn.functional",)
+_SPARSE = "{}(sparse=True): gradients here are dense; leave sparse=False"
+
+
+def _check_range(indices: Any, rows: int) -> None:
+    values = np.asarray(indices)
+    if values.size and (values.min() < 0 or values.max() >= rows):
+        raise IndexError("index out of range in self")
+
+
+def _check_indices(indices: Any, name: str) -> None:
+    if indices.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{scalar_type_of(indices)}Tensor instead (while checking "
+            f"arguments for {name})"
+        )
+
+
+def _rows(weight: Any, indices: Any) -> Any:
+    """``weight[indices]``; NaN rows for indices out of range, where nothing can be raised (jit)."""
+    count = weight.shape[0]
+    # Negative ones must not wrap round. int32 is enough, and half the traffic.
+    places = jnp.where(indices < 0, count, indices).astype(np.int32)
+    fill = jnp.nan if weight.dtype.kind not in "iub" else None
+    return weight.at[places].get(mode="fill", fill_value=fill)
+
+
+@jax.custom_jvp
+def _with_gradient_scale(x: Any, scale: Any) -> Any:
+    """``x``, with its gradient multiplied by ``scale``."""
+    return x
+
+
+@_with_gradient_scale.defjvp
+def _with_gradient_scale_jvp(primals: Any, tangents: Any) -> Any:
+    x, scale = primals
+    return x, tangents[0] * scale
+
+
+def _looked_up(weight: Any, indices: Any, padding_idx: int | None, by_frequency: bool) -> Any:
+    """Rows, with the gradient rules of ``padding_idx`` and ``scale_grad_by_freq``."""
+    out = _rows(weight, indices)
+    if padding_idx is not None:
+        padding = (indices == padding_idx)[..., None]
+        out = jnp.where(padding, lax.stop_gradient(out), out)
+    if by_frequency:
+        counts = jnp.zeros(weight.shape[0], np.int32).at[indices].add(1)
+        out = _with_gradient_scale(out, (1 / counts[indices]).astype(out.dtype)[..., None])
+    return out
+
+
+def _check_embedding(input: Any, weight: Any, *rest: Any) -> None:
+    if weight.ndim == 2 and input.dtype.kind in "iu":
+        _check_range(input, weight.shape[0])
+
+
+@op("embedding_op", namespaces=(), method=False, check=_check_embedding,
+    needs={"weight": ["input"]}, grad_name="EmbeddingBackward0")  # fmt: skip
+def embedding_op(input: Input, weight: Input, padding_idx: OptInt, scale_grad_by_freq: Bool):
+    """``weight[input]``; the row ``padding_idx`` gets no gradient."""
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    _check_indices(input, "embedding")
+    return _looked_up(weight, input, padding_idx, scale_grad_by_freq)
+
+
+@op("embedding_renorm_op", namespaces=(), method=False, differentiable=False,
+    check=_check_embedding)  # fmt: skip
+def embedding_renorm_op(input: Input, weight: Input, max_norm: Float, norm_type: Float):
+    """``weight`` with the rows that ``input`` names scaled down to a norm of ``max_norm``."""
+    norms = vector_norm(weight, norm_type, (1,), True)
+    used = jnp.zeros(weight.shape[0], bool).at[input.reshape(-1)].set(True)[:, None]
+    return jnp.where(used & (norms > max_norm), weight * (max_norm / (norms + 1e-7)), weight)
+
+
+def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """In place and outside autograd, as PyTorch does it before looking up."""
+    weight._write(embedding_renorm_op(input, weight.detach(), max_norm, norm_type)._read())
+
+
+def _padding_row(padding_idx: Any, rows: int, message: str) -> int | None:
+    if padding_idx is None:
+        return None
+    if not -rows <= padding_idx < rows:
+        raise AssertionError(message)
+    return padding_idx % rows
+
+
+@composite(namespaces=_F, method=False)
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: Any = False, sparse: Any = False,
+) -> Tensor:  # fmt: skip
+    """Rows of ``weight`` (V, D) at integer ``input`` (…): (…, D).
+
+    The row ``padding_idx`` gets no gradient. With ``max_norm`` the rows used are first scaled down
+    in place. IndexError for an index outside [0, V) (NaN rows inside jit).
+
+    Differs from PyTorch
+      ``sparse=True`` raises NotImplementedError: gradients are dense.
+    """
+    if sparse:
+        raise NotImplementedError(_SPARSE.format("embedding"))
+    if padding_idx is not None:
+        padding_idx = _padding_row(
+            padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings"
+        )
+    if max_norm is not None:
+        _renormalize(weight, input, max_norm, norm_type)
+    return embedding_op(input, weight, padding_idx, scale_grad_by_freq)
+
+
+@composite("embedding", method=False)
+def embedding_toplevel(weight: Tensor, indices: Tensor, padding_idx: int = -1,
+                       scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:  # fmt: skip
+    """``nn.functional.embedding`` with torch.embedding's order of arguments."""
+    if sparse:
+        raise NotImplementedError(_SPARSE.format("embedding"))
+    padding = None if padding_idx < 0 else padding_idx
+    return embedding_op(indices, weight, padding, scale_grad_by_freq)
+
+
+@composite("embedding_renorm_", method=False)
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """Scale the rows of ``input`` at ``indices`` down to a norm of ``max_norm``, in place."""
+    _renormalize(input, indices, max_norm, norm_type)
+    return input
+
+
+# -- bags ------------------------------------------------------------------------------------------
+
+
+def _check_bag(input: Any, weight: Any, *rest: Any) -> None:
+    _check_embedding(input, weight)
+
+
+@op("embedding_bag_op", namespaces=(), method=False, check=_check_bag,
+    grad_name="EmbeddingBagBackward0")  # fmt: skip
+def embedding_bag_op(
+    input: Input, weight: Input, offsets: Input, per_sample_weights: OptInput, mode: Str,
+    padding_idx: OptInt, scale_grad_by_freq: Bool, include_last_offset: Bool,
+):  # fmt: skip
+    """The sum, mean or maximum of the rows of each bag of a flat list of indices."""
+    _check_indices(input, "embedding_bag")
+    bags = offsets.shape[0] - (1 if include_last_offset else 0)
+    rows = _looked_up(weight, input, None, scale_grad_by_freq)
+    at = jnp.arange(input.shape[0], dtype=offsets.dtype)
+    bag = (jnp.searchsorted(offsets[:bags], at, side="right") - 1).astype(np.int32)
+    counted = jnp.ones(input.shape[0], bool) if padding_idx is None else input != padding_idx
+    if include_last_offset:
+        counted = counted & (at < offsets[-1])
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    if mode == "max":
+        low = jnp.where(counted[:, None], rows, -jnp.inf)
+        # The first of equal maxima takes the gradient, as in PyTorch.
+        best = jax.ops.segment_max(lax.stop_gradient(low), bag, bags)
+        is_best = (lax.stop_gradient(low) == best[bag]) & counted[:, None]
+        place = jnp.where(is_best, at[:, None].astype(np.int32), input.shape[0])
+        first = jax.ops.segment_min(place, bag, bags)
+        chosen = place == first[bag]
+        return jax.ops.segment_sum(jnp.where(is_best & chosen, rows, 0), bag, bags)
+    total = jax.ops.segment_sum(jnp.where(counted[:, None], rows, 0), bag, bags)
+    if mode == "sum":
+        return total
+    count = jax.ops.segment_sum(counted.astype(np.int32), bag, bags)
+    return total / jnp.maximum(count, 1)[:, None].astype(total.dtype)
+
+
+@composite(namespaces=_F, method=False)
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+    norm_type: float = 2, scale_grad_by_freq: Any = False, mode: str = "mean", sparse: Any = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: Any = False,
+    padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Sums, means or maxima of the rows of each bag: (B, N) indices, or a flat list with the
+    ``offsets`` where bags begin. (B, D).
+
+    IndexError for an index out of range. ``sparse=True`` raises NotImplementedError.
+    """
+    if sparse:
+        raise NotImplementedError(_SPARSE.format("embedding_bag"))
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            "embedding_bag: If per_sample_weights is not None, then it must have the same shape as "
+            f"the input, which is {tuple(input.shape)}."
+        )
+    if not weight.dim() == 2:
+        raise ValueError(
+            f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}"
+        )
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                "of fixed length sequences. However, found offsets of type torch.Tensor"
+            )
+        count, length = input.shape
+        offsets = wrap(jnp.arange(0, count * length, max(length, 1), dtype=input.dtype.numpy))
+        input = input.reshape(-1)
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights.reshape(-1)
+    elif input.dim() == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+    else:
+        raise ValueError(
+            f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
+        )
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if padding_idx is not None:
+        padding_idx = _padding_row(
+            padding_idx, weight.shape[0], "padding_idx must be within the number of embeddings"
+        )
+    if max_norm is not None:
+        _renormalize(weight, input, max_norm, norm_type)
+    return embedding_bag_op(
+        input, weight, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq,
+        include_last_offset,
+    )  # fmt: skip

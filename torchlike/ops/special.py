@@ -1,0 +1,96 @@
+"""Special functions: the namespace ``torch.special`` and its names in ``torch``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import jax.scipy.special as special
+import numpy as np
+
+from torchlike.dispatch.registry import NAMESPACES, composite, export, op
+from torchlike.dispatch.schema import Input, Int, Operand
+from torchlike.ops.promotion import promoted_float
+from torchlike.tensor import Tensor
+
+# Functions that stand elsewhere under another name.
+for _public, _own in {
+    "expit": "sigmoid", "logit": "logit", "exp2": "exp2", "expm1": "expm1", "log1p": "log1p",
+    "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "digamma": "digamma", "psi": "digamma",
+    "gammaln": "lgamma", "xlogy": "xlogy", "sinc": "sinc", "round": "round", "i0": "i0",
+    "logsumexp": "logsumexp",
+}.items():  # fmt: skip
+    export(NAMESPACES[""][_own], _public, ("special",))
+
+
+def _unary(name: str, fn: Any) -> None:
+    def pure(input: Input):
+        (x,) = promoted_float(input)
+        return fn(x)
+
+    pure.__doc__ = f"``{name}`` elementwise; integers give the default float dtype."
+    op(name, namespaces=("special",), method=False, elementwise=True)(pure)
+
+
+for _name, _fn in (
+    ("entr", special.entr), ("erfcx", special.erfcx), ("ndtr", special.ndtr),
+    ("ndtri", special.ndtri), ("log_ndtr", special.log_ndtr), ("i0e", special.i0e),
+    ("i1", special.i1), ("i1e", special.i1e),
+):  # fmt: skip
+    _unary(_name, _fn)
+
+
+def _binary(name: str, fn: Any, namespaces: tuple[str, ...], **facts: Any) -> Any:
+    def pure(input: Operand, other: Operand):
+        return fn(*promoted_float(input, other))
+
+    pure.__doc__ = f"``{name}(input, other)`` elementwise, broadcast and promoted."
+    return op(name, namespaces=namespaces, elementwise=True, **facts)(pure)
+
+
+_binary("xlog1py", special.xlog1py, ("special",), method=False)
+_binary("zeta", special.zeta, ("special",), method=False)
+_igamma = _binary("igamma", special.gammainc, ("",), inplace=True)
+_igammac = _binary("igammac", special.gammaincc, ("",), inplace=True)
+export(_igamma, "gammainc", ("special",))
+export(_igammac, "gammaincc", ("special",))
+
+
+@op("polygamma_op", namespaces=(), method=False, elementwise=True, inplace=True,
+    grad_name="PolygammaBackward0")  # fmt: skip
+def polygamma_op(input: Input, n: Int):
+    """The n-th derivative of digamma."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    (x,) = promoted_float(input)
+    return special.digamma(x) if n == 0 else special.polygamma(n, x)
+
+
+@composite(namespaces=("", "special"), method=False)
+def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The ``n``-th derivative of digamma. RuntimeError for a negative n."""
+    return polygamma_op(input, n, out=out)
+
+
+def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The ``n``-th derivative of digamma."""
+    return polygamma_op(self, n)
+
+
+composite("polygamma", namespaces=())(_polygamma_method)
+
+
+@op("mvlgamma", elementwise=True, inplace=True)
+def mvlgamma(input: Input, p: Int):
+    """The logarithm of the multivariate gamma function of dimension ``p``."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    (x,) = promoted_float(input)
+    shifts = -0.5 * np.arange(p)
+    constant = p * (p - 1) / 4 * math.log(math.pi)
+    total = jnp.sum(special.gammaln(x[..., None] + shifts.astype(x.dtype)), -1)
+    return total + jnp.asarray(constant, x.dtype)
+
+
+export(mvlgamma, "multigammaln", ("special",))
