@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from torchlike.devices import device
+from typing import Any
 
 
 class _Modes(threading.local):
@@ -15,7 +12,8 @@ class _Modes(threading.local):
     inference: bool = False
     #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
     capture: Any = None
-    device: device | None = None
+    #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
+    device: Any = None
     #: Called as hook(node) for each new tape node while anomaly detection is on.
     anomaly: bool = False
 

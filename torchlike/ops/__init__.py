@@ -14,6 +14,8 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     pooling as pooling,
     normalization as normalization,
     loss as loss,
+    elementwise_loss as elementwise_loss,
+    margin_loss as margin_loss,
     embedding as embedding,
     attention as attention,
     recurrent as recurrent,

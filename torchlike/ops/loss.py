@@ -81,8 +81,8 @@ def _check_shapes(x: Any, target: Any) -> None:
         if target.ndim > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if x.ndim == 1 and target.size != 1:
-            raise RuntimeError(
-                f"size mismatch (got input: {list(x.shape)}, target: {list(target.shape)})"
+            raise ValueError(
+                f"For 1D input, 1D target must have size 1, but got target size: {target.size}"
             )
     elif x.ndim == 4:
         if target.ndim != 3:

@@ -1,0 +1,94 @@
+"""The package as a whole: no PyTorch inside, rooms that only import downwards, nothing eager."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchlike
+
+ROOT = Path(torchlike.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+
+#: The house from the ground up; a room may import itself and rooms on lower or equal floors.
+FLOORS = [
+    {"errors", "modes", "printing", "compilation_cache"},
+    {"dtypes", "devices"},
+    {"storage", "views"},
+    {"tensor"},
+    {"tape"},
+    {"dispatch"},
+    {"random"},
+    {"ops"},
+    {"autograd"},
+    {"cuda", "backends", "linalg", "fft", "special"},
+    {"jit"},
+    {"compile"},
+    {"nn"},
+    {"optim", "utils", "serialization"},
+    {"interop", "testing"},
+    {"porting"},
+    {"cli"},
+]
+#: Stand outside the order: they gather names from every floor.
+GATHERING = {"__init__", "__main__"}
+#: One command that stands below the floor it is filed on, because programs call it first thing.
+FREE = {"torchlike.porting.allocator"}
+
+
+def _imports(file):
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            if node.module == "torchlike":
+                yield from (f"torchlike.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def _floor(room):
+    return next((i for i, rooms in enumerate(FLOORS) if room in rooms), None)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
+def test_no_file_imports_torch(file):
+    assert not [name for name in _imports(file) if name.split(".")[0] == "torch"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
+def test_rooms_import_downwards_only(file):
+    room = file.relative_to(ROOT).parts[0].removesuffix(".py")
+    if room in GATHERING:
+        return
+    own = _floor(room)
+    assert own is not None, f"{room} has no floor in FLOORS"
+    for name in _imports(file):
+        parts = name.split(".")
+        if parts[0] != "torchlike" or len(parts) == 1 or name in FREE:
+            continue
+        floor = _floor(parts[1])
+        if floor is not None:
+            assert floor <= own, f"{file.name} ({room}) imports {name} from above"
+
+
+def test_importing_starts_no_backend_and_no_torch():
+    code = (
+        "import sys, torchlike; from jax._src import xla_bridge; "
+        "assert 'torch' not in sys.modules; assert not xla_bridge._backends"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})
+
+
+def test_the_compilation_cache_can_be_moved_and_turned_off(tmp_path):
+    code = "import torchlike as t, jax; (t.ones(3) + 1).tolist()"
+    env = {**os.environ, "TORCHLIKE_CACHE_DIR": str(tmp_path / "moved")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=env)
+    assert list((tmp_path / "moved").iterdir())
+    code += "; assert not jax.config.jax_compilation_cache_dir"
+    env["TORCHLIKE_CACHE_DIR"] = ""
+    subprocess.run([sys.executable, "-c", code], check=True, env=env)
