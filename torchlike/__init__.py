@@ -57,7 +57,7 @@ globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)
 globals().update(_registry.NAMESPACES[""])
 
-from torchlike import autograd, backends, cuda, jit, random  # noqa: E402
+from torchlike import autograd, backends, cuda, interop, jit, random  # noqa: E402
 from torchlike.compile import compile  # noqa: E402, A004
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 

@@ -162,6 +162,12 @@ class Capture:
         if slot is not None:
             self.slots_written[(id(owner), name)] = slot
 
+    def is_rebound(self, slot: Slot) -> Any:
+        """Whether a slot may hold another tensor at each call: one the function binds itself, or a
+        tensor's own (``.grad``). A module's other slots change only when ``modes.epoch`` moves."""
+        key = (id(slot.owner), slot.name)
+        return isinstance(slot.owner, Tensor) or key in self.slots_written
+
     def read_attribute(self, owner: Any, name: str) -> None:
         """A plain attribute (a module's ``training``) is being looked up."""
         key = (id(owner), name)

@@ -289,7 +289,9 @@ class _Tracing:
         if i is not None:
             return "argument", i
         for slot in self.capture.slots.values():
-            if isinstance(slot.initial, Tensor) and slot.initial._storage is storage:
+            if self.capture.is_rebound(slot) and isinstance(slot.initial, Tensor) and (
+                slot.initial._storage is storage
+            ):  # fmt: skip
                 return "slot", slot
         return "fixed", storage
 

@@ -92,6 +92,8 @@ class Program:
         self.getters: list[Callable[[], Any]] = []
         self.used_getters: list[int] = []
         self.guard_slots: list[tuple[Slot, Any]] = []
+        #: Slots that only a change of structure rebinds, and the objects they held.
+        self.structure: list[tuple[Slot, Any]] = []
         self.snapshot: Any = None
         self.fixed_ids: frozenset[int] = frozenset()
         #: Arguments that were state too when captured: (which, the storage it must be).
@@ -117,7 +119,9 @@ class Program:
         self.snapshot = snapshot
         self.epoch = modes.epoch.count
         described = [s for s in capture.slots.values() if s.is_read or s in self.slot_inputs]
-        self.guard_slots = [(s, describe_slot(s.initial)) for s in described]
+        rebound = [s for s in described if capture.is_rebound(s)]
+        self.guard_slots = [(s, describe_slot(s.initial)) for s in rebound]
+        self.structure = [(s, s.initial) for s in described if not capture.is_rebound(s)]
         self.fixed_ids = frozenset(id(s) for s in self.fixed)
 
     def fits(self, arguments: Sequence[Tensor]) -> Any:
@@ -143,7 +147,11 @@ class Program:
 
     def structure_holds(self) -> Any:
         """Whether modules are as they were, and no cell was swapped away by ``.data = …``."""
-        return self.snapshot.structure_holds() and not any(s.abandoned for s in self.fixed)
+        return (
+            self.snapshot.structure_holds()
+            and not any(s.abandoned for s in self.fixed)
+            and all(slot.value(()) is held for slot, held in self.structure)
+        )
 
     # -- running -----------------------------------------------------------------------------------
 

@@ -176,7 +176,7 @@ def mish(input: Input):
 
 @op(namespaces=_F, method=False, elementwise=True)
 def softplus(input: Input, beta: Float = 1.0, threshold: Float = 20.0):
-    """``log(1 + exp(beta * input)) / beta``; ``input`` itself where ``beta * input > threshold``."""
+    """``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input > threshold``."""
     floats_only(input, "softplus_cpu")
     scaled = input * beta
     linear = scaled > threshold
@@ -264,4 +264,3 @@ for _name, _function in (
     _functional(_name, _function)
 for _name in ("sigmoid", "tanh"):
     export(NAMESPACES[""][_name], _name, _F)
-

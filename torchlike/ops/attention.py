@@ -140,9 +140,7 @@ def scaled_dot_product_attention(
     if not dropout_p:
         return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     if not 0 <= dropout_p <= 1:
-        raise RuntimeError(
-            f"dropout probability has to be between 0 and 1, but got {dropout_p:g}"
-        )
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     weights = attention_weights_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     # By name: the random family registers dropout, and may be imported after this one.
     dropped = NAMESPACES["nn.functional"]["dropout"](weights, dropout_p)

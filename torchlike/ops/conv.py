@@ -83,9 +83,7 @@ def _check_common(
         )
     if bias is not None and bias.dtype != x.dtype:
         found = [_C_TYPES.get(scalar_type_of(t), scalar_type_of(t)) for t in (x, bias)]
-        raise RuntimeError(
-            f"Input type ({found[0]}) and bias type ({found[1]}) should be the same"
-        )
+        raise RuntimeError(f"Input type ({found[0]}) and bias type ({found[1]}) should be the same")
     if x.dtype == np.bool_:
         raise NotImplementedError(f"\"slow_{name}_cpu\" not implemented for 'Bool'")
     if groups <= 0:
@@ -176,8 +174,9 @@ def _im2col(
 def _as_im2col(x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: Any) -> Any:
     padded = jnp.pad(x, [(0, 0), (0, 0), *pads])
     columns = _im2col(padded, weight.shape[2:], out, stride, dilation)
-    columns = columns.reshape(x.shape[0], math.prod(weight.shape[1:]), math.prod(out))
-    y = jnp.einsum("ok,nkp->nop", weight.reshape(weight.shape[0], math.prod(weight.shape[1:])), columns)
+    taps = math.prod(weight.shape[1:])
+    columns = columns.reshape(x.shape[0], taps, math.prod(out))
+    y = jnp.einsum("ok,nkp->nop", weight.reshape(weight.shape[0], taps), columns)
     return y.reshape(x.shape[0], weight.shape[0], *out)
 
 
@@ -194,9 +193,7 @@ def _channels_last(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -
     return jnp.moveaxis(y, -1, 1)
 
 
-def convolution(
-    x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, groups: int = 1
-) -> Any:
+def convolution(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, groups: int = 1) -> Any:
     """Cross-correlation of x (N, C, …) with weight (O, C / groups, …), without checks."""
     kernel = weight.shape[2:]
     out = tuple(
@@ -231,9 +228,7 @@ def _by_groups(
     """Integers and empty tensors, which XLA's CPU convolution does not take: im2col by group."""
     parts = [
         _as_im2col(xs, ws, out, stride, pads, dilation)
-        for xs, ws in zip(
-            jnp.split(x, groups, 1), jnp.split(weight, groups, 0), strict=True
-        )
+        for xs, ws in zip(jnp.split(x, groups, 1), jnp.split(weight, groups, 0), strict=True)
     ]
     return jnp.concatenate(parts, 1)
 

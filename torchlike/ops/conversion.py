@@ -219,11 +219,15 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
     """The main diagonal of a matrix becomes ``fill_value``."""
     if input.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
-    if wrap:
-        raise NotImplementedError("fill_diagonal_(wrap=True): write x.view(-1)[::n + 1] = value")
-    n = min(input.shape)
-    index = np.arange(n)
-    input[(index,) * input.dim()] = fill_value
+    if input.dim() > 2 and len(set(input.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    index = np.arange(min(input.shape))
+    rows = (index,) * input.dim()
+    if wrap and input.dim() == 2 and input.shape[0] > input.shape[1] + 1:
+        # A tall matrix: a new diagonal begins one row below the end of the last.
+        flat = np.arange(0, input.numel(), input.shape[1] + 1)
+        rows = np.unravel_index(flat, tuple(input.shape))
+    input[tuple(rows)] = fill_value
     return input
 
 

@@ -455,12 +455,13 @@ def _spaced(start: Any, end: Any, steps: int, dtype: Any) -> np.ndarray:
 
 @composite(method=False)
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
-    requires_grad: Any = False,
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: Any = False,
 ) -> Tensor:  # fmt: skip
     """``base`` to the powers of ``linspace(start, end, steps)``."""
     values = np.power(base, _spaced(start, end, steps, dtypes.float64))
-    return finish(jnp.asarray(values.astype(numpy_dtype(dtype))), device, requires_grad)
+    made = finish(jnp.asarray(values.astype(numpy_dtype(dtype))), device, requires_grad, layout)
+    return made if out is None else out.resize_(made.shape).copy_(made)
 
 
 @composite(method=False)

@@ -13,8 +13,8 @@ from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
 from torchlike.ops.random import draw
-from torchlike.random import uniform as uniforms
-from torchlike.random.rounding import cast
+from torchlike.random import bernoulli as coins
+from torchlike.random.arithmetic import cast
 from torchlike.tensor import Tensor, wrap
 
 
@@ -41,8 +41,7 @@ def dropout_noise(shape: tuple[int, ...], p: float, dtype: dtypes.dtype, generat
     kind = dtype.numpy
     wide = np.float32 if kind.itemsize == 2 else kind.type
     scale = cast(np.asarray(wide(1) / wide(keep)), kind)
-    n = math.prod(shape)
-    mask = draw(generator, lambda engine: uniforms.bernoulli(engine, n, keep).reshape(shape))
+    mask = draw(generator, lambda engine: coins.bernoulli_mask(engine, shape, keep))
     return jnp.where(mask, scale, jnp.zeros((), kind))
 
 
@@ -119,12 +118,11 @@ def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...], inplace: Any) -
     a = 1.0 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
     kind = input.dtype.numpy
     wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
-    n = math.prod(shape)
 
     def rounded(x: Any) -> np.ndarray:
         return cast(np.asarray(x, wide), kind)
 
-    mask = draw(None, lambda e: uniforms.bernoulli(e, n, 1 - p).reshape(shape))
+    mask = draw(None, lambda e: coins.bernoulli_mask(e, shape, 1 - p))
     values = []
     for kept in (0.0, 1.0):
         b = rounded(rounded(kept - 1).astype(wide) * wide.type(alpha * a))

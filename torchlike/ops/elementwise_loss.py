@@ -16,7 +16,8 @@ from torchlike.ops import pointwise
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.ops.loss import reduced, reduction_of
 from torchlike.ops.promotion import promoted, promoted_float
-from torchlike.ops.reduction import mean, sum as sum_op
+from torchlike.ops.reduction import mean
+from torchlike.ops.reduction import sum as sum_op
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -89,7 +90,8 @@ def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str,
     near = distance <= delta
     inner = jnp.where(near, distance, 0)
     loss = jnp.where(near, 0.5 * inner * inner, delta * (distance - 0.5 * delta))
-    return _weighted(loss, weight, reduction)
+    # Unlike mse_loss, PyTorch's weighted mean here is over the number of elements.
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 def _check_reduction(reduction: str) -> None:
@@ -337,9 +339,7 @@ def gaussian_nll_loss(
         if var.shape != input.shape:
             if tuple(input.shape[:-1]) == tuple(var.shape):
                 var = var.unsqueeze(-1)
-            elif not (
-                tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1
-            ):
+            elif not (tuple(input.shape[:-1]) == tuple(var.shape[:-1]) and var.shape[-1] == 1):
                 raise ValueError("var is of incorrect size")
     elif var < 0:
         raise ValueError("var has negative entry/entries")

@@ -149,7 +149,15 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 
 
 def _check_bag(input: Any, weight: Any, *rest: Any) -> None:
-    _check_embedding(input, weight)
+    values = np.asarray(input)
+    if weight.ndim != 2 or values.dtype.kind not in "iu":
+        return
+    bad = np.flatnonzero((values < 0) | (values >= weight.shape[0]))
+    if bad.size:
+        raise RuntimeError(
+            f"Index {bad[0]} of input takes value {values[bad[0]]} which is not in the valid range "
+            f"[0, {weight.shape[0]})"
+        )
 
 
 @op("embedding_bag_op", namespaces=(), method=False, check=_check_bag,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,6 +17,7 @@ from torchlike.dispatch.inplace import copy_, update_with_sequences
 from torchlike.dispatch.registry import add_method, composite, op
 from torchlike.dispatch.schema import Bool, Input, Inputs, Static
 from torchlike.ops.creation import tensor as make_tensor
+from torchlike.ops.overwrite import overwrite
 from torchlike.ops.views import make_view, select, sliced, unsqueeze
 from torchlike.tensor import Tensor
 from torchlike.views import Alias, step
@@ -26,10 +28,14 @@ _INVALID = (
 )
 
 
-def _check_bounds(input: Any, indices: Any, layout: Any, *rest: Any) -> None:
+def _check_bounds(input: Any, indices: Any, layout: Any) -> None:
     """IndexError for an index tensor out of range (XLA would clamp it silently)."""
     for position, d in enumerate(d for d, used in enumerate(layout) if used):
         check_index(indices[position], input.shape[d], d)
+
+
+def _check_put(input: Any, indices: Any, values: Any, layout: Any, accumulate: Any) -> None:
+    _check_bounds(input, indices, layout)
 
 
 def check_index(index: Any, size: int, dim: int) -> None:
@@ -60,11 +66,11 @@ def _poison(x: Any) -> Any:
     return jnp.nan if x.dtype.kind in "fc" else None
 
 
-@op("index_put_op", namespaces=(), method=False, check=_check_bounds, grad_name="IndexPutBackward0")
+@op("index_put_op", namespaces=(), method=False, check=_check_put, grad_name="IndexPutBackward0")
 def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
     """``input`` with ``values`` written (or added) at index tensors."""
-    at = input.at[_as_numpy_index(indices, layout)]
-    region = input[_as_numpy_index(indices, layout)].shape
+    at = _as_numpy_index(indices, layout)
+    region = jax.eval_shape(lambda x, i: x[_as_numpy_index(i, layout)], input, indices).shape
     shape = values.shape
     while len(shape) > len(region) and shape[0] == 1:
         values, shape = values[0], shape[1:]
@@ -77,7 +83,7 @@ def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, a
             f"indexing result of shape {list(region)}"
         )
     values = values.astype(input.dtype)
-    return at.add(values) if accumulate else at.set(values)
+    return input.at[at].add(values) if accumulate else overwrite(input, at, values)
 
 
 # -- taking an index apart -------------------------------------------------------------------------

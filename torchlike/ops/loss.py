@@ -59,8 +59,8 @@ def _check_weight(weight: Any, classes: int, x: Any, prefix: str = "") -> None:
         return
     if weight.shape != (classes,):
         raise RuntimeError(
-            f"{prefix}weight tensor should be defined either for all {classes} classes or no classes "
-            f"but got weight tensor of shape: {list(weight.shape)}"
+            f"{prefix}weight tensor should be defined either for all {classes} classes or no "
+            f"classes but got weight tensor of shape: {list(weight.shape)}"
         )
     if weight.dtype != x.dtype:
         raise RuntimeError(
@@ -110,7 +110,7 @@ def _check_targets(input: Any, target: Any, weight: Any, ignore_index: int, *res
         return
     values = np.asarray(target)
     classes = input.shape[0 if input.ndim == 1 else 1]
-    if not values.size or values.min() >= 0 and values.max() < classes:
+    if not values.size or (values.min() >= 0 and values.max() < classes):
         return
     bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
     if bad.size:
@@ -147,9 +147,7 @@ def _nll(
         return reduced(loss, reduction)
     if weight is None:
         return jnp.sum(loss) / jnp.sum(kept, dtype=np.int32).astype(loss.dtype)
-    of_target = jnp.sum(
-        jnp.where(chosen, _class_weights(_wide(weight), dim, logp.ndim), 0), dim
-    )
+    of_target = jnp.sum(jnp.where(chosen, _class_weights(_wide(weight), dim, logp.ndim), 0), dim)
     return jnp.sum(loss) / jnp.sum(jnp.where(kept, of_target, 0))
 
 
@@ -188,9 +186,7 @@ def cross_entropy_op(
 
 def _check_smoothing(label_smoothing: float) -> None:
     if not 0 <= label_smoothing <= 1:
-        raise RuntimeError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
-        )
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
 
 
 # -- class probabilities ---------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def multi_margin_loss_op(
     if weight is not None:
         loss = loss * jnp.sum(jnp.where(chosen, weight, 0), 1, keepdims=True)
     per_sample = jnp.sum(loss, 1) / x.shape[1]
-    return reduced(per_sample if input.ndim > 1 else per_sample[0], reduction)
+    return reduced(per_sample, reduction)
 
 
 @composite(namespaces=_F, method=False)

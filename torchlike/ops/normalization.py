@@ -243,8 +243,8 @@ def _check_normalized(
     if x.shape[x.ndim - len(shape) :] != shape or x.ndim < len(shape):
         sizes = ", ".join(map(str, shape))
         raise RuntimeError(
-            f"Given normalized_shape={list(shape)}, expected input with shape [*{star}{sizes}], but "
-            f"got input of size{list(x.shape)}"
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{star}{sizes}], "
+            f"but got input of size{list(x.shape)}"
         )
     return tuple(range(x.ndim - len(shape), x.ndim))
 
@@ -261,7 +261,8 @@ def layer_norm_op(input: Input, normalized_shape: _Ints, weight: OptInput = None
             input.dtype.itemsize < 4 and p.dtype == np.float32
         ):  # fmt: skip
             raise RuntimeError(
-                f"mixed dtype (CPU): expect parameter to have scalar type of {scalar_type_of(input)}"
+                "mixed dtype (CPU): expect parameter to have scalar type of "
+                f"{scalar_type_of(input)}"
             )
     _, centred, var = _moments(_wide(input), over)
     y = _affine(centred * lax.rsqrt(var + eps), weight, bias, normalized_shape)
@@ -279,16 +280,19 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: A
 
 
 @composite("layer_norm", method=False)
-def layer_norm_toplevel(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None,
-                        eps: float = 1e-05, cudnn_enable: Any = True) -> Tensor:  # fmt: skip
+def layer_norm_toplevel(
+    input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-05,
+    cudnn_enable: Any = True,
+) -> Tensor:  # fmt: skip
     """``nn.functional.layer_norm``."""
     return layer_norm_op(input, _int_tuple(normalized_shape, "layer_norm"), weight, bias, eps)
 
 
 def _int_tuple(value: Any, name: str) -> Any:
     if isinstance(value, int):
-        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, "
-                        "not int")  # fmt: skip
+        raise TypeError(
+            f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not int"
+        )
     return value
 
 
@@ -374,9 +378,7 @@ def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k
     pads = [(0, 0)] * input.ndim
     pads[1] = (size // 2, (size - 1) // 2)
     padded = jnp.pad(squares, pads)
-    total = sum(
-        lax.slice_in_dim(padded, i, i + input.shape[1], axis=1) for i in range(size)
-    )
+    total = sum(lax.slice_in_dim(padded, i, i + input.shape[1], axis=1) for i in range(size))
     return input / (total / size * alpha + k) ** beta
 
 
@@ -386,8 +388,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
     """Divide by the energy of ``size`` neighbouring channels (Krizhevsky et al. 2012)."""
     if input.dim() < 3:
         raise ValueError(
-            f"Expected 3D or higher dimensionality                          input (got {input.dim()} "
-            "dimensions)"
+            f"Expected 3D or higher dimensionality                          input (got "
+            f"{input.dim()} dimensions)"
         )
     if size <= 0:
         raise RuntimeError(

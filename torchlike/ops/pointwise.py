@@ -156,8 +156,24 @@ def pow_tensor(input: Operand, exponent: Operand):
     x, y = promoted(input, exponent)
     if x.dtype.kind in "iub":
         return _integer_power(x, y)
-    # jnp.power's gradient to the exponent is 0 where the base is 0, as PyTorch's.
+    return _power(x, y)
+
+
+@jax.custom_jvp
+def _power(x: Any, y: Any) -> Any:
     return jnp.power(x, y)
+
+
+@_power.defjvp
+def _power_jvp(primals: Any, tangents: Any) -> Any:
+    # PyTorch's conventions: no gradient to the base of a zeroth power, none to the exponent where
+    # the base is 0 (and the power finite).
+    (x, y), (dx, dy) = primals, tangents
+    out = _power(x, y)
+    to_base = jnp.where(y == 0, 0, y * _power(x, jnp.where(y == 0, 1, y - 1)))
+    flat = (x == 0) & (y.real >= 0)
+    to_exponent = jnp.where(flat, 0, out * jnp.log(jnp.where(flat, 1, x)))
+    return out, to_base * dx + to_exponent * dy
 
 
 @composite()
@@ -188,12 +204,24 @@ def _integer_power(x: Any, y: Any) -> Any:
     return jnp.where(negative, small, jnp.power(x, jnp.where(negative, 0, y)))
 
 
-@op(inplace=True, elementwise=True)
+@op(elementwise=True)
 def float_power(input: Operand, exponent: Operand):
     """``pow`` in double precision."""
     wide = np.complex128 if result_dtype(input, exponent).is_complex else np.float64
     check_broadcast(input, exponent)
-    return jnp.power(jnp.asarray(input).astype(wide), jnp.asarray(exponent).astype(wide))
+    return _power(jnp.asarray(input).astype(wide), jnp.asarray(exponent).astype(wide))
+
+
+@composite(namespaces=())
+def float_power_(input: Tensor, exponent: Any) -> Tensor:
+    """``float_power`` in place. RuntimeError unless ``input`` is already of double precision."""
+    result = float_power(input, exponent)
+    if result.dtype is not input.dtype:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {dtypes.scalar_type(input.dtype)} but the "
+            f"operation's result requires dtype {dtypes.scalar_type(result.dtype)}"
+        )
+    return input.copy_(result)
 
 
 def _binary(name: str, fn: Any, *, floats: Any = False, inplace: Any = False, **facts: Any) -> None:
@@ -206,10 +234,47 @@ def _binary(name: str, fn: Any, *, floats: Any = False, inplace: Any = False, **
     op(name, inplace=inplace, elementwise=True, **facts)(pure)
 
 
-_binary("maximum", jnp.maximum)
-_binary("minimum", jnp.minimum)
-_binary("fmax", jnp.fmax)
-_binary("fmin", jnp.fmin)
+def _choosing(fn: Any, weights: Any) -> Any:
+    """An extremum whose gradient goes to each side by ``weights(x, y)``, PyTorch's rule."""
+    choose = jax.custom_jvp(fn)
+
+    @choose.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (x, y), (dx, dy) = primals, tangents
+        to_x, to_y = weights(x, y)
+        return choose(x, y), jnp.where(to_x == 0, 0, to_x * dx) + jnp.where(to_y == 0, 0, to_y * dy)
+
+    return choose
+
+
+def _shared(beaten: Any) -> Any:
+    """Ties share evenly; a side that is beaten gets nothing; with NaN neither is."""
+
+    def weights(x: Any, y: Any) -> Any:
+        tie = jnp.where(x == y, 0.5, 1).astype(x.dtype)
+        return jnp.where(beaten(x, y), 0, tie), jnp.where(beaten(y, x), 0, tie)
+
+    return weights
+
+
+def _first(wins: Any) -> Any:
+    """All to the first where it wins (ties too) or the second is NaN, else to the second."""
+
+    def weights(x: Any, y: Any) -> Any:
+        chosen = (wins(x, y) | jnp.isnan(y)).astype(x.dtype)
+        return chosen, 1 - chosen
+
+    return weights
+
+
+def _floating(choose: Any, plain: Any) -> Any:
+    return lambda x, y: (choose if x.dtype.kind == "f" else plain)(x, y)
+
+
+_binary("maximum", _floating(_choosing(jnp.maximum, _shared(jnp.less)), jnp.maximum))
+_binary("minimum", _floating(_choosing(jnp.minimum, _shared(jnp.greater)), jnp.minimum))
+_binary("fmax", _floating(_choosing(jnp.fmax, _first(jnp.greater_equal)), jnp.fmax))
+_binary("fmin", _floating(_choosing(jnp.fmin, _first(jnp.less_equal)), jnp.fmin))
 _binary("atan2", jnp.arctan2, floats=True, inplace=True, aliases=("arctan2",))
 _binary("hypot", jnp.hypot, inplace=True)
 _binary("logaddexp", jnp.logaddexp, floats=True)
@@ -219,7 +284,23 @@ _binary("nextafter", jnp.nextafter, floats=True, inplace=True, differentiable=Fa
 _binary("heaviside", jnp.heaviside, inplace=True, differentiable=False)
 _binary("gcd", jnp.gcd, inplace=True, differentiable=False)
 _binary("lcm", jnp.lcm, inplace=True, differentiable=False)
-_binary("xlogy", jax.scipy.special.xlogy, floats=True, inplace=True)
+
+
+@jax.custom_jvp
+def _xlogy(x: Any, y: Any) -> Any:
+    return jax.scipy.special.xlogy(x, y)
+
+
+@_xlogy.defjvp
+def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
+    # No gradient to x where x is 0 and log(y) is not finite.
+    (x, y), (dx, dy) = primals, tangents
+    none = (x == 0) & (y <= 0)
+    to_x = jnp.where(none, 0, jnp.log(jnp.where(none, 1, y)))
+    return _xlogy(x, y), to_x * dx + x / y * dy
+
+
+_binary("xlogy", _xlogy, floats=True, inplace=True)
 
 
 # -- comparisons and logic -------------------------------------------------------------------------
@@ -391,7 +472,12 @@ def sign(input: Input):
 @op(inplace=True, elementwise=True)
 def sgn(input: Input):
     """``sign`` for reals; ``z / |z|`` for complex numbers."""
-    return input if input.dtype == np.bool_ else jnp.sign(input)
+    if input.dtype.kind != "c":
+        return input if input.dtype == np.bool_ else jnp.sign(input)
+    # Written out, because JAX takes the derivative of a complex sign to be 0.
+    size = _abs(input)
+    zero = size == 0
+    return jnp.where(zero, 0, input / jnp.where(zero, 1, size))
 
 
 @op(inplace=True, elementwise=True)
@@ -479,8 +565,10 @@ def clamp(input: Input, min: OptOperand = None, max: OptOperand = None):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     given = [v for v in (min, max) if v is not None]
     x, *bounds = promoted(input, *given)
+    if x.dtype.kind == "f":
+        x = jnp.where(jnp.isnan(x), lax.stop_gradient(x), x)
     # where() rather than minimum(): a tie passes the whole gradient to input, as in PyTorch, and
-    # NaN in the input stays NaN.
+    # NaN in the input stays NaN (without a gradient).
     if min is not None:
         low = bounds.pop(0)
         x = jnp.where(x < low, low, x)

@@ -16,7 +16,7 @@ from jax import lax
 
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
-from torchlike.ops.checks import floats_only, numbers_only, scalar_type_of
+from torchlike.ops.checks import floats_only, numbers_only
 from torchlike.ops.conv import int_or_ints
 from torchlike.tensor import Tensor
 
@@ -24,22 +24,12 @@ _F = ("nn.functional",)
 _COUNT = {1: "one int", 2: "two ints", 3: "three ints"}
 #: A stride: None or () means the kernel's size.
 _Stride = Annotated[Any, Kind("int or tuple of ints", int_or_ints, optional=True)]
-#: An adaptive pool's output size: None keeps the input's.
-_Sizes = Annotated[
-    Any,
-    Kind(
-        "int or tuple of ints",
-        lambda v: tuple(None if s is None else int_or_ints(s) for s in v)
-        if isinstance(v, (tuple, list)) else int_or_ints(v),
-        optional=True,
-    ),
-]  # fmt: skip
 
 
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def _sizes(value: Any, n: int, op_name: str, argument: str) -> tuple[int, ...]:
+def per_dimension(value: Any, n: int, op_name: str, argument: str) -> tuple[int, ...]:
     if isinstance(value, int):
         return (value,) * n
     if len(value) == 1:
@@ -51,8 +41,8 @@ def _sizes(value: Any, n: int, op_name: str, argument: str) -> tuple[int, ...]:
     return tuple(value)
 
 
-def _stride_of(stride: Any, kernel: tuple[int, ...], n: int, name: str) -> tuple[int, ...]:
-    return kernel if stride is None or stride == () else _sizes(stride, n, name, "stride")
+def stride_of(stride: Any, kernel: tuple[int, ...], n: int, name: str) -> tuple[int, ...]:
+    return kernel if stride is None or stride == () else per_dimension(stride, n, name, "stride")
 
 
 def _check_window(
@@ -67,7 +57,9 @@ def _check_window(
             )
         for what, (value,) in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
             if value <= 0:
-                raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
+                raise RuntimeError(
+                    f"max_pool1d() {what} must be greater than zero, but got {value}"
+                )
         if padding[0] < 0:
             raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding[0]}")
         if padding[0] > kernel[0] // 2:
@@ -148,10 +140,12 @@ def _lowest(dtype: Any) -> Any:
     return -jnp.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
 
 
-def _window_slices(
-    x: Any, axis: int, out: int, kernel: int, stride: int, padding: int, dilation: int, fill: Any
-) -> list[Any]:
-    """For each tap of the kernel, the ``out`` elements it sees along ``axis``."""
+def _window_slices(x: Any, axis: int, geometry: tuple[int, ...], fill: Any) -> list[Any]:
+    """For each tap of the kernel, the elements it sees along ``axis``.
+
+    geometry: (output size, kernel, stride, padding, dilation) of that dimension.
+    """
+    out, kernel, stride, padding, dilation = geometry
     size = x.shape[axis]
     if kernel == stride and padding == 0 and dilation == 1 and out * kernel <= size:
         # Windows side by side: a reshape, whose gradient is no scatter and no padding.
@@ -169,17 +163,15 @@ def _window_slices(
     ]
 
 
-def _max_along(
-    x: Any, index: Any, axis: int, geometry: tuple[int, ...]
-) -> tuple[Any, Any]:
+def max_along(x: Any, index: Any, axis: int, geometry: tuple[int, ...]) -> tuple[Any, Any]:
     """Fold one dimension; ``index`` (flat positions, or None) follows its winner."""
-    values = _window_slices(x, axis, *geometry, _lowest(x.dtype))
+    values = _window_slices(x, axis, geometry, _lowest(x.dtype))
     best = values[0]
-    places = None if index is None else _window_slices(index, axis, *geometry, -1)
-    where = None if places is None else places[0]
+    places: Any = None if index is None else _window_slices(index, axis, geometry, -1)
+    where: Any = None if places is None else places[0]
     for k in range(1, len(values)):
         better = values[k] > best
-        if x.dtype.kind == "f" or x.dtype.itemsize == 2 and x.dtype.kind == "V":
+        if x.dtype.kind == "f" or (x.dtype.itemsize == 2 and x.dtype.kind == "V"):
             better = better | jnp.isnan(values[k])
         if places is not None:
             # Padding is no candidate, even against a window of -inf.
@@ -194,10 +186,10 @@ def _max_pool(
     input: Any, n: int, name: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
     ceil_mode: bool, with_index: bool,
 ) -> Any:  # fmt: skip
-    kernel = _sizes(kernel_size, n, name, "kernel_size")
-    stride = _stride_of(stride, kernel, n, name)
-    padding = _sizes(padding, n, name, "padding")
-    dilation = _sizes(dilation, n, name, "dilation")
+    kernel = per_dimension(kernel_size, n, name, "kernel_size")
+    stride = stride_of(stride, kernel, n, name)
+    padding = per_dimension(padding, n, name, "padding")
+    dilation = per_dimension(dilation, n, name, "dilation")
     _check_window(input, n, name, kernel, stride, padding, dilation)
     if n == 1 and not with_index:
         floats_only(input, "max_pool1d_impl")
@@ -205,13 +197,14 @@ def _max_pool(
     out = _output_sizes(input, n, name, kernel, stride, padding, dilation, ceil_mode)
     first = input.ndim - n
     spatial = input.shape[first:]
-    best, index = input, None
+    best: Any = input
+    index: Any = None
     if with_index:
         positions = jnp.arange(math.prod(spatial), dtype=np.int32).reshape(spatial)
         index = jnp.broadcast_to(positions, input.shape)
     for d in reversed(range(n)):
         geometry = (out[d], kernel[d], stride[d], padding[d], dilation[d])
-        best, index = _max_along(best, index, first + d, geometry)
+        best, index = max_along(best, index, first + d, geometry)
     return (best, index.astype(np.int64)) if with_index else best
 
 
@@ -224,9 +217,7 @@ def _register_max_pool(n: int) -> None:
         input: Input, kernel_size: IntOrInts, stride: _Stride = None, padding: IntOrInts = 0,
         dilation: IntOrInts = 1, ceil_mode: Bool = False,
     ):  # fmt: skip
-        return _max_pool(
-            input, n, name, kernel_size, stride, padding, dilation, ceil_mode, False
-        )
+        return _max_pool(input, n, name, kernel_size, stride, padding, dilation, ceil_mode, False)
 
     def pure_with_indices(
         input: Input, kernel_size: IntOrInts, stride: _Stride = None, padding: IntOrInts = 0,
@@ -244,11 +235,11 @@ def _register_max_pool(n: int) -> None:
         pure_with_indices
     )
 
-    def toplevel(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):  # noqa: ANN001, ANN202
+    def toplevel(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
         return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     def functional(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                   return_indices=False):  # noqa: ANN001, ANN202  # fmt: skip
+                   return_indices=False):  # fmt: skip
         chosen = indexed if return_indices else plain
         return chosen(input, kernel_size, stride, padding, dilation, ceil_mode)
 
@@ -263,7 +254,7 @@ def _register_max_pool(n: int) -> None:
 def _sum_windows(x: Any, n: int, out: Any, kernel: Any, stride: Any, padding: Any) -> Any:
     first = x.ndim - n
     for d in reversed(range(n)):
-        parts = _window_slices(x, first + d, out[d], kernel[d], stride[d], padding[d], 1, 0)
+        parts = _window_slices(x, first + d, (out[d], kernel[d], stride[d], padding[d], 1), 0)
         x = parts[0]
         for part in parts[1:]:
             x = x + part
@@ -286,9 +277,9 @@ def _avg_pool(
     count_include_pad: bool, divisor: int | None,
 ) -> Any:  # fmt: skip
     name = f"avg_pool{n}d"
-    kernel = _sizes(kernel_size, n, name, "kernel_size")
-    stride = _stride_of(stride, kernel, n, name)
-    padding = _sizes(padding, n, name, "padding")
+    kernel = per_dimension(kernel_size, n, name, "kernel_size")
+    stride = stride_of(stride, kernel, n, name)
+    padding = per_dimension(padding, n, name, "padding")
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
     _check_window(input, n, name, kernel, stride, padding, (1,) * n)
@@ -313,7 +304,8 @@ def _avg_pool(
 
 @op(namespaces=("", *_F), method=False, needs="nothing")
 def avg_pool1d(input: Input, kernel_size: IntOrInts, stride: _Stride = None,
-               padding: IntOrInts = 0, ceil_mode: Bool = False, count_include_pad: Bool = True):  # fmt: skip
+               padding: IntOrInts = 0, ceil_mode: Bool = False,
+               count_include_pad: Bool = True):  # fmt: skip
     """The mean of each window of (N, C, L) or (C, L)."""
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
@@ -345,7 +337,7 @@ def _register_lp_pool(n: int) -> None:
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
         ceil_mode: Any = False,
     ) -> Tensor:  # fmt: skip
-        sizes = _sizes(int_or_ints(kernel_size), n, name, "kernel_size")
+        sizes = per_dimension(int_or_ints(kernel_size), n, name, "kernel_size")
         powers = avg(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
         summed = powers.sign() * powers.abs().relu() * math.prod(sizes)
         return summed.pow(1.0 / norm_type)
@@ -357,187 +349,3 @@ def _register_lp_pool(n: int) -> None:
 for _n in (1, 2, 3):
     _register_max_pool(_n)
     _register_lp_pool(_n)
-
-
-# -- adaptive --------------------------------------------------------------------------------------
-
-
-def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[int, ...]:
-    """The output's spatial size; None keeps the input's. Errors in PyTorch's words."""
-    if input.ndim not in (n + 1, n + 2):
-        if n == 1:
-            raise RuntimeError(
-                f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument "
-                f"#1 'self' (while checking arguments for {name})"
-            )
-        colon = ":" if "max" in name else ""
-        raise RuntimeError(
-            f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(input.shape)}"
-        )
-    given = (output_size,) * n if output_size is None or isinstance(output_size, int) else (
-        output_size * n if len(output_size) == 1 else output_size)  # fmt: skip
-    if len(given) != n:
-        raise RuntimeError(f"{name}: output_size must be {n}")
-    spatial = input.shape[input.ndim - n :]
-    sizes = tuple(s if o is None else o for o, s in zip(given, spatial, strict=True))
-    if any(s < 0 for s in sizes):
-        listed = ", ".join(map(str, sizes))
-        raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{listed}}}"
-        )
-    floats_only(input, name)
-    return sizes
-
-
-def _bins(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
-    """Start and end of each adaptive window: [floor(i n / m), ceil((i + 1) n / m))."""
-    i = np.arange(out)
-    return i * size // out, -(-(i + 1) * size // out)
-
-
-def _adaptive_avg(input: Any, n: int, output_size: Any) -> Any:
-    sizes = _adaptive_sizes(input, n, output_size, f"adaptive_avg_pool{n}d")
-    x = input.astype(np.float32) if input.dtype.itemsize < 4 else input
-    first = input.ndim - n
-    for d in range(n):
-        axis, size, out = first + d, x.shape[first + d], sizes[d]
-        if out == size:
-            continue
-        if out == 1 and size:
-            x = jnp.mean(x, axis, keepdims=True)
-        elif out and size % out == 0:
-            parted = x.reshape(*x.shape[:axis], out, size // out, *x.shape[axis + 1 :])
-            x = jnp.mean(parted, axis + 1)
-        else:
-            # Uneven windows overlap: one product with the matrix of their weights.
-            start, end = _bins(size, out)
-            k = np.arange(size)
-            inside = (k >= start[:, None]) & (k < end[:, None])
-            weights = inside / np.maximum(end - start, 1)[:, None]
-            moved = jnp.tensordot(x, jnp.asarray(weights.T, x.dtype), ((axis,), (0,)))
-            x = jnp.moveaxis(moved, -1, axis)
-    return x.astype(input.dtype)
-
-
-def _adaptive_max(input: Any, n: int, output_size: Any) -> Any:
-    """Gather each window (padded by repeating its first place), then fold as max pooling does."""
-    sizes = _adaptive_sizes(input, n, output_size, f"adaptive_max_pool{n}d")
-    first = input.ndim - n
-    spatial = input.shape[first:]
-    positions = jnp.arange(math.prod(spatial), dtype=np.int32).reshape(spatial)
-    best, index = input, jnp.broadcast_to(positions, input.shape)
-    for d in reversed(range(n)):
-        axis, size, out = first + d, best.shape[first + d], sizes[d]
-        start, end = _bins(size, out)
-        longest = int((end - start).max(initial=1))
-        # Beyond its end a window repeats its first place, which can never win a second time.
-        taps = np.where(
-            start[:, None] + np.arange(longest) < end[:, None],
-            start[:, None] + np.arange(longest), start[:, None],
-        ).reshape(-1)  # fmt: skip
-        best, index = (jnp.take(a, taps, axis) for a in (best, index))
-        best, index = _max_along(best, index, axis, (out, longest, longest, 0, 1))
-    return best, index.astype(np.int64)
-
-
-def _register_adaptive(n: int) -> None:
-    avg_name, max_name = f"adaptive_avg_pool{n}d", f"adaptive_max_pool{n}d"
-    toplevel = ("",) if n == 1 else ()
-
-    def pure_avg(input: Input, output_size: _Sizes):
-        return _adaptive_avg(input, n, output_size)
-
-    def pure_max(input: Input, output_size: _Sizes):
-        return _adaptive_max(input, n, output_size)
-
-    pure_avg.__doc__ = f"Means over windows that divide (N, C, …) into ``output_size`` ({n} long)."
-    op(avg_name, namespaces=(*toplevel, *_F), method=False, needs="nothing",
-       grad_name=f"AdaptiveAvgPool{n}DBackward0")(pure_avg)  # fmt: skip
-    indexed = op(f"{max_name}_op", namespaces=(), method=False,
-                 grad_name=f"AdaptiveMaxPool{n}DBackward0")(pure_max)  # fmt: skip
-
-    def functional(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-        values = indexed(input, output_size)
-        return values if return_indices else values[0]
-
-    def with_indices(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
-        return indexed(input, output_size)
-
-    functional.__doc__ = f"Maxima over windows that divide (N, C, …) into ``output_size`` ({n} long)."
-    with_indices.__doc__ = "Maxima over adaptive windows, and their flat positions (int64)."
-    composite(max_name, namespaces=_F, method=False)(functional)
-    composite(f"{max_name}_with_indices", namespaces=_F, method=False)(with_indices)
-    if n == 1:
-        composite(max_name, method=False)(with_indices)
-
-
-for _n in (1, 2, 3):
-    _register_adaptive(_n)
-
-
-# -- unpooling -------------------------------------------------------------------------------------
-
-
-def _check_places(input: Any, indices: Any, size: tuple[int, ...]) -> None:
-    values = np.asarray(indices)
-    area = math.prod(size)
-    bad = values[(values < 0) | (values >= area)]
-    if bad.size:
-        shape = "x".join(map(str, size))
-        raise RuntimeError(f"Found an invalid max index: {bad.flat[0]} (output volumes are of size "
-                           f"{shape})")  # fmt: skip
-
-
-@op("max_unpool_op", namespaces=(), method=False, check=_check_places,
-    needs={"input": ["indices"]}, grad_name="MaxUnpoolBackward0")  # fmt: skip
-def max_unpool_op(input: Input, indices: Input, size: IntOrInts):
-    """Zeros of spatial ``size`` with ``input`` written at flat ``indices`` of each plane."""
-    n = len(size)
-    planes = input.shape[: input.ndim - n]
-    flat = input.reshape(math.prod(planes), -1)
-    places = indices.reshape(flat.shape).astype(np.int32)
-    rows = jnp.arange(flat.shape[0], dtype=np.int32)[:, None]
-    empty = jnp.zeros((flat.shape[0], math.prod(size)), input.dtype)
-    return empty.at[rows, places].set(flat).reshape(*planes, *size)
-
-
-def _register_unpool(n: int) -> None:
-    name = f"max_unpool{n}d"
-
-    def unpool(
-        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-        output_size: Any = None,
-    ) -> Tensor:  # fmt: skip
-        if indices.dtype.name != "int64":
-            raise RuntimeError(
-                f"elements in indices should be type int64 but got: {scalar_type_of(indices._read())}"
-            )
-        if input.shape != indices.shape:
-            raise RuntimeError(
-                f"Expected shape of indices to be same as that of the input tensor "
-                f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
-            )
-        kernel = _sizes(int_or_ints(kernel_size), n, name, "kernel_size")
-        strides = _stride_of(stride, kernel, n, name)
-        pads = _sizes(int_or_ints(padding), n, name, "padding")
-        spatial = tuple(input.shape)[-n:]
-        default = tuple(
-            (size - 1) * s + k - 2 * p
-            for size, s, k, p in zip(spatial, strides, kernel, pads, strict=True)
-        )
-        size = default if output_size is None else tuple(output_size)[-n:]
-        for d, (got, want, s) in enumerate(zip(size, default, strides, strict=True)):
-            if not want - s < got < want + s:
-                raise ValueError(
-                    f'invalid output_size "{tuple(size)}" (dim {d} must be between {want - s} and '
-                    f"{want + s})"
-                )
-        return max_unpool_op(input, indices, size)
-
-    unpool.__doc__ = "The partial inverse of max pooling: maxima at their places, zeros elsewhere."
-    composite(name, namespaces=_F, method=False)(unpool)
-
-
-for _n in (1, 2, 3):
-    _register_unpool(_n)

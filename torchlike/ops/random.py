@@ -18,7 +18,8 @@ from torchlike import dtypes, modes, views
 from torchlike.dispatch.inplace import assign
 from torchlike.dispatch.registry import composite
 from torchlike.ops.creation import checked_size, finish, numpy_dtype
-from torchlike.random import integers, normal as normals, uniform as uniforms
+from torchlike.random import bernoulli as coins, continuous, integers, normal as normals
+from torchlike.random import permutation, uniform as uniforms
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
 from torchlike.tape import check_in_place
@@ -34,7 +35,7 @@ def draw(generator: Generator | None, fill: Fill) -> Any:
         raise TypeError(f"generator must be a torch.Generator, not {type(source).__name__}")
 
     def numbers() -> np.ndarray:
-        with source.lock:
+        with source.engine.lock:
             return fill(source.engine)
 
     capture = modes.current.capture
@@ -43,23 +44,6 @@ def draw(generator: Generator | None, fill: Fill) -> Any:
     state = source.engine.get_state()
     capture.undo_on_failure(source, lambda: source.engine.set_state(state))
     return capture.host_value(numbers)
-
-
-def _shaped(fill: Callable[..., np.ndarray], size: tuple[int, ...], *params: Any) -> Fill:
-    """A fill of a whole shape from one of a number of elements."""
-    n = math.prod(size)
-    return lambda engine: fill(engine, n, *params).reshape(size)
-
-
-def _complex_or_real(
-    fill: Callable[..., np.ndarray], size: tuple[int, ...], dtype: np.dtype, *params: Any
-) -> Fill:
-    """Complex tensors are filled through their (…, 2) real view."""
-    if dtype.kind != "c":
-        return _shaped(fill, size, dtype, *params)
-    real = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
-    n = 2 * math.prod(size)
-    return lambda engine: fill(engine, n, real, *params).view(dtype).reshape(size)
 
 
 def _in_memory_order(t: Tensor, fill: Callable[[tuple[int, ...]], Fill]) -> Fill:
@@ -143,26 +127,7 @@ def _size_function(
     composite(f"{name}_like", method=False)(like)
 
 
-def _complex_normal_fill(
-    engine: Engine, n: int, dtype: np.dtype, mean: float = 0.0, std: float = 1.0
-) -> np.ndarray:
-    return normals.normal(engine, n, dtype, mean, std / math.sqrt(2.0))
-
-
-_size_function(
-    "rand", lambda s, d: _complex_or_real(uniforms.uniform, s, d), "check_uniform_bounds"
-)
-
-
-def _randn_fill(size: tuple[int, ...], dtype: np.dtype, mean: float, std: float,
-                contiguous: bool = True) -> Fill:  # fmt: skip
-    if dtype.kind == "c":
-        return _complex_or_real(_complex_normal_fill, size, dtype, mean, std)
-    n = math.prod(size)
-    return lambda engine: normals.normal(engine, n, dtype, mean, std, contiguous).reshape(size)
-
-
-_size_function("randn", lambda s, d: _randn_fill(s, d, 0.0, 1.0), "normal_kernel_cpu")
+_size_function("randn", lambda s, d: lambda e: normals.normal(e, s, d), "normal_kernel_cpu")
 
 
 @composite(namespaces=())
@@ -177,9 +142,7 @@ def uniform_(
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
-    return _refill(
-        input, generator, lambda s: _complex_or_real(uniforms.uniform, s, dtype, low, high)
-    )
+    return _refill(input, generator, lambda s: lambda e: uniforms.uniform(e, s, dtype, low, high))
 
 
 @composite(namespaces=())
@@ -193,7 +156,7 @@ def normal_(
     contiguous = input.is_contiguous()
     return _refill(
         input, generator,
-        lambda s: _randn_fill(s, dtype, float(mean), float(std), contiguous),
+        lambda s: lambda e: normals.normal(e, s, dtype, float(mean), float(std), contiguous),
     )  # fmt: skip
 
 
@@ -214,8 +177,7 @@ def normal(
     if not tensors:
         shape = checked_size((size,), "normal")
         kind = numpy_dtype(dtype)
-        fill = _randn_fill(shape, kind, float(mean), float(std))
-        return _made(fill, generator, shape, kind, out, device, requires_grad, layout)
+        return _made(lambda e: normals.normal(e, shape, kind, float(mean), float(std)), generator, shape, kind, out, device, requires_grad, layout)
     if isinstance(std, Tensor) and modes.current.capture is None and (
         std.numel() and float(std.detach().min()) < 0
     ):  # fmt: skip
@@ -223,7 +185,7 @@ def normal(
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
     kind = tensors[0].dtype.numpy
     scale = 1.0 if isinstance(std, Tensor) else float(std)
-    z = wrap(draw(generator, _randn_fill(shape, kind, 0.0, scale)))
+    z = wrap(draw(generator, lambda e: normals.normal(e, shape, kind, 0.0, scale)))
     with _no_grad():
         result = (z * std if isinstance(std, Tensor) else z) + mean
     return result if out is None else out.resize_(shape).copy_(result)
@@ -261,8 +223,7 @@ def randint(
         )
     shape = checked_size((size,), "randint")
     kind = numpy_dtype(dtype, dtypes.int64)
-    fill = _shaped(integers.randint, shape, kind, low, high)
-    return _made(fill, generator, shape, kind, out, device, requires_grad, layout)
+    return _made(lambda e: integers.randint(e, shape, kind, low, high), generator, shape, kind, out, device, requires_grad, layout)
 
 
 @composite(method=False)
@@ -282,26 +243,11 @@ def random_(
 ) -> Tensor:
     """Fill with integers: of ``[from, to)``, of ``[0, to)``, or over the dtype's exact range."""
     low = kw.pop("from", from_)
-    dtype = input.dtype.numpy
-    if low is None and to is None:
-        if dtype.name in ("uint16", "uint32", "uint64"):
-            raise RuntimeError(
-                f"\"random_\" not implemented for '{dtypes.scalar_type(input.dtype)}'"
-            )
-        return _refill(input, generator, lambda s: _shaped(integers.full_range, s, dtype))
-    if to is None and "to" not in kw and from_ is not None and not _explicit_none(kw):
+    if to is None and "to" not in kw and from_ is not None:
         low, to = 0, low
-    end = integers.exclusive_end(dtype) if to is None else int(to)
-    low = int(low or 0)
-    if low >= end:
-        raise RuntimeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={end}"
-        )
-    return _refill(input, generator, lambda s: _shaped(integers.randint, s, dtype, low, end))
-
-
-def _explicit_none(kw: dict[str, Any]) -> bool:
-    return "to" in kw
+    bounds = () if low is None and to is None else (int(low or 0), None if to is None else int(to))
+    dtype = input.dtype.numpy
+    return _refill(input, generator, lambda s: lambda e: integers.random(e, s, dtype, *bounds))
 
 
 @composite(method=False)
@@ -314,7 +260,7 @@ def randperm(
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     kind = numpy_dtype(dtype, dtypes.int64)
-    return _made(lambda engine: integers.randperm(engine, n).astype(kind), generator, (n,), kind,
+    return _made(lambda e: permutation.randperm(e, n, kind), generator, (n,), kind,
                  out, device, requires_grad)  # fmt: skip
 
 
@@ -339,7 +285,7 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     _check_probability(float(p))
     return _refill(
         input, generator,
-        lambda s: lambda e: uniforms.bernoulli(e, math.prod(s), float(p)).astype(dtype).reshape(s),
+        lambda s: lambda e: coins.bernoulli(e, s, dtype, float(p)),
     )  # fmt: skip
 
 
@@ -354,9 +300,9 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     n, shape = p.numel(), tuple(p.shape)
     if p.dtype.name == "float64":
-        u = draw(generator, lambda e: uniforms.doubles(e, n).reshape(shape))
+        u = draw(generator, lambda e: uniforms.unit_doubles(e, n).reshape(shape))
         return u < p._read()
-    u = draw(generator, lambda e: uniforms.floats(e, n).reshape(shape))
+    u = draw(generator, lambda e: uniforms.unit_floats(e.words32(n)).reshape(shape))
     return u < p._read().astype(np.float32)
 
 
@@ -380,7 +326,7 @@ def _one_uniform(name: str, fill: Callable[..., np.ndarray], names: tuple[str, .
         params = [float(v) for v in given]
         check(*params)
         dtype = input.dtype.numpy
-        return _refill(input, generator, lambda s: _shaped(fill, s, dtype, *params))
+        return _refill(input, generator, lambda s: lambda e: fill(e, s, dtype, *params))
 
     method.__doc__ = f"Fill with random numbers: {name.rstrip('_')} of {', '.join(names)}."
     composite(name, namespaces=())(method)
@@ -406,10 +352,10 @@ def _check_log_normal(mean: float, std: float) -> None:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
 
 
-_one_uniform("exponential_", uniforms.exponential, ("lambd",), (1.0,), _check_exponential)
-_one_uniform("geometric_", uniforms.geometric, ("p",), (0.5,), _check_geometric)
-_one_uniform("cauchy_", uniforms.cauchy, ("median", "sigma"), (0.0, 1.0), _check_cauchy)
-_one_uniform("log_normal_", normals.log_normal, ("mean", "std"), (1.0, 2.0), _check_log_normal)
+_one_uniform("exponential_", continuous.exponential, ("lambd",), (1.0,), _check_exponential)
+_one_uniform("geometric_", continuous.geometric, ("p",), (0.5,), _check_geometric)
+_one_uniform("cauchy_", continuous.cauchy, ("median", "sigma"), (0.0, 1.0), _check_cauchy)
+_one_uniform("log_normal_", continuous.log_normal, ("mean", "std"), (1.0, 2.0), _check_log_normal)
 
 
 # -- multinomial -----------------------------------------------------------------------------------
@@ -441,7 +387,7 @@ def multinomial(
         _check_weights(np.asarray(weights))
     if not replacement or num_samples == 1:
         size, kind = tuple(input.shape), input.dtype.numpy
-        q = draw(generator, _shaped(uniforms.exponential, size, kind, 1.0))
+        q = draw(generator, lambda e: continuous.exponential(e, size, kind, 1.0))
         index = jnp.argsort(-(weights / q), axis=-1, stable=True)[..., :num_samples]
     else:
         index = _with_replacement(weights, num_samples, generator)
@@ -460,7 +406,7 @@ def _check_weights(weights: np.ndarray) -> None:
 def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
     """Inverse transform sampling per row, on a running sum from left to right."""
     rows = weights.reshape(-1, weights.shape[-1])
-    u = draw(generator, lambda e: uniforms.doubles(e, rows.shape[0] * k).reshape(-1, k))
+    u = draw(generator, lambda e: uniforms.unit_doubles(e, rows.shape[0] * k).reshape(-1, k))
     if modes.current.capture is None:
         w = np.asarray(rows)
         w = w.astype(np.float32) if w.dtype.itemsize == 2 else w

@@ -223,7 +223,8 @@ def _run(
 
 
 def _register(kind: str) -> None:
-    def function(input: Tensor, *args: Any) -> Any:
+    def function(input: Tensor, *arguments: Any) -> Any:
+        args: Any = arguments
         # PyTorch's two overloads: (input, hx, params, has_biases, num_layers, dropout, train,
         # bidirectional, batch_first) and, packed, (data, batch_sizes, hx, params, …).
         packed = len(args) > 1 and isinstance(args[0], Tensor) and (
@@ -240,10 +241,10 @@ def _register(kind: str) -> None:
     state = "hx = (h_0, c_0)" if kind == "lstm" else "hx = h_0"
     function.__doc__ = f"""All layers of the {kind} over a sequence, with ``{state}``.
 
-    ``{kind}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)``
-    for (T, B, F) or batch-first input, and ``{kind}(data, batch_sizes, hx, params, has_biases,
-    num_layers, dropout, train, bidirectional)`` for packed sequences. ``params`` is PyTorch's flat
-    list of weights. Gives the outputs and the last states.
+    ``{kind}(input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first)`` for (T, B, F) or batch-first input, and ``{kind}(data, batch_sizes, hx, params,
+    has_biases, num_layers, dropout, train, bidirectional)`` for packed sequences. ``params`` is
+    PyTorch's flat list of weights. Gives the outputs and the last states.
     """
     composite(kind, method=False)(function)
 
@@ -268,8 +269,7 @@ def _check_cell(x: Any, states: Any, w_ih: Any, w_hh: Any) -> None:
             )
         if state.shape[:-1] != x.shape[:-1]:
             raise RuntimeError(
-                f"Input batch size {x.shape[0]} doesn't match hidden{i} batch size "
-                f"{state.shape[0]}"
+                f"Input batch size {x.shape[0]} doesn't match hidden{i} batch size {state.shape[0]}"
             )
 
 

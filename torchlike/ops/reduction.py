@@ -239,11 +239,12 @@ def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> Any:
 
 
 @composite()
-def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False) -> Any:
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
     """The minimum and the maximum, as a named pair."""
+    low, high = (None, None) if out is None else out
     if dim is None and not keepdim:
-        return _AMINMAX(min_all(input), max_all(input))
-    return _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim))
+        return _AMINMAX(min_all(input, out=low), max_all(input, out=high))
+    return _AMINMAX(amin(input, dim, keepdim, out=low), amax(input, dim, keepdim, out=high))
 
 
 _AMINMAX = _named("aminmax", "min max")
@@ -412,14 +413,8 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
 
 
 @op()
-def dist(input: Input, other: Input, p: Scalar = 2):
-    """The p-norm of ``input - other``; p may change without recompiling."""
+def dist(input: Input, other: Input, p: Number = 2):
+    """The p-norm of ``input - other``."""
     x, y = promoted_float(input, other)
-    size = pointwise._abs(x - y)
-    order = jnp.asarray(p).astype(size.dtype)
-    safe = jnp.where(size == 0, 1, size)
-    total = jnp.sum(jnp.where(size == 0, 0, safe**order))
-    zero = total == 0
-    general = jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / order))
-    return jnp.where(jnp.isinf(order), jnp.max(size, initial=0), general)
-
+    difference = x - y
+    return vector_norm(difference, p.value, tuple(range(difference.ndim)), False)

@@ -13,7 +13,7 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Dims, Input, Int, Shape
 from torchlike.ops.gathering import index_select, type_name
 from torchlike.ops.joining import cat
-from torchlike.ops.views import shape_arguments
+from torchlike.ops.views import shape_arguments, tensor_split
 from torchlike.tensor import Tensor
 
 
@@ -185,6 +185,33 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if turns == 2:
         return flip_op(input, plane)
     return flip_op(input, (b if turns == 1 else a,)).transpose_(a, b)
+
+
+def _split_along(name: str, at_least: int, dim_of: Any) -> None:
+    def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        if input.dim() < at_least:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {at_least} dimension"
+                f"{'s' if at_least > 1 else ''}, but got a tensor with {input.dim()} dimensions!"
+            )
+        d = dim_of(input)
+        n = input.shape[d]
+        if isinstance(indices_or_sections, int) and (
+            indices_or_sections == 0 or n % indices_or_sections
+        ):
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {d}, but the size of the "
+                f"dimension {n} is not divisible by the split_size {indices_or_sections}!"
+            )
+        return tensor_split(input, indices_or_sections, d)
+
+    function.__doc__ = "``tensor_split`` along a fixed dimension, into equal sections."
+    composite(name)(function)
+
+
+_split_along("hsplit", 1, lambda t: 0 if t.dim() == 1 else 1)
+_split_along("vsplit", 2, lambda t: 0)
+_split_along("dsplit", 3, lambda t: 2)
 
 
 @op("diff_op", namespaces=(), method=False, needs="nothing", grad_name="DiffBackward0")

@@ -104,8 +104,8 @@ def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> Non
 
 _family(
     "softmax", softmax_op,
-    """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim out
-    of range, NotImplementedError for integers without ``dtype``.""",
+    """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
+    out of range, NotImplementedError for integers without ``dtype``.""",
 )  # fmt: skip
 _family("log_softmax", log_softmax_op, "``log(softmax(input, dim))``, without overflow.")
 _family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``.", toplevel=False)

@@ -162,7 +162,10 @@ def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
     if found is None:
         found = _view(input.clone(memory_format=None), new, "UnsafeViewBackward0")
         assert found is not None
-        found._base = None  # a fresh copy: PyTorch's _unsafe_view is no view to the user
+        # A fresh copy: PyTorch's _unsafe_view is no view to the user. Its own history says whether
+        # it needs gradients, no longer the base.
+        found._base = None
+        found._requires_grad = found._node is not None
     return found
 
 
@@ -515,10 +518,9 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         lengths = [small + (i < extra) for i in range(sections)]
         starts = [sum(lengths[:i]) for i in range(sections)]
     else:
-        cuts = [0, *(range(n + 1)[slice(c, None)].start if c < 0 else min(c, n)
-                     for c in ints(indices_or_sections)), n]  # fmt: skip
-        starts = cuts[:-1]
-        lengths = [max(b - a, 0) for a, b in zip(cuts, cuts[1:], strict=False)]
+        cuts = [max(c + n, 0) if c < 0 else min(c, n) for c in ints(indices_or_sections)]
+        starts = [0, *cuts]
+        lengths = [max(b - a, 0) for a, b in zip(starts, [*cuts, n], strict=True)]
     return tuple(
         sliced(input, d, s, k, 1, "SliceBackward0") for s, k in zip(starts, lengths, strict=True)
     )
@@ -699,7 +701,7 @@ def _become(t: Tensor, view_of_it: Tensor) -> Tensor:
     return t
 
 
-for _name in ("transpose", "t", "squeeze", "unsqueeze"):
+for _name in ("transpose", "swapaxes", "swapdims", "t", "squeeze", "unsqueeze", "as_strided"):
 
     def _changed(self: Tensor, *args: Any, _of: str = _name, **kwargs: Any) -> Tensor:
         return _become(self, getattr(self, _of)(*args, **kwargs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from torchlike import devices
@@ -23,23 +22,19 @@ class Generator:
     def __init__(self, device: Any = "cpu") -> None:
         self.device = devices.device(device)
         self.engine = Engine(DEFAULT_SEED)
-        #: Held while numbers are drawn, so that threads get whole fills.
-        self.lock = threading.Lock()
 
     def manual_seed(self, seed: Any) -> Generator:
         """Start over from ``seed``. RuntimeError unless it is an integer of 64 bits."""
-        if isinstance(seed, float) or not hasattr(seed, "__index__"):
-            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
-        self.engine.seed(seed.__index__())
+        self.engine.seed(seed)
         return self
 
     def seed(self) -> int:
         """Start over from a number of the operating system's; gives that number."""
-        return self.engine.seed_from_system()
+        return self.engine.seed_from_entropy()
 
     def initial_seed(self) -> int:
         """The seed that the stream started from."""
-        return self.engine.initial_seed
+        return self.engine.initial_seed()
 
     def get_state(self) -> Tensor:
         """The state as a uint8 tensor of 5056 bytes."""

@@ -1,122 +1,207 @@
-"""Integer fills and permutations."""
+"""Integer fills: ``random_`` in its three forms, and ``randint``."""
 
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
-from torchlike.random.engine import Engine
-from torchlike.random.rounding import cast
+from torchlike.random.arithmetic import cast, round_to
+from torchlike.random.checks import (
+    FLOAT16, FLOAT64, FLOATS, SIGNIFICANT_BITS, c_name, check_in_bounds, not_implemented,
+)  # fmt: skip
+from torchlike.random.engine import Engine, atomic
+from torchlike.random.uniform import chunks
 
-#: Ranges from here on take two words a value.
-_WIDE = 1 << 28
-_SIGNIFICANT = {"float32": 24, "float64": 53, "float16": 11, "bfloat16": 8}
+#: A range this wide or wider takes 64-bit words, whatever the dtype.
+WIDE = 1 << 28
+
+_INT64_MIN = -(1 << 63)
+_INT64 = np.dtype(np.int64)
+_BOOL = np.dtype(np.bool_)
+_UNSIGNED = (np.dtype(np.uint16), np.dtype(np.uint32), np.dtype(np.uint64))
+#: What ``random_()`` gives: the word modulo this.
+_FULL_SPAN = {
+    _INT64: 1 << 63, np.dtype(np.int32): 1 << 31, np.dtype(np.int16): 1 << 15,
+    np.dtype(np.int8): 1 << 7, np.dtype(np.uint8): 1 << 8, _BOOL: 2,
+} | {dtype: (1 << bits) + 1 for dtype, bits in SIGNIFICANT_BITS.items()}  # fmt: skip
 
 
-def randint(engine: Engine, n: int, dtype: np.dtype, low: int, high: int) -> np.ndarray:
-    """n integers of ``[low, high)``. Draws n words, or 2n for a range of 2**28 and more."""
-    if dtype.name in _SIGNIFICANT:
-        low, high = _narrowed(dtype, low, high)
-    span = high - low
-    if span < _WIDE:
-        drawn = (engine.words32(n) % np.uint32(span)).astype(np.uint64)
-    elif span == 1 << 64:
-        drawn = engine.words64(n)
+@atomic
+def random(
+    engine: Engine,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    low: int | None = None,
+    high: int | None = None,
+) -> np.ndarray:
+    """PyTorch's ``random_``: (), (low, None) and (low, high); ``random_(n)`` is (0, n).
+
+    Without bounds: the non-negative integers of the dtype (for floats 0 to 2**bits inclusive).
+    With ``high`` None: from ``low`` to the largest of these. Floats get integers; their bounds
+    are first moved inwards where rounding would step over them.
+
+    Draws 1 word an element; 2 where the range is 2**28 or wider, and 2 for int64 and float64
+    without bounds.
+
+    Raises:
+      RuntimeError: low >= high, or a bound outside the dtype.
+      NotImplementedError: a dtype without this form.
+    """
+    if low is None:
+        return _full(engine, shape, dtype)
+    if high is None:
+        return _from(engine, shape, dtype, low)
+    return randint(engine, shape, dtype, low, high)
+
+
+@atomic
+def randint(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int, high: int
+) -> np.ndarray:
+    """Integers in [low, high) as ``dtype``: ``randint`` and ``random_(low, high)``.
+
+    Draws 1 word an element, 2 where high - low >= 2**28.
+
+    Raises:
+      ValueError: a bound outside int64.
+      RuntimeError: low >= high, a bound outside the dtype, or a complex dtype.
+    """
+    for bound in (low, high):
+        if not _INT64_MIN <= bound < 1 << 63:
+            raise ValueError("Overflow when unpacking long long")
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    if dtype.kind == "c":
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types"
+        )
+    if dtype in FLOATS:
+        low, high = _narrow_low(low, dtype), _narrow_high(high, dtype)
+        if low >= high:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, "
+                f"but got from={low} >= to={high}"
+            )
+    elif dtype.kind not in "iub":
+        raise not_implemented("random_update_from_to", dtype)
+    _check_range(low, high - 1, dtype)
+    return _draw(engine, shape, dtype, high - low, low)
+
+
+def _full(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    span = _FULL_SPAN.get(dtype)
+    if span is None:
+        if math.prod(shape) == 0:
+            return np.empty(shape, dtype)
+        raise not_implemented("random_kernel_cpu", dtype)
+    return _draw(engine, shape, dtype, span, 0, wide=dtype in (_INT64, FLOAT64))
+
+
+def _from(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int) -> np.ndarray:
+    if not _INT64_MIN <= low < 1 << 63:
+        raise ValueError("Overflow when unpacking long long")
+    if low == _INT64_MIN:
+        return _every_int64(engine, shape, dtype)
+    if dtype in FLOATS:
+        last = 1 << SIGNIFICANT_BITS[dtype]
+        low = _narrow_low(low, dtype)
+        if low > last:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' "
+                f"casted to dtype, but got from={low} > to_inc={last}"
+            )
+    elif dtype.kind in "iu":
+        last = int(np.iinfo(dtype).max)
+        if last >= 1 << 63:  # uint64: its maximum is -1 as the int64 that PyTorch computes with
+            last = -1
+    elif dtype == _BOOL:
+        last = 1
     else:
-        drawn = engine.words64(n) % np.uint64(span)
-    values = (drawn + np.uint64(low % (1 << 64))).view(np.int64)
-    return cast(values, dtype)
+        raise not_implemented("random_from_to_range_calc", dtype)
+    _check_range(low, last, dtype)
+    return _draw(engine, shape, dtype, last - low + 1, low)
 
 
-def _narrowed(dtype: np.dtype, low: int, high: int) -> tuple[int, int]:
-    """Bounds that a cast to the float type cannot reach."""
-    digits = _SIGNIFICANT[dtype.name]
-    first = int(float(dtype.type(low + 1)))
-    if first < low:
-        low = first + 2 ** (math.floor(math.log2(abs(low + 1))) - digits + 1)
-    last = int(float(dtype.type(high - 1)))
-    if last >= high:
-        high = last - 2 ** (math.floor(math.log2(abs(high - 1))) - digits + 1)
-    return low, high
+def _every_int64(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    kernel = "random_full_64_bits_range_kernel_cpu"
+    if dtype != _INT64 and dtype not in FLOATS or dtype == FLOAT16:
+        if dtype.kind in "iu" and dtype not in _UNSIGNED:
+            raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
+        raise not_implemented(kernel, dtype)
+    return _draw(engine, shape, dtype, 1 << 64, 0)
 
 
-def full_range(engine: Engine, n: int, dtype: np.dtype) -> np.ndarray:
-    """``random_()``: over what the dtype holds exactly. Draws n words (64-bit dtypes: 2n)."""
-    if dtype == np.int64:
-        return (engine.words64(n) & np.uint64((1 << 63) - 1)).view(np.int64)
-    if dtype == np.float64:
-        return (engine.words64(n) % np.uint64((1 << 53) + 1)).astype(np.float64)
-    words = engine.words32(n)
-    if dtype == np.bool_:
-        return (words & np.uint32(1)).astype(np.bool_)
-    if dtype.name in _SIGNIFICANT:
-        return cast(words % np.uint32((1 << _SIGNIFICANT[dtype.name]) + 1), dtype)
-    bits = {"int32": 31, "int16": 15, "int8": 7, "uint8": 8}[dtype.name]
-    return (words & np.uint32((1 << bits) - 1)).astype(dtype)
+def _narrow_low(low: int, dtype: np.dtype) -> int:
+    """``low``, raised to the next value of ``dtype`` if low + 1 would round below it."""
+    rounded = round_to(low + 1, dtype)
+    if not math.isfinite(rounded) or int(rounded) >= low:
+        return low
+    return int(rounded) + _spacing(low + 1, dtype)
 
 
-def exclusive_end(dtype: np.dtype) -> int:
-    """One past the largest value ``random_(low, None)`` gives."""
-    if dtype.name in _SIGNIFICANT:
-        return (1 << _SIGNIFICANT[dtype.name]) + 1
-    return 2 if dtype == np.bool_ else int(np.iinfo(dtype).max) + 1
+def _narrow_high(high: int, dtype: np.dtype) -> int:
+    """``high``, lowered if high - 1 would round up to it."""
+    rounded = round_to(high - 1, dtype)
+    if not math.isfinite(rounded) or int(rounded) < high:
+        return high
+    return int(rounded) - _spacing(high - 1, dtype)
 
 
-#: From here on PyTorch permutes by another rule: (2**32 - 1) // 20.
-_LARGE = 214748364
+def _spacing(value: int, dtype: np.dtype) -> int:
+    """The distance between the values of ``dtype`` around ``value``."""
+    return 1 << (abs(value).bit_length() - SIGNIFICANT_BITS[dtype])
 
 
-def randperm(engine: Engine, n: int) -> np.ndarray:
-    """A permutation of 0..n-1 as int64. Draws n - 1 words (2n from 214,748,364 on)."""
-    if n <= 1:
-        return np.arange(n)
-    if n >= _LARGE:
-        return _large_permutation(engine, n)
-    remaining = np.arange(n, 1, -1, dtype=np.uint32)
-    targets = np.arange(n - 1) + (engine.words32(n - 1) % remaining).astype(np.int64)
-    if n <= 2048:
-        return np.array(_swapped(list(range(n)), targets.tolist()))
-    return _swapped_in_blocks(np.arange(n), targets)
+def _check_range(first: int, last: int, dtype: np.dtype) -> None:
+    """RuntimeError for bounds outside the dtype; a warning where floats skip integers."""
+    for value, name in ((first, "from"), (last, "to - 1")):
+        check_in_bounds(value, name, dtype)
+    if dtype not in FLOATS:
+        return
+    bits = SIGNIFICANT_BITS[dtype]
+    for value, name in ((first, "from"), (last, "to - 1")):
+        if abs(value) > 1 << bits:
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations "
+                f"{c_name(dtype)} can support discrete uniform distribution only within this range.",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
-def _swapped(order: list[int], targets: list[int]) -> list[int]:
-    for i, k in enumerate(targets):
-        order[i], order[k] = order[k], order[i]
-    return order
+def _draw(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, span: int, low: int, wide: bool = False
+) -> np.ndarray:
+    """word % span + low in wrapping int64 arithmetic, cast to ``dtype``.
+
+    Draws 2 words an element where ``wide`` is said or ``span`` is, else 1.
+    """
+    flat = np.empty(math.prod(shape), dtype)
+    wide = wide or span >= WIDE
+    # The low 64 bits of `low`, as the int64 that wraps the same way.
+    addend = np.int64(low)
+    for start, stop in chunks(flat.size):
+        if wide:
+            words = engine.words64(stop - start)
+            if span < 1 << 64:
+                words = _modulo(words, span)
+            values = words.view(np.int64)
+        else:
+            values = _modulo(engine.words32(stop - start), span).view(np.int32)
+            if low:
+                values = values.astype(np.int64)
+        if low:
+            values += addend
+        flat[start:stop] = cast(values, dtype)
+    return flat.reshape(shape)
 
 
-def _swapped_in_blocks(order: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The sequential swaps, a block at a time: up to the first step whose target was a target of
-    the block already, or lies inside it, all swaps are independent."""
-    n, i = order.size, 0
-    while i < targets.size:
-        size = max(int(math.sqrt(n - i)), 1)
-        block = targets[i : i + size]
-        inside = np.flatnonzero(block < i + block.size)
-        own = block == np.arange(i, i + block.size)
-        inside = inside[~own[inside]]
-        stop = int(inside[0]) if inside.size else block.size
-        _, first = np.unique(block[:stop], return_index=True)
-        if first.size < stop:
-            repeated = np.ones(stop, bool)
-            repeated[first] = False
-            stop = int(np.flatnonzero(repeated)[0])
-        if stop == 0:
-            k = int(block[0])
-            order[i], order[k] = order[k], order[i]
-            i += 1
-            continue
-        here, there = slice(i, i + stop), block[:stop]
-        order[here], order[there] = order[there], order[here].copy()
-        i += stop
-    return order
-
-
-def _large_permutation(engine: Engine, n: int) -> np.ndarray:
-    order = np.arange(n)
-    draws = engine.words64(n) % np.arange(1, n + 1, dtype=np.uint64)
-    for i, k in enumerate(draws.tolist()):
-        order[i] = order[k]
-        order[k] = i
-    return order
+def _modulo(words: np.ndarray, span: int) -> np.ndarray:
+    if span & (span - 1) == 0:
+        words &= words.dtype.type(span - 1)
+        return words
+    return words % words.dtype.type(span)

@@ -1,0 +1,3 @@
+"""Interop: torchlike's objects in JAX's own programs."""
+
+from torchlike.interop import pytrees as pytrees

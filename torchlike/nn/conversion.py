@@ -1,0 +1,137 @@
+"""Moving and converting whole modules: ``to``, ``cuda``, ``half`` and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlike import devices, dtypes, tensor as tensors
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.nn.parameter import is_lazy
+from torchlike.tensor import Tensor
+
+Convert = Callable[[Tensor], Tensor]
+
+
+def _swap(t: Tensor, made: Tensor) -> None:
+    """Give ``t`` the memory of ``made``, unless it has it already."""
+    if made is not t and (made._storage is not t._storage or made._view is not t._view):
+        t.data = made
+
+
+class Conversions:
+    """The part of Module that converts parameters and buffers, in place.
+
+    Parameters stay the same objects, so an optimizer made before a conversion keeps working.
+    """
+
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    children: Callable[[], Any]
+
+    def _apply(self, fn: Convert, recurse: bool = True) -> Any:
+        """Replace every parameter, gradient and buffer by what ``fn`` makes of it."""
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            with no_grad():
+                _swap(parameter, fn(parameter))
+                grad = parameter.grad
+                if grad is not None:
+                    _swap(grad, fn(grad))
+        for name, buffer in self._buffers.items():
+            if buffer is not None:
+                self._buffers[name] = fn(buffer)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``,
+        ``to(memory_format=…)``.
+
+        Only floating point and complex tensors change dtype. TypeError for an integer dtype.
+        """
+        dtype, device, memory_format = _target(args, kwargs)
+        if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype}"
+            )
+
+        def convert(t: Tensor) -> Tensor:
+            wanted = dtype if t.dtype.category > 1 else None
+            if memory_format is not None and not is_lazy(t) and t.dim() in (4, 5):
+                return t.to(device, wanted, memory_format=memory_format)
+            return t.to(device, wanted)
+
+        return self._apply(convert)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+        """Move to a device without keeping the values (they become zero)."""
+        return self._apply(lambda t: t.new_empty(t.shape, device=device), recurse)
+
+    def cpu(self) -> Any:
+        """Move to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def cuda(self, device: Any = None) -> Any:
+        """Move to a GPU. RuntimeError naming JAX's backends when there is none."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def type(self, dst_type: Any) -> Any:
+        """Convert all parameters and buffers, integers too."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def float(self) -> Any:
+        """Floating point tensors become float32."""
+        return self._apply(lambda t: t.float() if t.is_floating_point() else t)
+
+    def double(self) -> Any:
+        """Floating point tensors become float64."""
+        return self._apply(lambda t: t.double() if t.is_floating_point() else t)
+
+    def half(self) -> Any:
+        """Floating point tensors become float16."""
+        return self._apply(lambda t: t.half() if t.is_floating_point() else t)
+
+    def bfloat16(self) -> Any:
+        """Floating point tensors become bfloat16."""
+        return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
+
+    def share_memory(self) -> Any:
+        """Not available. NotImplementedError."""
+        raise NotImplementedError(
+            "Module.share_memory: pass the module's state_dict() between processes (pickle)"
+        )
+
+
+def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The dtype, device and memory format that the arguments of ``Module.to`` name."""
+    given = dict(kwargs)
+    dtype, device = given.pop("dtype", None), given.pop("device", None)
+    memory_format = given.pop("memory_format", None)
+    other = given.pop("tensor", None)
+    given.pop("non_blocking", None)  # every transfer is asynchronous; reading a value waits
+    wrong = list(given)
+    for a in args:
+        if isinstance(a, Tensor):
+            other = a
+        elif isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, tensors.memory_format):
+            memory_format = a
+        elif isinstance(a, bool) or a is None:
+            continue
+        elif isinstance(a, (str, int, devices.device)):
+            device = a
+        else:
+            wrong.append(type(a).__name__)
+    if wrong:
+        raise TypeError(f"to() received an invalid combination of arguments: {wrong}")
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    return dtype, None if device is None else devices.resolve(device), memory_format
+
+

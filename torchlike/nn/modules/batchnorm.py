@@ -1,0 +1,153 @@
+"""Batch normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlike import dtypes
+from torchlike.nn import functional as F, init
+from torchlike.nn.modules.module import Module
+from torchlike.nn.modules.utils import new_parameter, new_tensor
+from torchlike.tensor import Tensor
+
+
+class _NormBase(Module):
+    """What batch and instance norm share: affine parameters and running statistics."""
+
+    weight: Any
+    bias: Any
+    running_mean: Any
+    running_var: Any
+    num_batches_tracked: Any
+    #: Version 2 added num_batches_tracked.
+    _version = 2
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(
+                name, new_parameter(num_features, device, dtype) if wanted else None
+            )
+        if track_running_stats:
+            self.register_buffer("running_mean", new_tensor(num_features, device, dtype))
+            self.register_buffer("running_var", new_tensor(num_features, device, dtype, 1))
+            self.register_buffer("num_batches_tracked", new_tensor((), device, dtypes.int64))
+        else:
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                self.register_buffer(name, None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Mean 0, variance 1, no batches."""
+        if self.track_running_stats:
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Statistics as at the start, weight 1, bias 0."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            if self.bias is not None:
+                init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError(f"{type(self).__name__} does not say which inputs it takes")
+
+    def extra_repr(self) -> str:
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+                f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+                )  # fmt: skip
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *rest: Any
+    ) -> None:
+        version = local_metadata.get("version")
+        key = f"{prefix}num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            tracked = self.num_batches_tracked
+            state_dict[key] = new_tensor((), dtype=dtypes.int64) if tracked is None else tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    """Normalises each channel over the batch, or by running statistics in evaluation."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        self._check_input_dim(input)
+        momentum: Any = 0.0 if self.momentum is None else self.momentum
+        training = self.training
+        if training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:  # a cumulative average
+                momentum = self._cumulative()
+        by_batch = training or (self.running_mean is None and self.running_var is None)
+        kept = not training or self.track_running_stats
+        return F.batch_norm(
+            input, self.running_mean if kept else None, self.running_var if kept else None,
+            self.weight, self.bias, by_batch, momentum, self.eps,
+        )  # fmt: skip
+
+    def _cumulative(self) -> Any:
+        """The factor that makes running statistics the mean over all batches."""
+        return 1.0 / self.num_batches_tracked._value(
+            "BatchNorm(momentum=None)", "a fixed momentum"
+        ).astype(np.float64).item()
+
+
+class BatchNorm1d(_BatchNorm):
+    """(N, C) or (N, C, L)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+
+
+class BatchNorm2d(_BatchNorm):
+    """(N, C, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 4:
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+
+
+class BatchNorm3d(_BatchNorm):
+    """(N, C, D, H, W)."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch norm over several processes. NotImplementedError: torchlike runs one process.
+
+    Differs from PyTorch: under jax.sharding one program sees the whole batch, so BatchNorm2d
+    already normalises over all devices.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(
+            "SyncBatchNorm: use BatchNorm1d/2d/3d; one jitted program over sharded arrays already "
+            "takes the statistics of the whole batch"
+        )
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """NotImplementedError: see the class."""
+        raise NotImplementedError(
+            "convert_sync_batchnorm: keep BatchNorm1d/2d/3d; one jitted program over sharded "
+            "arrays already takes the statistics of the whole batch"
+        )

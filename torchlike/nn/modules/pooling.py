@@ -1,0 +1,271 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike.nn import functional as F
+from torchlike.nn.modules.module import Module
+from torchlike.nn.modules.utils import _pair, _single, _triple
+from torchlike.tensor import Tensor
+
+
+class _MaxPoolNd(Module):
+    """Maximum over windows."""
+
+    _ndim: int
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        return_indices: bool = False, ceil_mode: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Any:
+        return getattr(F, f"max_pool{self._ndim}d")(
+            input, self.kernel_size, self.stride, self.padding, self.dilation,
+            ceil_mode=self.ceil_mode, return_indices=self.return_indices,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+                f"dilation={self.dilation}, ceil_mode={self.ceil_mode}")  # fmt: skip
+
+
+class MaxPool1d(_MaxPoolNd):
+    """(N, C, L) or (C, L) to (N, C, L_out)."""
+
+    _ndim = 1
+
+
+class MaxPool2d(_MaxPoolNd):
+    """(N, C, H, W) or (C, H, W) to (N, C, H_out, W_out)."""
+
+    _ndim = 2
+
+
+class MaxPool3d(_MaxPoolNd):
+    """(N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out, W_out)."""
+
+    _ndim = 3
+
+
+class _MaxUnpoolNd(Module):
+    """Puts maxima back where max pooling found them; zeros elsewhere."""
+
+    _ndim: int
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        sizes = (_single, _pair, _triple)[self._ndim - 1]
+        self.kernel_size = sizes(kernel_size)
+        self.stride = sizes(kernel_size if stride is None else stride)
+        self.padding = sizes(padding)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return getattr(F, f"max_unpool{self._ndim}d")(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """The partial inverse of MaxPool1d."""
+
+    _ndim = 1
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """The partial inverse of MaxPool2d."""
+
+    _ndim = 2
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """The partial inverse of MaxPool3d."""
+
+    _ndim = 3
+
+
+class AvgPool1d(Module):
+    """Mean over windows: (N, C, L) or (C, L) to (N, C, L_out)."""
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size = _single(kernel_size)
+        self.stride = _single(kernel_size if stride is None else stride)
+        self.padding = _single(padding)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AvgPoolNd(Module):
+    """Mean over windows, or their sum over ``divisor_override``."""
+
+    _ndim: int
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, f"avg_pool{self._ndim}d")(
+            input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
+            self.count_include_pad, self.divisor_override,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(_AvgPoolNd):
+    """(N, C, H, W) or (C, H, W) to (N, C, H_out, W_out)."""
+
+    _ndim = 2
+
+
+class AvgPool3d(_AvgPoolNd):
+    """(N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out, W_out)."""
+
+    _ndim = 3
+
+
+class _LPPoolNd(Module):
+    """The p-norm over windows."""
+
+    _ndim: int
+
+    def __init__(
+        self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, f"lp_pool{self._ndim}d")(
+            input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
+        )
+
+    def extra_repr(self) -> str:
+        return (f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, "
+                f"stride={self.stride}, ceil_mode={self.ceil_mode}")  # fmt: skip
+
+
+class LPPool1d(_LPPoolNd):
+    """(N, C, L) or (C, L) to (N, C, L_out)."""
+
+    _ndim = 1
+
+
+class LPPool2d(_LPPoolNd):
+    """(N, C, H, W) or (C, H, W) to (N, C, H_out, W_out)."""
+
+    _ndim = 2
+
+
+class LPPool3d(_LPPoolNd):
+    """(N, C, D, H, W) or (C, D, H, W) to (N, C, D_out, H_out, W_out)."""
+
+    _ndim = 3
+
+
+class _AdaptiveAvgPoolNd(Module):
+    """Means over as many windows as the output has elements."""
+
+    _ndim: int
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, f"adaptive_avg_pool{self._ndim}d")(input, self.output_size)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """(N, C, L) or (C, L) to (N, C, output_size)."""
+
+    _ndim = 1
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """(N, C, H, W) or (C, H, W) to (N, C, *output_size); None keeps a dimension."""
+
+    _ndim = 2
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """(N, C, D, H, W) or (C, D, H, W) to (N, C, *output_size); None keeps a dimension."""
+
+    _ndim = 3
+
+
+class _AdaptiveMaxPoolNd(Module):
+    """Maxima over as many windows as the output has elements."""
+
+    _ndim: int
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return getattr(F, f"adaptive_max_pool{self._ndim}d")(
+            input, self.output_size, self.return_indices
+        )
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """(N, C, L) or (C, L) to (N, C, output_size)."""
+
+    _ndim = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """(N, C, H, W) or (C, H, W) to (N, C, *output_size); None keeps a dimension."""
+
+    _ndim = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """(N, C, D, H, W) or (C, D, H, W) to (N, C, *output_size); None keeps a dimension."""
+
+    _ndim = 3

@@ -1,0 +1,46 @@
+"""What layers share: sizes given once for all dimensions, and fresh parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike.nn.parameter import Parameter
+from torchlike.ops.creation import finish, numpy_dtype
+from torchlike.tensor import Tensor
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    """A function that repeats a number n times and leaves a sequence as a tuple."""
+
+    def parse(x: Any) -> tuple[Any, ...]:
+        return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
+
+    parse.__name__ = name
+    return parse
+
+
+_single = _ntuple(1, "_single")
+_pair = _ntuple(2, "_pair")
+_triple = _ntuple(3, "_triple")
+_quadruple = _ntuple(4, "_quadruple")
+
+
+def _reverse_repeat_tuple(t: Any, n: int) -> tuple[Any, ...]:
+    """Each entry n times, last entry first: the order in which ``F.pad`` wants its sides."""
+    return tuple(x for x in reversed(t) for _ in range(n))
+
+
+def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0) -> Tensor:
+    """A fresh tensor. Its memory is made by NumPy and handed over: nothing is compiled."""
+    size = (shape,) if isinstance(shape, int) else tuple(shape)
+    return finish(jax.device_put(np.full(size, value, numpy_dtype(dtype))), device)
+
+
+def new_parameter(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0) -> Parameter:
+    """A fresh parameter, holding ``value`` until it is initialised."""
+    return Parameter(new_tensor(shape, device, dtype, value))

@@ -1,0 +1,138 @@
+"""Parameters and buffers: the tensors that a module registers when they become its attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike import devices, errors
+from torchlike.dtypes import get_default_dtype
+from torchlike.ops.conversion import clone
+from torchlike.tensor import Tensor, wrap
+
+
+def _empty() -> Tensor:
+    return wrap(jax.device_put(np.empty(0, get_default_dtype().numpy)))
+
+
+class _ParameterMeta(type(Tensor)):
+    """``isinstance(t, Parameter)`` also for a tensor subclass that was made a parameter."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and (
+            "_is_param" in instance.__dict__)  # fmt: skip
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that a module counts among its parameters; requires grad by default.
+
+    Shares the memory of ``data``. Of a tensor subclass, ``Parameter(data)`` keeps the class.
+    RuntimeError for a dtype without gradients, unless ``requires_grad=False``.
+    """
+
+    __module__ = "torchlike.nn.parameter"
+    _is_param = True
+
+    def __new__(cls, data: Any = None, requires_grad: Any = True) -> Any:
+        if data is None:
+            data = _empty()
+        elif not isinstance(data, Tensor):
+            raise TypeError(
+                f"Parameter() expects a torch.Tensor, not {type(data).__name__}; make one with "
+                "torch.tensor(data)"
+            )
+        if requires_grad and data.dtype.category < 2:
+            raise RuntimeError(errors.FLOAT_ONLY_GRAD)
+        own = cls if type(data) in (Tensor, Parameter) else type(data)
+        self = object.__new__(own)
+        self._storage, self._view = data._storage, data._view
+        self._requires_grad = bool(requires_grad)
+        if own is not cls:
+            self._is_param = True
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            # Parameters are copied one by one (what shared memory does not share it any more), and
+            # without their gradients.
+            memo[id(self)] = type(self)(clone(self.data), self.requires_grad)
+        return memo[id(self)]
+
+
+class _BufferMeta(type(Tensor)):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Buffer and isinstance(instance, Tensor) and (
+            "_is_buffer" in instance.__dict__)  # fmt: skip
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that a module counts among its buffers when it becomes an attribute.
+
+    ``Buffer(data, persistent=True)`` gives a plain tensor on ``data``'s memory with a mark that
+    ``Module.__setattr__`` looks for.
+    """
+
+    __module__ = "torchlike.nn.parameter"
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        source = _empty() if data is None else data
+        marked = object.__new__(type(source))
+        marked._storage, marked._view = source._storage, source._view
+        marked._requires_grad = source.requires_grad
+        marked.persistent = persistent
+        marked._is_buffer = True
+        return marked
+
+
+class UninitializedParameter(Parameter):
+    """A parameter whose shape a lazy module finds out at its first input.
+
+    Until then only its dtype and device are known. RuntimeError for whatever needs a shape.
+    """
+
+    def __new__(cls, requires_grad: Any = True, device: Any = None, dtype: Any = None) -> Any:
+        kind = get_default_dtype() if dtype is None else dtype
+        target = devices.to_jax(devices.resolve(device))
+        self = object.__new__(cls)
+        self._storage = wrap(jax.device_put(np.empty(0, kind.numpy), target))._storage
+        self._view = None
+        self._requires_grad = bool(requires_grad)
+        return self
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a Parameter of this shape, holding zeros."""
+        kind = self.dtype if dtype is None else dtype
+        target = devices.to_jax(self.device if device is None else devices.resolve(device))
+        self.data = wrap(jax.device_put(np.zeros(tuple(shape), kind.numpy), target))
+        self.__class__ = Parameter
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return UninitializedParameter, (self.requires_grad, str(self.device), self.dtype)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+
+def is_lazy(t: Any) -> bool:
+    """Whether a parameter still waits for its shape."""
+    return isinstance(t, UninitializedParameter)

@@ -1,0 +1,298 @@
+"""A module's state as a dictionary: ``state_dict`` and ``load_state_dict``."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from torchlike import modes
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.nn.parameter import Parameter, is_lazy
+from torchlike.tape import RemovableHandle
+from torchlike.tensor import Tensor
+
+#: Under this key (after the module's prefix) stands what ``get_extra_state`` gives.
+EXTRA_STATE = "_extra_state"
+
+
+class _IncompatibleKeys(NamedTuple):
+    """What ``load_state_dict`` found missing and left over."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if self.missing_keys or self.unexpected_keys:
+            return (f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, "
+                    f"unexpected_keys={self.unexpected_keys!r})")  # fmt: skip
+        return "<All keys matched successfully>"
+
+    __str__ = __repr__
+
+
+def _annotated(state: Any, metadata: Any) -> Any:
+    """A plain OrderedDict of the state that also carries each module's version."""
+    made = OrderedDict(state)
+    if metadata is not None:
+        made._metadata = metadata  # type: ignore[attr-defined]
+    return made
+
+
+class _LoadPreHook:
+    """A hook on loading, and whether it wants the module first."""
+
+    def __init__(self, hook: Callable[..., Any], with_module: bool) -> None:
+        self.hook = hook
+        self.with_module = with_module
+
+    def __call__(self, module: Any, *args: Any) -> Any:
+        return self.hook(module, *args) if self.with_module else self.hook(*args)
+
+
+class StateDicts:
+    """The part of Module that saves and loads state."""
+
+    _version: int = 1
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _modules: dict[str, Any]
+    _non_persistent_buffers_set: set[str]
+    _state_dict_hooks: OrderedDict[int, Any]
+    _state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_pre_hooks: OrderedDict[int, Any]
+    _load_state_dict_post_hooks: OrderedDict[int, Any]
+
+    def _init_state_hooks(self) -> None:
+        self.__dict__.update(
+            _state_dict_hooks=OrderedDict(), _state_dict_pre_hooks=OrderedDict(),
+            _load_state_dict_pre_hooks=OrderedDict(), _load_state_dict_post_hooks=OrderedDict(),
+        )  # fmt: skip
+
+    # -- saving ------------------------------------------------------------------------------------
+
+    def get_extra_state(self) -> Any:
+        """Override to save something besides parameters and buffers; see set_extra_state."""
+        raise RuntimeError(
+            "Reached a code path in Module.get_extra_state() that should never be called."
+        )
+
+    def set_extra_state(self, state: Any) -> None:
+        """Override to load what get_extra_state saved."""
+        raise RuntimeError(
+            "Reached a code path in Module.set_extra_state() that should never be called."
+        )
+
+    def _overrides(self, name: str) -> bool:
+        return getattr(type(self), name) is not getattr(StateDicts, name)
+
+    def _own_state(self) -> dict[str, Tensor]:
+        """This module's parameters and persistent buffers that are not None."""
+        own = dict(self._parameters)
+        skipped = self._non_persistent_buffers_set
+        own.update((k, v) for k, v in self._buffers.items() if k not in skipped)
+        return {k: v for k, v in own.items() if v is not None}
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        """Put this module's own state (not its children's) into ``destination``."""
+        for name, value in self._own_state().items():
+            destination[prefix + name] = value if keep_vars else value.detach()
+        if self._overrides("get_extra_state"):
+            destination[prefix + EXTRA_STATE] = self.get_extra_state()
+
+    def state_dict(
+        self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
+    ) -> Any:
+        """Parameters and persistent buffers of this module and all below it, by dotted name.
+
+        The values share memory with the module; they are detached unless ``keep_vars``.
+        """
+        if args:
+            warnings.warn(
+                "Positional args are being deprecated, use kwargs instead. Refer to "
+                "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
+                "#torch.nn.Module.state_dict for details.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            given = (*args, destination, prefix, keep_vars)[:3] if len(args) == 3 else (
+                *args, *(destination, prefix, keep_vars)[len(args) :])  # fmt: skip
+            destination, prefix, keep_vars = given
+        if destination is None:
+            destination = _annotated((), OrderedDict())
+        metadata = {"version": self._version}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in list(self._state_dict_pre_hooks.values()):
+            hook(self, prefix, keep_vars)
+        self._save_to_state_dict(destination, prefix, keep_vars)
+        for name, child in self._modules.items():
+            if child is not None:
+                child.state_dict(
+                    destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
+        for hook in list(self._state_dict_hooks.values()):
+            changed = hook(self, destination, prefix, metadata)
+            if changed is None:
+                continue
+            if getattr(hook, "_from_public_api", False):
+                raise RuntimeError("state_dict post-hook must return None")
+            destination = changed
+        return destination
+
+    # -- loading -----------------------------------------------------------------------------------
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Load this module's own state (not its children's); subclasses extend it.
+
+        Problems are appended to the three lists, for ``load_state_dict`` to report together.
+        """
+        for hook in list(self._load_state_dict_pre_hooks.values()):
+            hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                 error_msgs)  # fmt: skip
+        assign = local_metadata.get("assign_to_params_buffers", False)
+        own = self._own_state()
+        for name, target in own.items():
+            key = prefix + name
+            if key in state_dict:
+                problem = self._load_one(name, key, target, state_dict[key], assign)
+                if problem is not None:
+                    error_msgs.append(problem)
+            elif strict:
+                missing_keys.append(key)
+        extra = prefix + EXTRA_STATE
+        if self._overrides("set_extra_state"):
+            if extra in state_dict:
+                self.set_extra_state(state_dict[extra])
+            elif strict:
+                missing_keys.append(extra)
+        elif strict and extra in state_dict:
+            unexpected_keys.append(extra)
+        if strict:
+            for key in state_dict:
+                if not key.startswith(prefix) or key == extra:
+                    continue
+                first, dot, _ = key[len(prefix) :].partition(".")
+                if first not in (self._modules if dot else own):
+                    unexpected_keys.append(key)
+
+    def _load_one(
+        self, name: str, key: str, target: Tensor, given: Any, assign: bool
+    ) -> str | None:
+        """Copy or bind one tensor; gives the problem in words, or None."""
+        if not isinstance(given, Tensor):
+            return (f'While copying the parameter named "{key}", expected torch.Tensor or '
+                    f"Tensor-like object from checkpoint but received {type(given)}")  # fmt: skip
+        if not is_lazy(target):
+            if target.dim() == 0 and tuple(given.shape) == (1,):
+                given = given[0]  # PyTorch before 0.4 had no 0-dim tensors
+            if given.shape != target.shape:
+                return (f"size mismatch for {key}: copying a param with shape {given.shape} from "
+                        f"checkpoint, the shape in current model is {target.shape}.")  # fmt: skip
+        try:
+            with no_grad():
+                if not assign:
+                    target.copy_(given)
+                    return None
+                if isinstance(target, Parameter):
+                    if isinstance(given, Parameter):
+                        given.requires_grad_(target.requires_grad)
+                    else:
+                        given = Parameter(given, requires_grad=target.requires_grad)
+                setattr(self, name, given)
+                return None
+        except Exception as error:
+            if modes.current.capture is not None:
+                raise
+            return (f'While copying the parameter named "{key}", whose dimensions in the model are '
+                    f"{target.size()} and whose dimensions in the checkpoint are {given.size()}, "
+                    f"an exception occurred : {error.args}.")  # fmt: skip
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> _IncompatibleKeys:
+        """Copy state into this module and all below it.
+
+        Args:
+          state_dict: as ``state_dict()`` gives it.
+          strict: RuntimeError when keys are missing or left over.
+          assign: bind the given tensors instead of copying their values (an optimizer must then be
+            made afterwards).
+
+        RuntimeError, with all problems at once, also for tensors of another shape.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        missing: list[str] = []
+        unexpected: list[str] = []
+        problems: list[str] = []
+        metadata = getattr(state_dict, "_metadata", None)
+        own = _annotated(state_dict, metadata)  # a copy: hooks may change it
+
+        def load(module: Any, part: Any, prefix: str) -> None:
+            local = {} if metadata is None else metadata.get(prefix[:-1], {})
+            if assign:
+                local["assign_to_params_buffers"] = assign
+            module._load_from_state_dict(part, prefix, local, True, missing, unexpected, problems)
+            for name, child in module._modules.items():
+                if child is not None:
+                    below = f"{prefix}{name}."
+                    load(child, {k: v for k, v in part.items() if k.startswith(below)}, below)
+            for hook in list(module._load_state_dict_post_hooks.values()):
+                if hook(module, _IncompatibleKeys(missing, unexpected)) is not None:
+                    raise AssertionError(
+                        "Hooks registered with ``register_load_state_dict_post_hook`` are not "
+                        "expected to return new values, if incompatible_keys need to be modified, "
+                        "it should be done inplace."
+                    )
+
+        load(self, own, "")
+        if strict:
+            for kind, keys in (("Unexpected", unexpected), ("Missing", missing)):
+                if keys:
+                    named = ", ".join(f'"{k}"' for k in keys)
+                    problems.insert(0, f"{kind} key(s) in state_dict: {named}. ")
+        if problems:
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
+                + "\n\t".join(problems)
+            )
+        return _IncompatibleKeys(missing, unexpected)
+
+    # -- hooks -------------------------------------------------------------------------------------
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, prefix, keep_vars)`` before state is saved."""
+        return RemovableHandle.on(self._state_dict_pre_hooks, hook)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` afterwards; it may change the
+        dictionary in place."""
+        hook._from_public_api = True  # type: ignore[attr-defined]
+        return RemovableHandle.on(self._state_dict_hooks, hook)
+
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously "
+                "registered via register_state_dict_post_hook"
+            )
+        return RemovableHandle.on(self._state_dict_hooks, hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)`` before a module's own state is loaded."""
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
+
+    def _register_load_state_dict_pre_hook(
+        self, hook: Callable[..., Any], with_module: bool = False
+    ) -> RemovableHandle:
+        return RemovableHandle.on(self._load_state_dict_pre_hooks, _LoadPreHook(hook, with_module))
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(module, incompatible_keys)`` after loading; it may change the lists."""
+        return RemovableHandle.on(self._load_state_dict_post_hooks, hook)

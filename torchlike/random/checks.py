@@ -1,0 +1,71 @@
+"""What the fills refuse, in PyTorch's words: names of types and the few shared checks."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from torchlike import dtypes
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+FLOAT16 = np.dtype(np.float16)
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
+HALVES = (FLOAT16, BFLOAT16)
+FLOATS = (FLOAT32, FLOAT64, *HALVES)
+
+#: The real dtype a complex dtype is filled as.
+COMPONENT = {np.dtype(np.complex64): FLOAT32, np.dtype(np.complex128): FLOAT64}
+
+#: Significant bits: every integer up to 2**bits is a value of the type.
+SIGNIFICANT_BITS = {FLOAT32: 24, FLOAT64: 53, FLOAT16: 11, BFLOAT16: 8}
+
+_C_NAMES = {
+    np.dtype(name): c_name
+    for name, c_name in {
+        "float32": "float", "float64": "double", "float16": "c10::Half",
+        "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+        "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
+        "uint8": "unsigned char", "uint16": "short unsigned int", "uint32": "unsigned int",
+        "uint64": "long unsigned int", "bool": "bool",
+    }.items()
+} | {BFLOAT16: "c10::BFloat16"}  # fmt: skip
+
+
+def scalar_type(dtype: np.dtype) -> str:
+    """PyTorch's internal name of a dtype ("Float", "Long")."""
+    return dtypes.scalar_type(dtypes.from_numpy_dtype(dtype))
+
+
+def c_name(dtype: np.dtype) -> str:
+    """The C++ name of a dtype ("float", "long int"), which the bounds errors use."""
+    return _C_NAMES.get(dtype, str(dtype))
+
+
+def number(value: float) -> str:
+    """A double as C++ streams print it: six significant digits."""
+    return f"{value:g}"
+
+
+def not_implemented(kernel: str, dtype: np.dtype) -> NotImplementedError:
+    """PyTorch's error for a dtype that a kernel does not take."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(dtype)}'")
+
+
+def check_std(std: float) -> None:
+    """RuntimeError unless ``std >= 0``."""
+    if not std >= 0.0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {number(std)}")
+
+
+def check_in_bounds(value: float, name: str, dtype: np.dtype) -> None:
+    """RuntimeError unless the number ``value`` lies between the smallest and largest of ``dtype``."""
+    if dtype == np.bool_:
+        low, high = 0, 1
+    elif dtype in FLOATS:
+        info = ml_dtypes.finfo(dtype)
+        low, high = float(info.min), float(info.max)
+    else:
+        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    if not low <= value <= high:
+        raise RuntimeError(f"{name} is out of bounds for {c_name(dtype)}")

@@ -1,0 +1,150 @@
+"""The noise of the dropout family and the slopes of rrelu: what is drawn, apart from the input.
+
+``result = input * noise`` (plus ``shift`` for alpha dropout). In evaluation nothing is drawn
+and nothing here is called.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from torchlike.random.arithmetic import cast, round_to
+from torchlike.random.bernoulli import bernoulli, bernoulli_mask
+from torchlike.random.checks import FLOAT64, FLOATS, HALVES, not_implemented, number
+from torchlike.random.engine import Engine, atomic
+from torchlike.random.uniform import unit_doubles
+
+#: -scale * alpha of SELU: the value that alpha dropout puts in place of a dropped one.
+SELU_FLOOR = 1.7580993408473766
+
+
+def check_dropout_probability(p: float) -> None:
+    """RuntimeError unless p is in [0, 1]. (``nn.functional`` raises ValueError, same words.)"""
+    if not 0.0 <= p <= 1.0:
+        raise RuntimeError(
+            f"dropout probability has to be between 0 and 1, but got {number(p)}"
+        )
+
+
+def feature_noise_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """(N, C, 1, ..., 1): one noise value a channel. RuntimeError with fewer than 2 dimensions."""
+    if len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*shape[:2], *(1 for _ in shape[2:]))
+
+
+def dropout_scale(dtype: np.dtype, p: float) -> float:
+    """The value of kept noise: 1 / (1 - p), the divisor rounded to ``dtype``, then the quotient.
+
+    For the half types the division happens in float32. 0 for p = 1.
+    """
+    if p == 1.0:
+        return 0.0
+    work = np.dtype(np.float32) if dtype in HALVES else dtype
+    return round_to(1.0 / round_to(1.0 - p, work), dtype)
+
+
+@atomic
+def dropout_mask(engine: Engine, shape: tuple[int, ...], p: float) -> np.ndarray:
+    """bool of ``shape``, True where an element is kept.
+
+    With ``dropout_scale`` this is all of dropout, in a quarter of the bytes of the noise.
+    Draws 2 words an element; none for p = 0 and p = 1, where nothing is left to chance.
+
+    Raises:
+      RuntimeError: p outside [0, 1].
+    """
+    check_dropout_probability(p)
+    if p in (0.0, 1.0):
+        return np.full(shape, p == 0.0)
+    return bernoulli_mask(engine, shape, 1.0 - p)
+
+
+@atomic
+def dropout_noise(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float) -> np.ndarray:
+    """0 with probability p, else 1 / (1 - p), as ``dtype``. Draws as ``dropout_mask``.
+
+    Raises:
+      RuntimeError: p outside [0, 1].
+      NotImplementedError: a complex dtype.
+    """
+    check_dropout_probability(p)
+    if p not in (0.0, 1.0):
+        noise = bernoulli(engine, shape, dtype, 1.0 - p)
+        return noise * np.array(dropout_scale(dtype, p), dtype)
+    return np.full(shape, 1.0 - p, dtype)
+
+
+class AlphaNoise(NamedTuple):
+    """result = input * noise + shift."""
+
+    noise: np.ndarray
+    shift: np.ndarray
+
+
+@atomic
+def alpha_dropout_noise(
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, p: float
+) -> AlphaNoise:
+    """Noise and shift that keep mean and variance of SELU activations, each of ``dtype``.
+
+    a = ((A**2 p + 1)(1 - p))**-1/2 with A = ``SELU_FLOOR``; kept: noise a, shift A a p; dropped:
+    noise 0, shift A a p - A a. Draws as ``dropout_mask``. Klambauer et al., "Self-Normalizing
+    Neural Networks", 2017.
+
+    Raises:
+      RuntimeError: p outside [0, 1].
+      NotImplementedError: a complex dtype.
+    """
+    check_dropout_probability(p)
+    if p in (0.0, 1.0):
+        return AlphaNoise(np.full(shape, 1.0 - p, dtype), np.zeros(shape, dtype))
+    kept = bernoulli(engine, shape, dtype, 1.0 - p)
+    a = 1.0 / math.sqrt((SELU_FLOOR * SELU_FLOOR * p + 1.0) * (1.0 - p))
+    shift = _affine(kept, -1.0, SELU_FLOOR * a, SELU_FLOOR * a * p)
+    return AlphaNoise(cast(_work(kept) * _scalar(a, dtype), dtype), shift)
+
+
+def _work(values: np.ndarray) -> np.ndarray:
+    """The half types compute in float32 and round after each operation."""
+    return values.astype(np.float32) if values.dtype in HALVES else values
+
+
+def _scalar(value: float, dtype: np.dtype) -> np.ndarray:
+    return np.array(value, np.float64 if dtype == FLOAT64 else np.float32)
+
+
+def _affine(kept: np.ndarray, add: float, multiply: float, then_add: float) -> np.ndarray:
+    """(kept + add) * multiply + then_add, each operation rounded to the dtype of ``kept``."""
+    dtype = kept.dtype
+    out = cast(_work(kept) + _scalar(add, dtype), dtype)
+    out = cast(_work(out) * _scalar(multiply, dtype), dtype)
+    return cast(_work(out) + _scalar(then_add, dtype), dtype)
+
+
+@atomic
+def rrelu_slopes(engine: Engine, x: np.ndarray, lower: float, upper: float) -> np.ndarray:
+    """The slope of each element of ``x``: uniform on [lower, upper] where x <= 0, else 1.
+
+    Draws 2 words for each element <= 0, in order, none for the others.
+
+    Raises:
+      RuntimeError: a bound that is not finite, or lower > upper.
+      NotImplementedError: a dtype other than float32, float64, bfloat16.
+    """
+    for name, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {name} bound must be finite, got {number(bound)}")
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if x.dtype not in FLOATS or x.dtype == np.float16:
+        raise not_implemented("rrelu_with_noise_out_cpu", x.dtype)
+    low, high = round_to(lower, x.dtype), round_to(upper, x.dtype)
+    slopes = np.ones(x.shape, x.dtype)
+    leaking = x <= 0
+    draws = unit_doubles(engine, int(np.count_nonzero(leaking)))
+    slopes[leaking] = cast(draws * (high - low) + low, x.dtype)
+    return slopes
