@@ -127,6 +127,7 @@ def _size_function(
     composite(f"{name}_like", method=False)(like)
 
 
+_size_function("rand", lambda s, d: lambda e: uniforms.uniform(e, s, d), "check_uniform_bounds")
 _size_function("randn", lambda s, d: lambda e: normals.normal(e, s, d), "normal_kernel_cpu")
 
 
