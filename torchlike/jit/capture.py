@@ -100,6 +100,8 @@ class Capture:
         #: What the function sees instead of its arguments: {id(stand-in): which argument}.
         self.stand_ins: dict[int, int] = {}
         #: Tensors from outside whose autograd history an in-place op changed, as they were.
+        #: Why the program must not be used again, if somebody said so.
+        self.unrepeatable = ""
         self._undo: dict[int, Callable[[], None]] = {}
         self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
 
@@ -208,6 +210,10 @@ class Capture:
             placeholder = jnp.array(value, jnp.float64 if isinstance(value, float) else None)
         self.host_values.append((getter, placeholder))
         return placeholder
+
+    def do_not_repeat(self, why: str) -> None:
+        """Say that the next call will want another program (this one's steps happen only once)."""
+        self.unrepeatable = why
 
     def undo_on_failure(self, owner: Any, undo: Callable[[], None]) -> None:
         """Call ``undo`` if the capture fails; the first one given for an owner counts."""

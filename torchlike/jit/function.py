@@ -112,6 +112,8 @@ class JitFunction:
         outputs, kept = program.run(arguments, run.first_values)
         result = deliver(program, arguments, outputs, kept, run.made)
         run.finish()
+        if capture.unrepeatable:
+            return result
         if program.cacheable:
             programs = self._programs.setdefault(key, [])
             programs.insert(0, program)

@@ -89,7 +89,7 @@ def randint(
     elif dtype.kind not in "iub":
         raise not_implemented("random_update_from_to", dtype)
     _check_range(low, high - 1, dtype)
-    return _draw(engine, shape, dtype, high - low, low)
+    return _draw(engine, shape, dtype, high - low, low, high - low >= WIDE)
 
 
 def _full(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -98,7 +98,7 @@ def _full(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray
         if math.prod(shape) == 0:
             return np.empty(shape, dtype)
         raise not_implemented("random_kernel_cpu", dtype)
-    return _draw(engine, shape, dtype, span, 0, wide=dtype in (_INT64, FLOAT64))
+    return _draw(engine, shape, dtype, span, 0, dtype in (_INT64, FLOAT64))
 
 
 def _from(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int) -> np.ndarray:
@@ -123,7 +123,8 @@ def _from(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int) -> 
     else:
         raise not_implemented("random_from_to_range_calc", dtype)
     _check_range(low, last, dtype)
-    return _draw(engine, shape, dtype, last - low + 1, low)
+    span = last - low + 1
+    return _draw(engine, shape, dtype, span, low, span >= WIDE)
 
 
 def _every_int64(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -132,7 +133,7 @@ def _every_int64(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.
         if dtype.kind in "iu" and dtype not in _UNSIGNED:
             raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
         raise not_implemented(kernel, dtype)
-    return _draw(engine, shape, dtype, 1 << 64, 0)
+    return _draw(engine, shape, dtype, 1 << 64, 0, True)
 
 
 def _narrow_low(low: int, dtype: np.dtype) -> int:
@@ -174,15 +175,13 @@ def _check_range(first: int, last: int, dtype: np.dtype) -> None:
 
 
 def _draw(
-    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, span: int, low: int, wide: bool = False
+    engine: Engine, shape: tuple[int, ...], dtype: np.dtype, span: int, low: int, wide: bool
 ) -> np.ndarray:
     """word % span + low in wrapping int64 arithmetic, cast to ``dtype``.
 
-    Draws 2 words an element where ``wide`` is said or ``span`` is, else 1.
+    Draws 2 words an element where ``wide`` is said, else 1.
     """
     flat = np.empty(math.prod(shape), dtype)
-    wide = wide or span >= WIDE
-    # The low 64 bits of `low`, as the int64 that wraps the same way.
     addend = np.int64(low)
     for start, stop in chunks(flat.size):
         if wide:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from torchlike import dtypes
 from torchlike.nn import functional as F, init
 from torchlike.nn.modules.module import Module
@@ -91,20 +89,14 @@ class _BatchNorm(_NormBase):
         training = self.training
         if training and self.track_running_stats and self.num_batches_tracked is not None:
             self.num_batches_tracked.add_(1)
-            if self.momentum is None:  # a cumulative average
-                momentum = self._cumulative()
+            if self.momentum is None:  # running statistics are the mean over all batches
+                momentum = 1.0 / self.num_batches_tracked.double()
         by_batch = training or (self.running_mean is None and self.running_var is None)
         kept = not training or self.track_running_stats
         return F.batch_norm(
             input, self.running_mean if kept else None, self.running_var if kept else None,
             self.weight, self.bias, by_batch, momentum, self.eps,
         )  # fmt: skip
-
-    def _cumulative(self) -> Any:
-        """The factor that makes running statistics the mean over all batches."""
-        return 1.0 / self.num_batches_tracked._value(
-            "BatchNorm(momentum=None)", "a fixed momentum"
-        ).astype(np.float64).item()
 
 
 class BatchNorm1d(_BatchNorm):

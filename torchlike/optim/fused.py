@@ -1,0 +1,93 @@
+"""One compiled call for all parameters of a group.
+
+An optimizer gives a rule for one parameter, a pure function; here it is mapped over the group inside
+one jitted function, which is found again by its key. Parameters and state are donated where their
+cells are the arrays' only owners, so the update happens in their memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from torchlike import modes
+from torchlike.tensor import Tensor
+
+#: rule(parameter, gradient, states, scalars) -> (parameter, states)
+Rule = Callable[[Any, Any, tuple[Any, ...], tuple[Any, ...]], tuple[Any, tuple[Any, ...]]]
+
+_compiled: dict[Any, tuple[Any, Any]] = {}
+
+
+def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
+    """The group's update, compiled without and with donation."""
+    found = _compiled.get(key)
+    if found is None:
+
+        def update(owned: tuple[Any, ...], gradients: tuple[Any, ...], scalars: Any) -> Any:
+            new: list[Any] = [None] * len(owned)
+            for i in range(n):
+                states = owned[n + i * n_states : n + (i + 1) * n_states]
+                p = owned[i]
+                p2, states2 = rule(p, gradients[i].astype(p.dtype), states, scalars)
+                new[i] = p2.astype(p.dtype)
+                for k, (old, s) in enumerate(zip(states, states2, strict=True)):
+                    new[n + i * n_states + k] = s.astype(old.dtype)
+            return tuple(new)
+
+        found = (jax.jit(update, inline=True), jax.jit(update, donate_argnums=0))
+        _compiled[key] = found
+    return found
+
+
+def update_group(
+    key: Any, rule: Rule, params: Sequence[Tensor], states: Sequence[Sequence[Tensor]],
+    scalars: Sequence[Callable[[], Any]],
+) -> None:  # fmt: skip
+    """Apply ``rule`` to every parameter and its states, in place.
+
+    ``scalars`` give the hyperparameters that change from step to step (the learning rate); while a
+    function is being captured they become inputs of its program.
+    """
+    n = len(params)
+    if not n:
+        return
+    capture = modes.current.capture
+    owners = [*params, *(s for group in states for s in group)]
+    gradients = tuple([_gradient(p) for p in params])
+    if capture is None:
+        values = tuple([get() for get in scalars])
+    else:
+        values = tuple([capture.host_value(get) for get in scalars])
+    plain, donating = _functions((key, n), rule, n, len(states[0]) if states else 0)
+    whole = all(t._view is None for t in owners)
+    donate = capture is None and whole and all(t._storage.is_sole_owner() for t in owners)
+    owned = tuple([t._read() for t in owners])
+    new = (donating if donate else plain)(owned, gradients, values)
+    for t, array in zip(owners, new, strict=True):
+        t._write(array)
+
+
+def _gradient(p: Tensor) -> Any:
+    g = p.grad
+    assert g is not None
+    return g._read()
+
+
+def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
+    """A zero state tensor that counts as having existed before a running capture."""
+    capture = modes.current.capture
+    if capture is None:
+        return _zeros(p, dtype, shape)
+    with capture.outside():
+        return _zeros(p, dtype, shape)
+
+
+def _zeros(p: Tensor, dtype: Any, shape: Any) -> Tensor:
+    found = object.__new__(Tensor)
+    aval = tuple(p.shape) if shape is None else shape
+    found._storage = type(p._storage)(jnp.zeros(aval, dtype or p.dtype.numpy))
+    return found

@@ -1,0 +1,251 @@
+"""Optimizer: parameter groups, state, and what every optimizer shares."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torchlike import modes
+from torchlike.autograd.grad_mode import enable_grad, no_grad
+from torchlike.errors import JitCaptureError
+from torchlike.tape import RemovableHandle
+from torchlike.tensor import Tensor
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+
+class Optimizer:
+    """Base class of optimizers.
+
+    Args:
+      params: tensors, (name, tensor) pairs, or dictionaries of groups with their own options.
+      defaults: hyperparameters for groups that do not give them.
+    """
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or "
+                f"dicts, but got {params.type()}"
+            )
+        self.defaults = defaults
+        self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._pre_hooks: dict[int, Any] = OrderedDict()
+        self._post_hooks: dict[int, Any] = OrderedDict()
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(dict(group))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__.get("step")
+        if own is not None and not hasattr(own, "_hooked"):
+            cls.step = _with_hooks(own)  # type: ignore[method-assign]
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group. ValueError for parameters that are no leaves or already in a group."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the "
+                "ordering of tensors in sets will change between runs. Please use a list instead."
+            )
+        params = list(params)
+        if params and isinstance(params[0], tuple):
+            param_group["param_names"] = [name for name, _ in params]
+            params = [p for _, p in params]
+        param_group["params"] = params
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is "
+                                f"{type(p).__name__}")  # fmt: skip
+            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter "
+                    f"{name}"
+                )
+            param_group.setdefault(name, default)
+        taken = {id(p) for group in self.param_groups for p in group["params"]}
+        if len({id(p) for p in params}) != len(params):
+            raise ValueError("some parameters appear more than once in parameter group")
+        if taken & {id(p) for p in params}:
+            raise ValueError("some parameters appear in more than one parameter group")
+        self.param_groups.append(param_group)
+
+    # -- stepping ----------------------------------------------------------------------------------
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients, or with ``set_to_none=False`` fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p._set_grad(None)
+                elif p.grad is not None:
+                    p.grad.detach_().zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters; ``closure`` recomputes the loss, which is returned."""
+        raise NotImplementedError
+
+    @staticmethod
+    def loss_of(closure: Callable[[], Any] | None) -> Any:
+        """The closure's loss, computed with gradients on; None without a closure."""
+        if closure is None:
+            return None
+        with enable_grad():
+            return closure()
+
+    def with_gradients(self, group: dict[str, Any]) -> list[Tensor]:
+        """The group's parameters that have a gradient."""
+        return [p for p in group["params"] if p.grad is not None]
+
+    # -- hooks -------------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook: Any) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step."""
+        return RemovableHandle.on(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Any) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return RemovableHandle.on(self._post_hooks, hook)
+
+    # -- state -------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and groups with parameters replaced by their numbers, as PyTorch lays it out."""
+        numbers: dict[int, int] = {}
+        for p in itertools.chain.from_iterable(g["params"] for g in self.param_groups):
+            numbers.setdefault(id(p), len(numbers))
+        state = {
+            numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()
+        }
+        groups = [
+            {**{k: v for k, v in g.items() if k != "params"},
+             "params": [numbers[id(p)] for p in g["params"]]}
+            for g in self.param_groups
+        ]  # fmt: skip
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a state. ValueError when its groups do not fit this optimizer's."""
+        saved = copy.deepcopy(
+            {"state": state_dict["state"], "param_groups": state_dict["param_groups"]}
+        )
+        groups, saved_groups = self.param_groups, saved["param_groups"]
+        if len(groups) != len(saved_groups):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        for group, other in zip(groups, saved_groups, strict=True):
+            if len(group["params"]) != len(other["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of "
+                    "optimizer's group"
+                )
+        owners = dict(zip(
+            itertools.chain.from_iterable(g["params"] for g in saved_groups),
+            itertools.chain.from_iterable(g["params"] for g in groups), strict=True,
+        ))  # fmt: skip
+        state: dict[Any, dict[str, Any]] = defaultdict(dict)
+        for key, value in saved["state"].items():
+            p = owners.get(key)
+            state[key if p is None else p] = value if p is None else _cast_state(p, value)
+        self.state = state
+        self.param_groups = [
+            {**other, "params": group["params"]}
+            for group, other in zip(groups, saved_groups, strict=True)
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__dict__.setdefault("_pre_hooks", OrderedDict())
+        self.__dict__.setdefault("_post_hooks", OrderedDict())
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            for key in sorted(group):
+                if key != "params":
+                    text += f"    {key}: {group[key]}\n"
+        return text + ")"
+
+
+def _cast_state(p: Tensor, value: dict[str, Any]) -> dict[str, Any]:
+    """State tensors in the parameter's dtype and device (step counts stay float32)."""
+    cast = {}
+    for name, v in value.items():
+        if isinstance(v, Tensor) and name != "step" and p.is_floating_point():
+            v = v.to(device=p.device, dtype=p.dtype)
+        cast[name] = v
+    return cast
+
+
+def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
+    def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        for hook in list(self._pre_hooks.values()):
+            result = hook(self, args, kwargs)
+            if result is not None:
+                args, kwargs = result
+        loss = step(self, *args, **kwargs)
+        for hook in list(self._post_hooks.values()):
+            hook(self, args, kwargs)
+        return loss
+
+    stepped.__name__, stepped.__doc__ = "step", step.__doc__
+    stepped._hooked = True  # type: ignore[attr-defined]
+    return stepped
+
+
+def hyperparameter(group: dict[str, Any], name: str) -> Callable[[], Any]:
+    """A reader of a group's number, asked anew at each step (and at each run of a program)."""
+
+    def read() -> Any:
+        value = group[name]
+        if isinstance(value, Tensor):
+            return value._read() if modes.current.capture is not None else value.item()
+        return float(value)
+
+    return read
+
+
+def refuse_capture(what: str) -> None:
+    """JitCaptureError when a function is being captured."""
+    if modes.current.capture is not None:
+        raise JitCaptureError(
+            f"{what} changes Python state and would run only once: call it outside the jitted "
+            "function, after the step"
+        )
+
+
+def check_range(name: str, value: Any, low: float = 0.0, high: float | None = None) -> None:
+    """ValueError in PyTorch's words for a hyperparameter outside ``[low, high)``."""
+    number = value if not isinstance(value, Tensor) else float(value)
+    if number < low or (high is not None and number >= high):
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+ParamsT = Iterable[Any]
+__all__ = ["Optimizer", "no_grad", "required"]
