@@ -57,8 +57,23 @@ globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)
 globals().update(_registry.NAMESPACES[""])
 
-from torchlike import autograd, backends, cuda, interop, jit, random  # noqa: E402
+from torchlike import (  # noqa: E402
+    autograd,
+    backends,
+    cuda,
+    fft,
+    interop,
+    jit,
+    linalg,
+    nn,
+    optim,
+    random,
+    serialization,
+    special,
+    utils,
+)
 from torchlike.compile import compile  # noqa: E402, A004
+from torchlike.serialization import load, save  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 
 #: The PyTorch release whose behaviour is the reference.

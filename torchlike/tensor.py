@@ -455,6 +455,13 @@ class Tensor(metaclass=_TensorMeta):
             part = self._host_view()
             if part is not None:
                 return part
+        view, storage = self._view, self._storage
+        if view is not None and storage.host is None and storage.strides is None and (
+            not any(isinstance(s, views.Conj) for s in view.steps)
+        ):  # fmt: skip
+            # On the CPU NumPy maps the array without a copy: a row of a data set costs ~3 µs
+            # instead of a dispatch and a wait.
+            return views.host_view(np.asarray(storage.cell), view.geometry, self.dtype.numpy)
         return np.asarray(self._read())
 
     def item(self) -> Any:

@@ -107,7 +107,9 @@ for name, T in FLOATS.items():
     for n in (1, 2, 5, 15, 16, 17, 31, 32, 33, 100, 3001):
         CASES[f"randn/{name}_{n}"] = lambda e, T=T, n=n: randn(e, n, dtype=T)
     for suffix, bounds in (("a", (-0.3, 0.45)), ("b", (5, 1000))):
-        CASES[f"uniform_/{name}_{suffix}"] = lambda e, T=T, b=bounds: fills.uniform(e, (200,), T, *b)
+        CASES[f"uniform_/{name}_{suffix}"] = lambda e, T=T, b=bounds: fills.uniform(
+            e, (200,), T, *b
+        )
     for n, moments in ((15, (0.3, 0.7)), (200, (0.3, 0.7)), (205, (-2, 3))):
         CASES[f"normal_/{name}_{n}"] = lambda e, T=T, n=n, m=moments: fills.normal(e, (n,), T, *m)
     CASES |= {
@@ -275,7 +277,7 @@ CASES = {key: fill for key, fill in CASES.items() if key in CODE}
 
 
 def check(key, got):
-    """``got`` has the bits, dtype and shape of the golden array ``key`` (or of its bfloat16 form)."""
+    """``got`` has the bits, dtype and shape of the golden array ``key``."""
     if isinstance(got, list):
         assert got == GOLDEN[key].tolist()
         return

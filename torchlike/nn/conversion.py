@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import devices, dtypes, tensor as tensors
+from torchlike import devices, dtypes
+from torchlike import tensor as tensors
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.parameter import is_lazy
 from torchlike.tensor import Tensor
@@ -133,5 +134,3 @@ def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, An
     if other is not None:
         dtype, device = other.dtype, other.device
     return dtype, None if device is None else devices.resolve(device), memory_format
-
-

@@ -279,9 +279,7 @@ def _with_module(hook: Hook, module: Any) -> Hook:
 # -- registering -----------------------------------------------------------------------------------
 
 
-def _add(
-    table: OrderedDict[int, Hook], hook: Hook, prepend: bool = False
-) -> RemovableHandle:
+def _add(table: OrderedDict[int, Hook], hook: Hook, prepend: bool = False) -> RemovableHandle:
     handle = RemovableHandle.on(table, hook)
     if prepend:
         table.move_to_end(handle.id, last=False)
@@ -336,9 +334,7 @@ class Hooks:
             self._forward_hooks_always_called[handle.id] = True
         return handle
 
-    def register_full_backward_pre_hook(
-        self, hook: Hook, prepend: bool = False
-    ) -> RemovableHandle:
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` before the module's backward."""
         return _add(self._backward_pre_hooks, hook, prepend)
 

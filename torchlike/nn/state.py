@@ -97,7 +97,7 @@ class StateDicts:
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         """Put this module's own state (not its children's) into ``destination``."""
         for name, value in self._own_state().items():
-            destination[prefix + name] = value if keep_vars else value.detach()
+            destination[prefix + name] = value if keep_vars or is_lazy(value) else value.detach()
         if self._overrides("get_extra_state"):
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
@@ -187,7 +187,10 @@ class StateDicts:
         if not isinstance(given, Tensor):
             return (f'While copying the parameter named "{key}", expected torch.Tensor or '
                     f"Tensor-like object from checkpoint but received {type(given)}")  # fmt: skip
-        if not is_lazy(target):
+        if is_lazy(target):
+            if not assign and not is_lazy(given):
+                target.materialize(given.shape)  # type: ignore[attr-defined]
+        else:
             if target.dim() == 0 and tuple(given.shape) == (1,):
                 given = given[0]  # PyTorch before 0.4 had no 0-dim tensors
             if given.shape != target.shape:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -35,8 +36,8 @@ def _to_odd(s: np.ndarray, error: np.ndarray) -> np.ndarray:
     return np.where(inexact_even, towards, s)
 
 
-def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c of float32 operands with a single rounding, float32.
+def fma32(a: np.ndarray, b: Any, c: Any) -> np.ndarray:
+    """a * b + c with a single rounding, float32; b and c are float32 arrays or scalars.
 
     The product of two float32 is exact in float64; the sum is rounded there and then again. That
     second rounding can go wrong only on a float32 tie or below the normal numbers: those few
@@ -117,6 +118,33 @@ def round_to(value: float, dtype: np.dtype) -> float:
     """The Python number ``value`` rounded to ``dtype``, as a Python float."""
     with np.errstate(over="ignore"):
         return float(cast(np.float64(value).reshape(1), dtype)[0])
+
+
+# -- a tensor and a Python number, as PyTorch computes them ----------------------------------------
+# The half types compute in float32 and round the result. A number to add is rounded to the half
+# type first, a number to multiply with or divide by only to float32.
+
+
+def _work(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32) if values.dtype in HALVES else values
+
+
+def add_scalar(values: np.ndarray, number: float) -> np.ndarray:
+    """values + number, in the dtype of ``values``."""
+    work = _work(values)
+    return cast(work + work.dtype.type(round_to(number, values.dtype)), values.dtype)
+
+
+def multiply_scalar(values: np.ndarray, number: float) -> np.ndarray:
+    """values * number, in the dtype of ``values``."""
+    work = _work(values)
+    return cast(work * work.dtype.type(number), values.dtype)
+
+
+def divide_scalar(values: np.ndarray, number: float) -> np.ndarray:
+    """values / number, in the dtype of ``values``."""
+    work = _work(values)
+    return cast(work / work.dtype.type(number), values.dtype)
 
 
 def rounded_surely(

@@ -58,7 +58,7 @@ def bernoulli_tensor(
 ) -> np.ndarray:
     """1 with the probability at the same place of ``p``, which broadcasts to ``shape``.
 
-    Draws 2 words an element for float64 ``p``, else 1: the dtype of ``p`` decides, not the output's.
+    Draws 2 words an element for float64 ``p``, else 1: the dtype of ``p`` decides, not ``dtype``.
 
     Raises:
       RuntimeError: an element of ``p`` outside [0, 1], or ``p`` does not expand to ``shape``.
@@ -84,9 +84,9 @@ def bernoulli_tensor(
 def _check_expands(source: tuple[int, ...], target: tuple[int, ...]) -> None:
     if len(source) > len(target):
         raise RuntimeError(
-            f"expand(torch.FloatTensor{{{list(source)}}}, size={list(target)}): the number of sizes "
-            f"provided ({len(target)}) must be greater or equal to the number of dimensions in the "
-            f"tensor ({len(source)})"
+            f"expand(torch.FloatTensor{{{list(source)}}}, size={list(target)}): the number of "
+            f"sizes provided ({len(target)}) must be greater or equal to the number of dimensions "
+            f"in the tensor ({len(source)})"
         )
     offset = len(target) - len(source)
     for dim in range(len(source) - 1, -1, -1):

@@ -183,8 +183,7 @@ def _agrees_with_numpy(program: Any) -> bool:
     # The ends of the range, and the largest 1 - u, in either half of a block.
     words[0], words[1, :8], words[1, 8:], words[2] = 0, 0xFFFFFF, 0, 0xFFFFFF
     return all(
-        _run(program, words, mean, std).tobytes()
-        == transform_in_numpy(words, mean, std).tobytes()
+        _run(program, words, mean, std).tobytes() == transform_in_numpy(words, mean, std).tobytes()
         for mean, std in ((0.0, 1.0), (0.3, 0.7), (-2.0, 0.02))
     )
 

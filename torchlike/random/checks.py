@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import ml_dtypes
 import numpy as np
 
@@ -58,14 +60,19 @@ def check_std(std: float) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {number(std)}")
 
 
-def check_in_bounds(value: float, name: str, dtype: np.dtype) -> None:
-    """RuntimeError unless the number ``value`` lies between the smallest and largest of ``dtype``."""
+@functools.cache
+def limits(dtype: np.dtype) -> tuple[float, float]:
+    """The smallest and the largest finite value of a real dtype (ints for integers and bool)."""
     if dtype == np.bool_:
-        low, high = 0, 1
-    elif dtype in FLOATS:
+        return 0, 1
+    if dtype in FLOATS:
         info = ml_dtypes.finfo(dtype)
-        low, high = float(info.min), float(info.max)
-    else:
-        low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+        return float(info.min), float(info.max)
+    return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+
+
+def check_in_bounds(value: float, name: str, dtype: np.dtype) -> None:
+    """RuntimeError unless the number ``value`` lies within the limits of ``dtype``."""
+    low, high = limits(dtype)
     if not low <= value <= high:
         raise RuntimeError(f"{name} is out of bounds for {c_name(dtype)}")

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torchlike.random.arithmetic import cast, round_to
+from torchlike.random.arithmetic import add_scalar, multiply_scalar, round_to
 from torchlike.random.bernoulli import bernoulli, bernoulli_mask
-from torchlike.random.checks import FLOAT64, FLOATS, HALVES, not_implemented, number
+from torchlike.random.checks import FLOATS, HALVES, not_implemented, number
 from torchlike.random.engine import Engine, atomic
 from torchlike.random.uniform import unit_doubles
 
@@ -24,9 +24,7 @@ SELU_FLOOR = 1.7580993408473766
 def check_dropout_probability(p: float) -> None:
     """RuntimeError unless p is in [0, 1]. (``nn.functional`` raises ValueError, same words.)"""
     if not 0.0 <= p <= 1.0:
-        raise RuntimeError(
-            f"dropout probability has to be between 0 and 1, but got {number(p)}"
-        )
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {number(p)}")
 
 
 def feature_noise_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -105,29 +103,20 @@ def alpha_dropout_noise(
     kept = bernoulli(engine, shape, dtype, 1.0 - p)
     a = 1.0 / math.sqrt((SELU_FLOOR * SELU_FLOOR * p + 1.0) * (1.0 - p))
     shift = _affine(kept, -1.0, SELU_FLOOR * a, SELU_FLOOR * a * p)
-    return AlphaNoise(cast(_work(kept) * _scalar(a, dtype), dtype), shift)
-
-
-def _work(values: np.ndarray) -> np.ndarray:
-    """The half types compute in float32 and round after each operation."""
-    return values.astype(np.float32) if values.dtype in HALVES else values
-
-
-def _scalar(value: float, dtype: np.dtype) -> np.ndarray:
-    return np.array(value, np.float64 if dtype == FLOAT64 else np.float32)
+    return AlphaNoise(multiply_scalar(kept, a), shift)
 
 
 def _affine(kept: np.ndarray, add: float, multiply: float, then_add: float) -> np.ndarray:
     """(kept + add) * multiply + then_add, each operation rounded to the dtype of ``kept``."""
-    dtype = kept.dtype
-    out = cast(_work(kept) + _scalar(add, dtype), dtype)
-    out = cast(_work(out) * _scalar(multiply, dtype), dtype)
-    return cast(_work(out) + _scalar(then_add, dtype), dtype)
+    return add_scalar(multiply_scalar(add_scalar(kept, add), multiply), then_add)
 
 
 @atomic
 def rrelu_slopes(engine: Engine, x: np.ndarray, lower: float, upper: float) -> np.ndarray:
     """The slope of each element of ``x``: uniform on [lower, upper] where x <= 0, else 1.
+
+    Returns slopes of the dtype of ``x``, but of float32 for bfloat16: there the output is x * slope
+    computed in float32 and then rounded (the noise kept for backward is the rounded slope).
 
     Draws 2 words for each element <= 0, in order, none for the others.
 
@@ -142,9 +131,11 @@ def rrelu_slopes(engine: Engine, x: np.ndarray, lower: float, upper: float) -> n
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if x.dtype not in FLOATS or x.dtype == np.float16:
         raise not_implemented("rrelu_with_noise_out_cpu", x.dtype)
-    low, high = round_to(lower, x.dtype), round_to(upper, x.dtype)
-    slopes = np.ones(x.shape, x.dtype)
-    leaking = x <= 0
+    work = np.dtype(np.float32) if x.dtype in HALVES else x.dtype
+    low, high = round_to(lower, work), round_to(upper, work)
+    slopes = np.ones(x.shape, work)
+    with np.errstate(invalid="ignore"):  # ml_dtypes reports comparisons with NaN
+        leaking = x <= 0
     draws = unit_doubles(engine, int(np.count_nonzero(leaking)))
-    slopes[leaking] = cast(draws * (high - low) + low, x.dtype)
+    slopes[leaking] = draws * (high - low) + low
     return slopes

@@ -56,7 +56,9 @@ class Engine:
     threads that share an engine get whole tensors and never halves of each other's.
     """
 
-    __slots__ = ("_bits", "_generator", "_normal32", "_seed", "_spent_next", "cached_normal", "lock")
+    __slots__ = (
+        "_bits", "_generator", "_normal32", "_seed", "_spent_next", "cached_normal", "lock",
+    )  # fmt: skip
 
     #: The second value of the last scalar pair, waiting for the next scalar normal.
     cached_normal: float | None

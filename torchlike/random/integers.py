@@ -9,8 +9,15 @@ import numpy as np
 
 from torchlike.random.arithmetic import cast, round_to
 from torchlike.random.checks import (
-    FLOAT16, FLOAT64, FLOATS, SIGNIFICANT_BITS, c_name, check_in_bounds, not_implemented,
-)  # fmt: skip
+    FLOAT16,
+    FLOAT64,
+    FLOATS,
+    SIGNIFICANT_BITS,
+    c_name,
+    check_in_bounds,
+    limits,
+    not_implemented,
+)
 from torchlike.random.engine import Engine, atomic
 from torchlike.random.uniform import chunks
 
@@ -109,17 +116,16 @@ def _from(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int) -> 
     if dtype in FLOATS:
         last = 1 << SIGNIFICANT_BITS[dtype]
         low = _narrow_low(low, dtype)
-        if low > last:
+        # PyTorch's words allow equality, its check does not.
+        if low >= last:
             raise RuntimeError(
                 "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' "
                 f"casted to dtype, but got from={low} > to_inc={last}"
             )
-    elif dtype.kind in "iu":
-        last = int(np.iinfo(dtype).max)
+    elif dtype.kind in "iub":
+        last = int(limits(dtype)[1])
         if last >= 1 << 63:  # uint64: its maximum is -1 as the int64 that PyTorch computes with
             last = -1
-    elif dtype == _BOOL:
-        last = 1
     else:
         raise not_implemented("random_from_to_range_calc", dtype)
     _check_range(low, last, dtype)
@@ -129,7 +135,7 @@ def _from(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int) -> 
 
 def _every_int64(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     kernel = "random_full_64_bits_range_kernel_cpu"
-    if dtype != _INT64 and dtype not in FLOATS or dtype == FLOAT16:
+    if (dtype != _INT64 and dtype not in FLOATS) or dtype == FLOAT16:
         if dtype.kind in "iu" and dtype not in _UNSIGNED:
             raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
         raise not_implemented(kernel, dtype)
@@ -168,7 +174,8 @@ def _check_range(first: int, last: int, dtype: np.dtype) -> None:
         if abs(value) > 1 << bits:
             warnings.warn(
                 f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations "
-                f"{c_name(dtype)} can support discrete uniform distribution only within this range.",
+                f"{c_name(dtype)} can support discrete uniform distribution only within this "
+                "range.",
                 UserWarning,
                 stacklevel=4,
             )

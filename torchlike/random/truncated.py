@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from torchlike.random.arithmetic import cast, round_to
-from torchlike.random.checks import FLOAT64, HALVES
+from torchlike.random.arithmetic import add_scalar, cast, divide_scalar, multiply_scalar
 from torchlike.random.engine import Engine, atomic
 from torchlike.random.normal import normal
 from torchlike.random.uniform import uniform
@@ -71,22 +70,14 @@ def _from_uniforms(
 ) -> np.ndarray:  # fmt: skip
     mode = max(a, min(mean, b))
     log_peak = -0.5 * ((mode - mean) / std) ** 2
-    work = np.float64 if dtype == FLOAT64 else np.float32
 
     def refused(candidates: np.ndarray) -> np.ndarray:
         """log(uniform) > log density relative to the peak, each step rounded to the dtype."""
-
-        def step(values: np.ndarray) -> np.ndarray:
-            return cast(values, dtype).astype(work) if dtype in HALVES else values
-
-        density = step(candidates.astype(work) - work(mean))
-        density = step(density / work(std))
-        density = step(density * density)
-        density = step(density * work(-0.5))
-        density = step(density - work(log_peak))
+        offset = divide_scalar(add_scalar(candidates, -mean), std)
+        density = add_scalar(multiply_scalar(offset * offset, -0.5), -log_peak)
         u = uniform(engine, shape, dtype).astype(np.float64)
         with np.errstate(divide="ignore"):
-            return cast(np.log(u), dtype).astype(work) > density
+            return cast(np.log(u), dtype) > density
 
     result = uniform(engine, shape, dtype, a, b)
     pending = refused(result)

@@ -5,13 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import ml_dtypes
 import numpy as np
 
 from torchlike.random.arithmetic import cast, fma32, fma64, round_to
 from torchlike.random.checks import (
-    COMPONENT, FLOAT32, FLOAT64, FLOATS, check_in_bounds, not_implemented, number, scalar_type,
-)  # fmt: skip
+    COMPONENT,
+    FLOAT32,
+    FLOAT64,
+    FLOATS,
+    check_in_bounds,
+    limits,
+    not_implemented,
+    number,
+    scalar_type,
+)
 from torchlike.random.engine import MASK53, UNIT53, Engine, atomic
 
 #: Elements made at a time: a few arrays of this size stay in the second-level cache, which made
@@ -51,7 +58,7 @@ def _check_bounds(from_: float, to: float, dtype: np.dtype) -> None:
             f"uniform_ expects to return a [from, to) range, but found from={number(from_)} > "
             f"to={number(to)}"
         )
-    if not to - from_ <= float(ml_dtypes.finfo(dtype).max):
+    if not to - from_ <= limits(dtype)[1]:
         raise RuntimeError(
             f"uniform_ expects to-from <= std::numeric_limits<{scalar_type(dtype)}>::max(), but "
             f"found to={number(to)} and from={number(from_)} which result in to-from to exceed "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike.nn import functional as F, init
+from torchlike.nn import functional as F
+from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import (
     _ntuple,
@@ -164,9 +165,7 @@ class _ConvTransposeNd(_ConvNd):
         dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if padding_mode != "zeros":
-            raise ValueError(
-                f'Only "zeros" padding mode is supported for {type(self).__name__}'
-            )
+            raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         sizes = _ntuple(self._ndim)
         super().__init__(
             in_channels, out_channels, sizes(kernel_size), sizes(stride), sizes(padding),

@@ -211,9 +211,7 @@ class Module(StateDicts, Hooks, Conversions):
             self.register_parameter(name, value)
         elif kind == "module":
             self._non_persistent_buffers_set.discard(name)
-            own["_modules"][name] = hooks.registered(
-                hooks.everywhere.on_module, self, name, value
-            )
+            own["_modules"][name] = hooks.registered(hooks.everywhere.on_module, self, name, value)
             modes.epoch.advance()
         else:
             self.register_buffer(name, value, getattr(value, "persistent", True))

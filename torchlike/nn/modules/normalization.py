@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike.nn import functional as F, init
+from torchlike.nn import functional as F
+from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
 from torchlike.tensor import Tensor
@@ -125,9 +126,7 @@ class GroupNorm(Module):
 class LocalResponseNorm(Module):
     """Divides by a power of the sum of squares over neighbouring channels: (N, C, *)."""
 
-    def __init__(
-        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-    ) -> None:
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
         self.size = size
         self.alpha = alpha
@@ -144,7 +143,5 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(LocalResponseNorm):
     """LocalResponseNorm of images, with another default for ``k``."""
 
-    def __init__(
-        self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1
-    ) -> None:
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)

@@ -195,8 +195,12 @@ def _check_arguments(
 ) -> None:  # fmt: skip
     if mode not in _GATES:
         raise ValueError("Unrecognized RNN mode: " + mode)
-    if not isinstance(dropout, numbers.Real) or isinstance(dropout, bool) or not (
-        0 <= dropout <= 1  # type: ignore[operator]
+    if (
+        not isinstance(dropout, numbers.Real)
+        or isinstance(dropout, bool)
+        or not (
+            0 <= dropout <= 1  # type: ignore[operator]
+        )
     ):
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element "
@@ -221,9 +225,7 @@ def _check_arguments(
     if num_layers <= 0:
         raise ValueError("num_layers must be greater than zero")
     if proj_size < 0:
-        raise ValueError(
-            "proj_size should be a positive integer or zero to disable projections"
-        )
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
     if proj_size >= hidden_size:
         raise ValueError("proj_size has to be smaller than hidden_size")
 
@@ -349,9 +351,7 @@ class RNNCellBase(Module):
         for i, s in enumerate(states or ()):
             if s.dim() not in (1, 2):
                 what = "hidden" if n == 1 else f"hx[{i}]"
-                raise ValueError(
-                    f"{name}: Expected {what} to be 1D or 2D, got {s.dim()}D instead"
-                )
+                raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {s.dim()}D instead")
         unbatched = input.dim() == 1
         x = input.unsqueeze(0) if unbatched else input
         if states is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.nn import functional as F, init
+from torchlike.nn import functional as F
+from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
 from torchlike.nn.parameter import Parameter

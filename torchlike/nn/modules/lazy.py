@@ -1,0 +1,84 @@
+"""Lazy layers: they find out their input's size at the first call, then become ordinary ones."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from torchlike.nn.modules import batchnorm, conv, instancenorm, linear
+from torchlike.nn.modules.module import Module
+from torchlike.nn.parameter import UninitializedParameter, is_lazy
+
+
+class _Lazy(Module):
+    """Makes an ordinary layer of size 0 first; ``_size`` names the argument that is found out."""
+
+    #: The ordinary class that an instance becomes.
+    cls_to_become: type[Module]
+    _size: str
+    #: Which dimension of the input is its size.
+    _input_dim = 1
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        names = [n for n in inspect.signature(self.cls_to_become.__init__).parameters
+                 if n not in ("self", self._size)]  # fmt: skip
+        arguments = dict(zip(names, args, strict=False)) | kwargs
+        self.__dict__["_lazy_arguments"] = arguments
+        # Groups must divide the channels, which are not known yet: any multiple does.
+        size = arguments.get("groups", 1)
+        self.cls_to_become.__init__(self, **{self._size: size}, **arguments)
+        for name, parameter in list(self._parameters.items()):
+            if parameter is not None:
+                waiting = UninitializedParameter(
+                    parameter.requires_grad, parameter.device, parameter.dtype
+                )
+                self._parameters[name] = waiting
+        setattr(self, self._size, 0)
+
+    def reset_parameters(self) -> None:
+        """Nothing is drawn before the shapes are known."""
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether the layer still waits for its first input."""
+        return "_lazy_arguments" in self.__dict__
+
+    def initialize_parameters(self, input: Any) -> None:
+        """Take the size from an input; parameters stay the same objects."""
+        size = input.shape[self._input_dim]
+        waiting = {n: p for n, p in self._parameters.items() if is_lazy(p)}
+        if waiting or not any(p is not None for p in self._parameters.values()):
+            made = self.cls_to_become(**{self._size: size}, **self._lazy_arguments)
+            for name, parameter in waiting.items():
+                parameter.materialize(made._parameters[name].shape)
+                parameter.data = made._parameters[name].data
+            self._buffers.update(made._buffers)
+        setattr(self, self._size, size)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.initialize_parameters(*args, **kwargs)
+        del self.__dict__["_lazy_arguments"]
+        self.__class__ = self.cls_to_become
+        return self(*args, **kwargs)
+
+
+def _lazy(name: str, ordinary: type[Module], size: str, input_dim: int = 1) -> Any:
+    return type(name, (_Lazy, ordinary), {
+        "cls_to_become": ordinary, "_size": size, "_input_dim": input_dim,
+        "__module__": __name__,
+        "__doc__": f"{ordinary.__name__} that takes ``{size}`` from its first input.",
+    })  # fmt: skip
+
+
+LazyLinear = _lazy("LazyLinear", linear.Linear, "in_features", -1)
+LazyConv1d = _lazy("LazyConv1d", conv.Conv1d, "in_channels")
+LazyConv2d = _lazy("LazyConv2d", conv.Conv2d, "in_channels")
+LazyConv3d = _lazy("LazyConv3d", conv.Conv3d, "in_channels")
+LazyConvTranspose1d = _lazy("LazyConvTranspose1d", conv.ConvTranspose1d, "in_channels")
+LazyConvTranspose2d = _lazy("LazyConvTranspose2d", conv.ConvTranspose2d, "in_channels")
+LazyConvTranspose3d = _lazy("LazyConvTranspose3d", conv.ConvTranspose3d, "in_channels")
+LazyBatchNorm1d = _lazy("LazyBatchNorm1d", batchnorm.BatchNorm1d, "num_features")
+LazyBatchNorm2d = _lazy("LazyBatchNorm2d", batchnorm.BatchNorm2d, "num_features")
+LazyBatchNorm3d = _lazy("LazyBatchNorm3d", batchnorm.BatchNorm3d, "num_features")
+LazyInstanceNorm1d = _lazy("LazyInstanceNorm1d", instancenorm.InstanceNorm1d, "num_features")
+LazyInstanceNorm2d = _lazy("LazyInstanceNorm2d", instancenorm.InstanceNorm2d, "num_features")
+LazyInstanceNorm3d = _lazy("LazyInstanceNorm3d", instancenorm.InstanceNorm3d, "num_features")

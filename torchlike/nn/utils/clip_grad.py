@@ -1,0 +1,77 @@
+"""Limiting gradients: by their common norm, or each element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
+
+
+def _gradients(parameters: Any) -> list[Tensor]:
+    given = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in given if p.grad is not None]
+
+
+@no_grad()
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """The norm of all tensors together, as if they were one vector.
+
+    RuntimeError for a norm that is infinite or NaN, with ``error_if_nonfinite``.
+    """
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    order = float(norm_type)
+    top: Any = NAMESPACES[""]
+    if not given:
+        return top["tensor"](0.0)
+    norm = NAMESPACES["linalg"]["vector_norm"]
+    total = norm(top["stack"]([norm(t, order).to(given[0].device) for t in given]), order)
+    if error_if_nonfinite and not math.isfinite(
+        total._value("error_if_nonfinite=True", "error_if_nonfinite=False").item()
+    ):
+        raise RuntimeError(
+            f"The total norm of order {order} for gradients from `parameters` is non-finite, so it "
+            "cannot be clipped. To disable this error and scale the gradients by the non-finite "
+            "norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(
+    parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale gradients in place so that their given norm becomes at most ``max_norm``."""
+    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    for grad in _gradients(parameters):
+        grad.mul_(factor.to(grad.device))
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """Scale the gradients in place so that their common norm is at most ``max_norm``.
+
+    Gives the norm before. See get_total_norm for ``error_if_nonfinite``.
+    """
+    given = list(parameters) if isinstance(parameters, Iterable) and not isinstance(
+        parameters, Tensor) else [parameters]  # fmt: skip
+    total = get_total_norm(_gradients(given), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(given, max_norm, total, foreach)
+    return total
+
+
+@no_grad()
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+    """Clamp every element of the gradients to ``±clip_value``, in place."""
+    bound = float(clip_value)
+    for grad in _gradients(parameters):
+        grad.clamp_(min=-bound, max=bound)

@@ -1,0 +1,18 @@
+"""``torch.save`` and ``torch.load``: PyTorch's checkpoint files without PyTorch.
+
+A checkpoint is a zip archive with a pickle (``data.pkl``) in which storages are persistent ids, and
+one raw little-endian file per storage. ``torch.serialization`` is this module.
+"""
+
+from torchlike.serialization.load import add_safe_globals, clear_safe_globals, load
+from torchlike.serialization.safe import load_safetensors, save_safetensors
+from torchlike.serialization.save import save
+
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "load",
+    "load_safetensors",
+    "save",
+    "save_safetensors",
+]

@@ -1,0 +1,175 @@
+"""Writing checkpoints that PyTorch reads."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import tempfile
+import zipfile
+from collections import OrderedDict
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from torchlike import dtypes, views
+from torchlike.serialization.names import STORAGE_OF
+from torchlike.storage import Storage
+from torchlike.tensor import Size, Tensor
+
+
+class _Global:
+    """Stands for a class or function of PyTorch's: pickled as its name alone."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module = module
+        self.name = name
+
+
+class _StorageKey:
+    """Stands for a storage: pickled as PyTorch's persistent id."""
+
+    def __init__(self, key: str, kind: str, size: int) -> None:
+        self.id = ("storage", _Global("torch", kind), key, "cpu", size)
+
+
+class _Pickler(pickle._Pickler):  # the Python pickler: only it lets a global be written by name
+    """Protocol 2 with tensors, dtypes, sizes and devices under PyTorch's names."""
+
+    dispatch = dict(pickle._Pickler.dispatch)
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file, protocol=2)
+        self.storages: dict[int, tuple[str, Storage, np.ndarray]] = {}
+
+    def persistent_id(self, obj: Any) -> Any:
+        return obj.id if isinstance(obj, _StorageKey) else None
+
+    def save_global_name(self, obj: _Global) -> None:
+        self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
+
+    dispatch[_Global] = save_global_name
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor):
+            return self._tensor(obj)
+        if isinstance(obj, Size):
+            return _Global("torch", "Size"), (tuple(obj),)
+        return NotImplemented
+
+    def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
+        if isinstance(obj, dtypes.dtype):
+            self.save_global_name(_Global("torch", obj.name))
+            return None
+        if isinstance(obj, (Tensor, Size)) and id(obj) not in self.memo:
+            self.save_reduce(*self.reducer_override(obj), obj=obj)
+            return None
+        return super().save(obj, save_persistent_id)
+
+    def save_reduce(self, func: Any, args: Any, *rest: Any, obj: Any = None, **kw: Any) -> None:
+        if isinstance(func, _Global):
+            self.save(func)
+            self.save(args)
+            self.write(pickle.REDUCE)
+            if obj is not None:
+                self.memoize(obj)
+            return
+        super().save_reduce(func, args, *rest, obj=obj, **kw)
+
+    def _tensor(self, t: Tensor) -> Any:
+        storage = t._storage
+        found = self.storages.get(id(storage))
+        if found is None:
+            found = (str(len(self.storages)), storage, _memory(storage))
+            self.storages[id(storage)] = found
+        key, _, memory = found
+        d = t.dtype
+        kind = STORAGE_OF.get(d)
+        if kind is None:
+            raise NotImplementedError(f"saving tensors of dtype {d}: convert them first")
+        size, stride, offset = t._geometry
+        count = memory.nbytes // d.itemsize
+        rebuilt = (
+            _Global("torch._utils", "_rebuild_tensor_v2"),
+            (_StorageKey(key, kind, count), offset, tuple(size), tuple(stride),
+             bool(t.requires_grad), OrderedDict()),
+        )  # fmt: skip
+        if not getattr(t, "_is_param", False):
+            return rebuilt
+        data = t.detach()
+        return (
+            _Global("torch._utils", "_rebuild_parameter"),
+            (data, bool(t.requires_grad), OrderedDict()),
+        )
+
+
+def _memory(storage: Storage) -> np.ndarray:
+    """The storage's elements in memory order."""
+    host = np.asarray(storage.concrete() if storage.host is None else storage.host)
+    if storage.strides is None:
+        return np.ascontiguousarray(host)
+    order = views.dense_order(host.shape, storage.strides)
+    if views.dense_strides(host.shape, order) == storage.strides:
+        return np.ascontiguousarray(host.transpose(order))
+    # A strided NumPy array with gaps: write the whole stretch it spans.
+    reach = 1 + sum((n - 1) * s for n, s in zip(host.shape, storage.strides, strict=True))
+    flat = np.zeros(reach, host.dtype)
+    index = views.memory_index(views.Geometry(host.shape, storage.strides, 0))
+    flat[index.reshape(-1)] = host.reshape(-1)
+    return flat
+
+
+def save(
+    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:  # fmt: skip
+    """Save an object in PyTorch's file format.
+
+    Args:
+      obj: tensors, state_dicts, anything picklable made of them.
+      f: a path or a writable binary file. A path is written whole or not at all.
+    """
+    if not _use_new_zipfile_serialization:
+        raise NotImplementedError("the legacy format cannot be written: leave the argument out")
+    if hasattr(f, "write"):
+        _write(obj, f, "archive")
+        return
+    path = Path(os.fspath(f))
+    if not path.parent.is_dir():
+        raise RuntimeError(f"Parent directory {path.parent} does not exist.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _write(obj, file, path.stem)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _write(obj: Any, file: Any, name: str) -> None:
+    data = io.BytesIO()
+    pickler = _Pickler(data)
+    pickler.dump(obj)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        _add(archive, f"{name}/data.pkl", data.getvalue())
+        _add(archive, f"{name}/byteorder", b"little")
+        for key, _, memory in pickler.storages.values():
+            little = memory.astype(memory.dtype.newbyteorder("<"), copy=False)
+            _add(archive, f"{name}/data/{key}", little.tobytes())
+        _add(archive, f"{name}/version", b"3\n")
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Add a record whose bytes begin at a multiple of 64, which PyTorch's mmap wants."""
+    info = zipfile.ZipInfo(name)
+    at = archive.fp.tell() + 30 + len(name.encode())  # type: ignore[union-attr]
+    padding = -at % 64
+    if padding < 4:
+        padding += 64
+    info.extra = b"FB" + (padding - 4).to_bytes(2, "little") + b"Z" * (padding - 4)
+    archive.writestr(info, content)

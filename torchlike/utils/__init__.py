@@ -1,0 +1,5 @@
+"""``torch.utils``."""
+
+from torchlike.utils import data
+
+__all__ = ["data"]

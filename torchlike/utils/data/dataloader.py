@@ -1,0 +1,137 @@
+"""DataLoader: batches of a dataset, in the order PyTorch's would come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from torchlike.utils.data.collate import default_collate, default_convert
+from torchlike.utils.data.dataset import IterableDataset
+from torchlike.utils.data.sampler import (
+    BatchSampler,
+    RandomSampler,
+    SequentialSampler,
+    draw_seed,
+)
+
+
+class DataLoader:
+    """Iterates over a dataset in batches.
+
+    A seed gives PyTorch's order: the draws from the generator are PyTorch's, call for call.
+
+    Differs from PyTorch: ``num_workers`` are threads of this process, which load batches ahead in
+    order; ``worker_init_fn``, ``pin_memory``, ``timeout`` and ``multiprocessing_context`` are
+    accepted and have no effect.
+    """
+
+    def __init__(
+        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
+        sampler: Any = None, batch_sampler: Any = None, num_workers: int = 0,
+        collate_fn: Callable[[list[Any]], Any] | None = None, pin_memory: bool = False,
+        drop_last: bool = False, timeout: float = 0, worker_init_fn: Any = None,
+        multiprocessing_context: Any = None, generator: Any = None, *,
+        prefetch_factor: int | None = None, persistent_workers: bool = False,
+        pin_memory_device: str = "", in_order: bool = True,
+    ) -> None:  # fmt: skip
+        if num_workers < 0:
+            raise ValueError(
+                "num_workers option should be non-negative; use num_workers=0 to disable "
+                "multiprocessing."
+            )
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
+        if num_workers == 0 and prefetch_factor is not None:
+            raise ValueError("prefetch_factor option could only be specified in multiprocessing.let "
+                             "num_workers > 0 to enable multiprocessing, otherwise set "
+                             "prefetch_factor to None.")  # fmt: skip
+        iterable = isinstance(dataset, IterableDataset)
+        if iterable and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ValueError(
+                "DataLoader with IterableDataset: expected unspecified shuffle, sampler and "
+                "batch_sampler options"
+            )
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError("batch_sampler option is mutually exclusive with batch_size, "
+                                 "shuffle, sampler, and drop_last")  # fmt: skip
+            batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError("batch_size=None option disables auto-batching and is mutually "
+                             "exclusive with drop_last")  # fmt: skip
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.persistent_workers = persistent_workers
+        self.generator = generator
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self._iterable = iterable
+        if sampler is None and not iterable:
+            sampler = (
+                RandomSampler(dataset, generator=generator) if shuffle
+                else SequentialSampler(dataset)
+            )  # fmt: skip
+        if batch_sampler is None and batch_size is not None and not iterable:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        batched = batch_size is not None or batch_sampler is not None
+        self.collate_fn = collate_fn or (default_collate if batched else default_convert)
+
+    def __len__(self) -> int:
+        if self._iterable:
+            n = len(self.dataset)
+            if self.batch_size is None:
+                return n
+            return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        draw_seed(self.generator)  # PyTorch draws the workers' base seed here, workers or not
+        if self._iterable:
+            return self._iterate()
+        jobs = self.sampler if self.batch_sampler is None else self.batch_sampler
+        return self._threaded(iter(jobs)) if self.num_workers else map(self._fetch, iter(jobs))
+
+    def _fetch(self, index: Any) -> Any:
+        if self.batch_sampler is None:
+            return self.collate_fn(self.dataset[index])
+        many = getattr(self.dataset, "__getitems__", None)
+        samples = many(index) if many is not None else [self.dataset[i] for i in index]
+        return self.collate_fn(samples)
+
+    def _iterate(self) -> Iterator[Any]:
+        if self.batch_size is None:
+            yield from map(self.collate_fn, self.dataset)
+            return
+        batch: list[Any] = []
+        for sample in self.dataset:
+            batch.append(sample)
+            if len(batch) == self.batch_size:
+                yield self.collate_fn(batch)
+                batch = []
+        if batch and not self.drop_last:
+            yield self.collate_fn(batch)
+
+    def _threaded(self, jobs: Iterator[Any]) -> Iterator[Any]:
+        """Batches loaded ahead by threads, given out in order."""
+        ahead = self.num_workers * (self.prefetch_factor or 2)
+        with ThreadPoolExecutor(self.num_workers) as pool:
+            waiting: list[Future[Any]] = []
+            for job in jobs:
+                waiting.append(pool.submit(self._fetch, job))
+                if len(waiting) >= ahead:
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
+
+
+def get_worker_info() -> None:
+    """None: batches are loaded in the main process."""
