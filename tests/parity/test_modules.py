@@ -277,9 +277,7 @@ def test_module(name):
                 if value is None:
                     assert grads[key] is None, key
                 else:
-                    np.testing.assert_allclose(
-                        grads[key], value, rtol=1e-5, atol=5e-6, err_msg=key
-                    )
+                    np.testing.assert_allclose(grads[key], value, rtol=1e-5, atol=5e-6, err_msg=key)
             after = theirs.state_dict()
             for key, value in ours.state_dict().items():
                 np.testing.assert_allclose(value.numpy(), after[key].numpy(), rtol=1e-6, atol=1e-7)

@@ -14,6 +14,7 @@ from torchlike import dtypes, modes, tensor as tensors
 from torchlike.dispatch.registry import composite, export, op
 from torchlike.dispatch.schema import Bool, Input, Int, Str
 from torchlike.ops.gathering import type_name
+from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
 
@@ -60,16 +61,6 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
     flat = codes.reshape(-1)
     at = int(np.flatnonzero(flat)[0])
     return (f"(Batch element {at}): " if codes.ndim else ""), int(flat[at])
-
-
-def given(out: Any, values: Any) -> Any:
-    """``out=`` of a function returning a tensor or a named tuple."""
-    if out is None:
-        return values
-    pairs = zip(out, values, strict=True) if isinstance(values, tuple) else ((out, values),)
-    for target, value in pairs:
-        target.resize_(value.shape).copy_(value)
-    return type(values)(*out) if isinstance(values, tuple) else out
 
 
 # -- cholesky --------------------------------------------------------------------------------------
@@ -374,28 +365,33 @@ def lu_factor(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
     return given(out, _LU_FACTOR(lu, pivots))
 
 
-@op("lu_unpack_op", namespaces=(), method=False, grad_name="LuUnpackBackward0")
-def lu_unpack_op(lu: Input, pivots: Input):
-    """P, L and U from the compact form."""
+@op("lu_unpack_op", namespaces=(), method=False, needs="nothing", grad_name="LuUnpackBackward0")
+def lu_unpack_op(lu: Input):
+    """L and U from the compact form."""
     rows, columns = lu.shape[-2:]
     k = min(rows, columns)
     lower = jnp.tril(lu[..., :k], -1) + jnp.eye(rows, k, dtype=lu.dtype)
-    upper = jnp.triu(lu[..., :k, :])
+    return lower, jnp.triu(lu[..., :k, :])
+
+
+@op("lu_permutation", namespaces=(), method=False, differentiable=False)
+def lu_permutation(lu: Input, pivots: Input):
+    """P from pivots, a matrix of the dtype of ``lu``."""
+    rows = lu.shape[-2]
     permutation = lax.linalg.lu_pivots_to_permutation(pivots - 1, rows)
     # Row permutation[i] of A is row i of L @ U.
-    p = jnp.swapaxes(jnp.eye(rows, dtype=lu.dtype)[permutation], -1, -2)
-    return p, lower, upper
+    return jnp.swapaxes(jnp.eye(rows, dtype=lu.dtype)[permutation], -1, -2)
 
 
 @composite(method=False)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Any = True,
               unpack_pivots: Any = True, *, out: Any = None) -> Any:  # fmt: skip
     """P, L and U from the compact LU form (empty where not asked for)."""
-    p, lower, upper = lu_unpack_op(LU_data, LU_pivots)
     nothing = LU_data.new_empty(0)
-    found = (p if unpack_pivots else nothing,
-             *((lower, upper) if unpack_data else (nothing, nothing)))  # fmt: skip
-    return given(out, _LU_UNPACK(*found))
+    return given(out, _LU_UNPACK(
+        lu_permutation(LU_data, LU_pivots) if unpack_pivots else nothing,
+        *(lu_unpack_op(LU_data) if unpack_data else (nothing, nothing)),
+    ))  # fmt: skip
 
 
 @composite("lu", namespaces=("linalg",), method=False)
@@ -403,7 +399,7 @@ def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
     """P, L and U with ``A = P @ L @ U``."""
     _require_pivot(pivot, "linalg.lu")
     lu, pivots, _ = lu_factor_op(A)
-    return given(out, _LINALG_LU(*lu_unpack_op(lu, pivots)))
+    return given(out, _LINALG_LU(lu_permutation(lu, pivots), *lu_unpack_op(lu)))
 
 
 @composite()
@@ -420,7 +416,8 @@ def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) ->
 def geqrf_op(input: Input):
     """Householder reflectors and R in one matrix, and the factors tau."""
     require_matrix(input, "geqrf")
-    return lax.linalg.geqrf(input)
+    reflectors, tau = jnp.linalg.qr(input, mode="raw")  # LAPACK's geqrf, columns as rows
+    return jnp.swapaxes(reflectors, -1, -2), tau
 
 
 _GEQRF = named("geqrf", "a tau")

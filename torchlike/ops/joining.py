@@ -251,18 +251,14 @@ def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
                 f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t!r}"
             )
         if t.dtype is not parts[0].dtype:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
-    swap = indexing == "xy" and len(parts) > 1
-    if swap:
-        parts[:2] = parts[1::-1]
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     shape = tuple(t.numel() for t in parts)
     grids = [
         t.view((1,) * i + (-1,) + (1,) * (len(parts) - i - 1)).expand(shape)
         for i, t in enumerate(parts)
     ]
-    if swap:
+    if indexing == "xy" and len(parts) > 1:
         grids = [g.swapdims(0, 1) for g in grids]
-        grids[:2] = grids[1::-1]
     return tuple(grids)
 
 

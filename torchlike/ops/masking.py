@@ -74,7 +74,7 @@ def fill_value(value: Any, x: Any, name: str) -> Any:
     return value.astype(x.dtype)
 
 
-@op(inplace=True, elementwise=True, needs={
+@op(inplace=True, needs={
     "input": ["mask"], "value": ["mask"]})  # fmt: skip
 def masked_fill(input: Input, mask: Input, value: Operand):
     """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from torchlike import dtypes, errors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, DType, Input, Int, Number, Scalar, Str
-from torchlike.ops.decompositions import given, require_matrix, svdvals_op
+from torchlike.ops.decompositions import require_matrix, svdvals_op
 from torchlike.ops.gathering import type_name
+from torchlike.ops.outputs import given
 from torchlike.ops.pointwise import _abs
 from torchlike.ops.promotion import promoted
 from torchlike.ops.reduction import axes, norm_op, vector_norm as norm_of_vectors

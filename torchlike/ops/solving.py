@@ -19,11 +19,11 @@ from torchlike.ops.decompositions import (
     LinAlgError,
     adjoint,
     first_failure,
-    given,
     require_matrix,
     singular_at,
 )
 from torchlike.ops.gathering import type_name
+from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
 from torchlike.ops.views import diagonal
 from torchlike.tensor import Tensor
@@ -198,12 +198,11 @@ _TRIANGULAR_SOLVE = named("triangular_solve", "solution cloned_coefficient")
 
 @composite()
 def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any = False,
-                     unitriangular: Any = False) -> Any:  # fmt: skip
+                     unitriangular: Any = False, *, out: Any = None) -> Any:  # fmt: skip
     """The solution of a triangular system, and the coefficients: a named pair."""
     a, is_upper = (A.mT, not upper) if transpose else (A, upper)
-    return _TRIANGULAR_SOLVE(
-        solve_triangular_op(a, input, is_upper, True, unitriangular), A.clone()
-    )
+    solution = solve_triangular_op(a, input, is_upper, True, unitriangular)
+    return given(out, _TRIANGULAR_SOLVE(solution, A.clone()))
 
 
 @op("cholesky_solve_op", namespaces=(), method=False, grad_name="CholeskySolveBackward0")
@@ -221,8 +220,20 @@ def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
             f"{input2.shape[-1]} but each b matrix is {input.shape[-2]} by {input.shape[-1]}"
         )
     factor = adjoint(input2) if upper else input2
-    y = solve_triangular_op.spec.fn(factor, input, False, True, False)
-    return solve_triangular_op.spec.fn(adjoint(factor), y, True, True, False)
+    batch = jnp.broadcast_shapes(factor.shape[:-2], input.shape[:-2])
+    b = jnp.broadcast_to(input, (*batch, *input.shape[-2:]))
+
+    def with_factor(_: Any, rhs: Any) -> Any:
+        known = lax.stop_gradient(factor)
+        y = solve_triangular_op.spec.fn(known, rhs, False, True, False)
+        return solve_triangular_op.spec.fn(adjoint(known), y, True, True, False)
+
+    # As in PyTorch, the gradient is that of L @ L.mH with a full L, though only a triangle is read.
+    return lax.custom_linear_solve(
+        lambda v: factor @ (adjoint(factor) @ v), b, with_factor, symmetric=factor.dtype.kind == "f",
+        transpose_solve=None if factor.dtype.kind == "f" else (
+            lambda _, rhs: jnp.conj(with_factor(_, jnp.conj(rhs)))),
+    )  # fmt: skip
 
 
 @composite()
@@ -307,9 +318,9 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
 
 
 @composite()
-def slogdet(input: Tensor) -> Any:
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """``linalg.slogdet``."""
-    return _SLOGDET(*slogdet_op(input))
+    return given(out, _SLOGDET(*slogdet_op(input)))
 
 
 @op(residuals=True)

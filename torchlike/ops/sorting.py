@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -33,7 +34,7 @@ def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
 
 
 @op("sort_op", namespaces=(), method=False, residuals=True, returns=named("sort"),
-    grad_name="SortBackward0")  # fmt: skip
+    elementwise=True, grad_name="SortBackward0")  # fmt: skip
 def sort_op(input: Input, dim: Int = -1, descending: Bool = False):
     """Values in order along a dimension, and where they were."""
     if input.dtype.kind == "c":
@@ -69,7 +70,7 @@ def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     return sort_op(input, *_sort_arguments(args, kwargs), out=out)
 
 
-@op("argsort_op", namespaces=(), method=False, differentiable=False)
+@op("argsort_op", namespaces=(), method=False, differentiable=False, elementwise=True)
 def argsort_op(input: Input, dim: Int, descending: Bool):
     """Where the values in order are."""
     return sort_op.spec.fn(input, dim, descending)[1]
@@ -187,15 +188,20 @@ def nanmedian_all(input: Input):
 def _median_all(x: Any, ignore_nan: Any) -> Any:
     if not x.size:
         return jnp.full((), jnp.nan if x.dtype.kind == "f" else 0, x.dtype)
-    flat = x.reshape(-1)
-    found = _median_along(lax.stop_gradient(flat), 0, False, ignore_nan)[0]
-    if x.dtype.kind != "f":
-        return found
-    # PyTorch shares the gradient evenly between all elements equal to the median.
-    same = (flat == found) | (jnp.isnan(flat) & jnp.isnan(found))
-    share = same / jnp.sum(same).astype(x.dtype)
-    change = jnp.sum(jnp.where(same, (flat - lax.stop_gradient(flat)) * share, 0))
-    return found + jnp.where(jnp.isnan(found), 0, change)
+
+    @jax.custom_jvp
+    def of(flat: Any) -> Any:
+        return _median_along(flat, 0, False, ignore_nan)[0]
+
+    @of.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        # PyTorch shares the gradient evenly between all elements equal to the median.
+        (flat,), (dflat,) = primals, tangents
+        found = of(flat)
+        same = (flat == found) | (jnp.isnan(flat) & jnp.isnan(found))
+        return found, jnp.sum(jnp.where(same, dflat, 0)) / jnp.sum(same).astype(flat.dtype)
+
+    return of(x.reshape(-1))
 
 
 def _median(name: str, whole: Any, along: Any) -> None:

@@ -15,6 +15,7 @@ from torchlike.dispatch.schema import Bool, Input, Int, OptInput, OptInt, Scalar
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.gathering import type_name
 from torchlike.ops.joining import cat
+from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
 from torchlike.ops.sorting import sorted_with_index
 from torchlike.tensor import Tensor
@@ -61,8 +62,7 @@ def quantile_op(input: Input, q: Input, dim: OptInt, keepdim: Bool, interpolatio
     nans = jnp.sum(jnp.isnan(lax.stop_gradient(values)), -1, keepdims=True)
     fraction = q.reshape(-1)
     if ignore_nan:
-        rank = fraction * (n - nans - 1)
-        rank = jnp.where(rank < 0, n - 1, rank)  # all NaN: the last, which is one
+        rank = jnp.maximum(fraction * (n - nans - 1), 0)
     else:
         rank = jnp.where(nans > 0, n - 1, fraction * (n - 1))  # NaN sorts last
     rank = rank.astype(x.dtype)
@@ -188,7 +188,7 @@ _HISTOGRAM = named("histogram", "hist bin_edges")
 
 @composite()
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
-              density: Any = False) -> Any:  # fmt: skip
+              density: Any = False, out: Any = None) -> Any:  # fmt: skip
     """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
     and the edges: a named pair."""
     if input.dtype.category != 2:
@@ -196,11 +196,11 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | N
             f"\"histogram_cpu\" not implemented for '{dtypes.scalar_type(input.dtype)}'"
         )
     if isinstance(bins, Tensor):
-        return _HISTOGRAM(histogram_edges(input, bins, weight, density), bins)
+        return given(out, _HISTOGRAM(histogram_edges(input, bins, weight, density), bins))
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     low, high = (0.0, 0.0) if range is None else range
-    return _HISTOGRAM(*histogram_uniform(input, bins, low, high, weight, density))
+    return given(out, _HISTOGRAM(*histogram_uniform(input, bins, low, high, weight, density)))
 
 
 # -- covariance ------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from torchlike import errors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Int
 from torchlike.ops.creation import finish, numpy_dtype
+from torchlike.ops.outputs import given
 from torchlike.ops.views import require_tensor
 from torchlike.tensor import Tensor
 
@@ -87,7 +88,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
         made = diag_embed(input, diagonal)
     else:
         made = input.diagonal(diagonal).clone()
-    return made if out is None else out.resize_(made.shape).copy_(made)
+    return given(out, made)
 
 
 @composite()
@@ -108,17 +109,18 @@ def trace(input: Input):
 def _scatter_into(name: str, kind: Any) -> None:
     """``diagonal_scatter`` and its kin: a copy of input with a view of it overwritten."""
 
-    def function(input: Tensor, src: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    def function(
+        input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any
+    ) -> Tensor:
         copy = input.clone()
         part = kind(copy, *args, **kwargs)
         if part.shape != src.shape:
             raise RuntimeError(
-                f"expected src to have a size equal to the {name.removesuffix('_scatter')} of "
-                f"input. src size = {list(src.shape)}, {name.removesuffix('_scatter')} size = "
-                f"{list(part.shape)}"
+                "expected src to have a size equal to the slice of self. src size = "
+                f"{list(src.shape)}, slice size = {list(part.shape)}"
             )
         part.copy_(src)
-        return copy
+        return given(out, copy)
 
     function.__doc__ = (
         f"A copy of ``input`` in which its {name.removesuffix('_scatter')} is ``src``."

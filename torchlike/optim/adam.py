@@ -91,8 +91,10 @@ def _rule(
     step = step + 1
     m = tree_utils.tree_update_moment(g, m, b1, 1)
     v = tree_utils.tree_update_moment_per_elem_norm(g, v, b2, 2)
-    m_hat = tree_utils.tree_bias_correction(m, b1, step)
+    # In float32 1 - 0.999 is off by 5e-5, which a run of 50 steps shows in the fourth digit.
+    count = step.astype(jnp.float64)
+    m_hat = tree_utils.tree_bias_correction(m, b1, count)
     second = jnp.maximum(largest[0], v) if largest else v
-    v_hat = tree_utils.tree_bias_correction(second, b2, step)
+    v_hat = tree_utils.tree_bias_correction(second, b2, count)
     p = p - lr * m_hat / (jnp.sqrt(v_hat) + eps)
     return p, (step, m, v, *([second] if largest else []))

@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.random.checks import HALVES
+from torchlike.random.checks import FLOAT64, HALVES
 
 _SMALLEST_NORMAL32 = 2.0**-126
+
+#: Numbers below this are finite in every floating dtype.
+_SURELY_FINITE = 6e4
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -115,9 +118,11 @@ def cast(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def round_to(value: float, dtype: np.dtype) -> float:
-    """The Python number ``value`` rounded to ``dtype``, as a Python float."""
-    with np.errstate(over="ignore"):
-        return float(cast(np.float64(value).reshape(1), dtype)[0])
+    """The Python float ``value`` rounded to ``dtype``, as a Python float."""
+    if abs(value) < _SURELY_FINITE:
+        # Without the array and the error state that `cast` needs: 0.4 µs instead of 3.
+        return float(value if dtype == FLOAT64 else dtype.type(np.float32(value)))
+    return float(cast(np.array([value]), dtype)[0])
 
 
 # -- a tensor and a Python number, as PyTorch computes them ----------------------------------------

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from torchlike.random.arithmetic import cast, round_to
+from torchlike.random.arithmetic import cast
 from torchlike.random.checks import (
     FLOAT16,
     FLOAT64,
@@ -144,7 +144,7 @@ def _every_int64(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.
 
 def _narrow_low(low: int, dtype: np.dtype) -> int:
     """``low``, raised to the next value of ``dtype`` if low + 1 would round below it."""
-    rounded = round_to(low + 1, dtype)
+    rounded = _as_float(low + 1, dtype)
     if not math.isfinite(rounded) or int(rounded) >= low:
         return low
     return int(rounded) + _spacing(low + 1, dtype)
@@ -152,10 +152,15 @@ def _narrow_low(low: int, dtype: np.dtype) -> int:
 
 def _narrow_high(high: int, dtype: np.dtype) -> int:
     """``high``, lowered if high - 1 would round up to it."""
-    rounded = round_to(high - 1, dtype)
+    rounded = _as_float(high - 1, dtype)
     if not math.isfinite(rounded) or int(rounded) < high:
         return high
     return int(rounded) - _spacing(high - 1, dtype)
+
+
+def _as_float(value: int, dtype: np.dtype) -> float:
+    """An int64 as a value of ``dtype``: not by way of a double, which would round once more."""
+    return float(cast(np.array([value], np.int64), dtype)[0])
 
 
 def _spacing(value: int, dtype: np.dtype) -> int:

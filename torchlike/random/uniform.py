@@ -107,13 +107,15 @@ def _uniform64(engine: Engine, out: np.ndarray, from_: float, to: float) -> None
 
 def _uniform32(engine: Engine, out: np.ndarray, from_: np.float32, to: np.float32) -> None:
     plain = from_ == 0.0 and to == 1.0
+    if plain and out.dtype == FLOAT32:  # the only case that is sure to stay below its upper end
+        for start, stop in chunks(out.size):
+            out[start:stop] = unit_floats(engine.words32(stop - start))
+        return
     top, bottom = round_to(float(to), out.dtype), round_to(float(from_), out.dtype)
     for start, stop in chunks(out.size):
         floats = unit_floats(engine.words32(stop - start))
         if not plain:
             floats = fma32(floats, to - from_, from_)
         values = cast(floats, out.dtype)
-        # Only [0, 1) in float32 is sure to stay below its upper end.
-        if not (plain and out.dtype == FLOAT32):
-            values[values == top] = bottom
+        values[values == top] = bottom
         out[start:stop] = values

@@ -285,18 +285,18 @@ def _update(target: Any, given: Any, name: str) -> None:
         target[key] = value
 
 
-def _described(name: str, value: Any) -> str:
+def _described(name: str, value: Any, type_name: str) -> str:
     """A line of a parameter container's repr."""
-    if isinstance(value, Tensor):
-        kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-        size = "x".join(str(n) for n in value.shape)
-        device = "" if value.is_cpu else f" ({value.device})"
-        return f"  ({name}): {kind} containing: [torch.{_short(value)} of size {size}{device}]"
-    return f"  ({name}): Object of type: {type(value).__name__}"
+    if not isinstance(value, Tensor):
+        return f"  ({name}): Object of type: {type(value).__name__}"
+    kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+    size = "x".join(str(n) for n in value.shape)
+    device = "" if value.is_cpu else f" ({value.device})"
+    return f"  ({name}): {kind} containing: [{type_name} of size {size}{device}]"
 
 
-def _short(t: Tensor) -> str:
-    return t.dtype.name if isinstance(t, Parameter) else str(t.type()).removeprefix("torch.")
+def _type_name(value: Any) -> str:
+    return str(value.type()) if isinstance(value, Tensor) else ""
 
 
 class ParameterList(Module):
@@ -348,7 +348,10 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(_described(str(i), v) for i, v in enumerate(self))
+        return "\n".join(
+            _described(str(i), v, str(v.dtype) if isinstance(v, Parameter) else _type_name(v))
+            for i, v in enumerate(self)
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
@@ -447,7 +450,7 @@ class ParameterDict(Module):
         _update(self, parameters, "ParameterDict")
 
     def extra_repr(self) -> str:
-        return "\n".join(_described(k, v) for k, v in self.items())
+        return "\n".join(_described(k, v, _type_name(v)) for k, v in self.items())
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -47,8 +47,7 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         return (f"{self.normalized_shape}, eps={self.eps}, "
-                f"elementwise_affine={self.elementwise_affine}"
-                + (f", bias={self.bias is not None}" if self.elementwise_affine else "")
+                f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
                 )  # fmt: skip
 
 
@@ -120,7 +119,8 @@ class GroupNorm(Module):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return (f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+                f"bias={self.bias is not None}")  # fmt: skip
 
 
 class LocalResponseNorm(Module):
