@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from torchlike import dtypes, views
+from torchlike import devices, dtypes, views
 from torchlike.serialization.names import STORAGE_OF
 from torchlike.storage import Storage
 from torchlike.tensor import Size, Tensor
@@ -32,6 +32,9 @@ class _StorageKey:
 
     def __init__(self, key: str, kind: str, size: int) -> None:
         self.id = ("storage", _Global("torch", kind), key, "cpu", size)
+
+
+_NAMED = (Tensor, Size, devices.device)
 
 
 class _Pickler(pickle._Pickler):  # the Python pickler: only it lets a global be written by name
@@ -56,13 +59,16 @@ class _Pickler(pickle._Pickler):  # the Python pickler: only it lets a global be
             return self._tensor(obj)
         if isinstance(obj, Size):
             return _Global("torch", "Size"), (tuple(obj),)
+        if isinstance(obj, devices.device):
+            index = () if obj.index is None else (obj.index,)
+            return _Global("torch", "device"), (obj.type, *index)
         return NotImplemented
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
         if isinstance(obj, dtypes.dtype):
             self.save_global_name(_Global("torch", obj.name))
             return None
-        if isinstance(obj, (Tensor, Size)) and id(obj) not in self.memo:
+        if isinstance(obj, _NAMED) and id(obj) not in self.memo:
             self.save_reduce(*self.reducer_override(obj), obj=obj)
             return None
         return super().save(obj, save_persistent_id)

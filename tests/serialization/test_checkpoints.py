@@ -1,0 +1,112 @@
+"""Checkpoints: round trips, sharing, and files that must not be trusted."""
+
+import io
+import pickle
+import zipfile
+from collections import OrderedDict
+
+import pytest
+
+import torchlike as torch
+
+
+def round_trip(obj, **options):
+    file = io.BytesIO()
+    torch.save(obj, file)
+    file.seek(0)
+    return torch.load(file, **options)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.arange(6.0).reshape(2, 3),
+        lambda: torch.arange(6.0).reshape(2, 3).t(),
+        lambda: torch.arange(6.0).reshape(2, 3).t() + 1,
+        lambda: torch.arange(10)[2:8:2],
+        lambda: torch.tensor(3.5, dtype=torch.bfloat16),
+        lambda: torch.tensor([True, False]),
+        lambda: torch.tensor([1 + 2j, 3j]),
+        lambda: torch.zeros(0, 3, dtype=torch.int16),
+        lambda: torch.ones(2, requires_grad=True),
+    ],
+)
+def test_tensors_come_back_as_they_were(make):
+    t = make()
+    back = round_trip(t)
+    assert back.tolist() == t.tolist()
+    assert back.dtype is t.dtype
+    assert back.stride() == t.stride()
+    assert back.requires_grad == t.requires_grad
+
+
+def test_containers_and_plain_values():
+    obj = OrderedDict(a=[1, 2.5, None, "x", b"y"], b=(True, {"k": {1, 2}}), c=torch.float16,
+                      d=torch.Size([2, 3]), e=torch.device("cpu"))  # fmt: skip
+    assert round_trip(obj) == obj
+
+
+def test_shared_memory_stays_shared():
+    base = torch.zeros(4)
+    back = round_trip({"base": base, "view": base[1:3]})
+    back["view"].fill_(7)
+    assert back["base"].tolist() == [0, 7, 7, 0]
+
+
+def test_a_models_and_an_optimizers_state(tmp_path):
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    torch.save({"m": model.state_dict(), "o": optimizer.state_dict()}, tmp_path / "c.pt")
+    loaded = torch.load(tmp_path / "c.pt")
+    other = torch.nn.Linear(3, 2)
+    other.load_state_dict(loaded["m"])
+    assert other.weight.tolist() == model.weight.tolist()
+    torch.optim.Adam(other.parameters()).load_state_dict(loaded["o"])
+
+
+def test_a_hostile_file_is_refused(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (print, ("gotcha",))
+
+    path = tmp_path / "evil.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("evil/data.pkl", pickle.dumps(Evil()))
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        torch.load(path)
+
+
+@pytest.mark.parametrize("cut", [0, 10, 300])
+def test_a_damaged_file_says_so(tmp_path, cut):
+    path = tmp_path / "c.pt"
+    torch.save(torch.ones(100), path)
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(RuntimeError, match="not a checkpoint|damaged"):
+        torch.load(path)
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path):
+    path = tmp_path / "c.pt"
+    torch.save(torch.ones(2), path)
+    with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
+        torch.save([torch.zeros(2), lambda: None], path)
+    assert torch.load(path).tolist() == [1, 1]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_missing_files_and_devices(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        torch.load(tmp_path / "none.pt")
+    with pytest.raises(RuntimeError, match="does not exist"):
+        torch.save(1, tmp_path / "no" / "c.pt")
+    assert round_trip(torch.ones(2), map_location="cpu").device.type == "cpu"
+
+
+def test_safetensors(tmp_path):
+    state = {"w": torch.ones(2, 3), "n": torch.tensor([1, 2])}
+    torch.serialization.save_safetensors(state, tmp_path / "s.safetensors")
+    back = torch.serialization.load_safetensors(tmp_path / "s.safetensors")
+    assert {k: v.tolist() for k, v in back.items()} == {k: v.tolist() for k, v in state.items()}
