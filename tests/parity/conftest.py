@@ -1,4 +1,4 @@
-"""Makes the tables and the harness beside these tests importable (pytest's importlib mode does not)."""
+"""Makes the tables and the harness beside these tests importable, in pytest's importlib mode."""
 
 import sys
 from pathlib import Path

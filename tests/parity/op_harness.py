@@ -60,7 +60,9 @@ class Recipe:
         return self
 
 
-def F(*shape: int, low: float = -2, high: float = 2, dtype: str = "float32", **facts: Any) -> Recipe:
+def F(
+    *shape: int, low: float = -2, high: float = 2, dtype: str = "float32", **facts: Any
+) -> Recipe:
     return Recipe(shape, dtype, low, high, **facts)
 
 
@@ -190,7 +192,9 @@ def same(ours: Any, theirs: Any, what: str, rtol: float, *, strides: bool = Fals
     assert str(ours.dtype) == str(theirs.dtype), f"{what}: dtype {ours.dtype} != {theirs.dtype}"
     assert tuple(ours.shape) == tuple(theirs.shape), f"{what}: {ours.shape} != {theirs.shape}"
     if strides:
-        assert ours.stride() == theirs.stride(), f"{what}: stride {ours.stride()} != {theirs.stride()}"
+        assert ours.stride() == theirs.stride(), (
+            f"{what}: stride {ours.stride()} != {theirs.stride()}"
+        )
     kind = str(theirs.dtype).removeprefix("torch.")
     a, b = as_numpy(ours), as_numpy(theirs)
     if kind in RTOL:
@@ -216,34 +220,33 @@ def same_results(ours: Any, theirs: Any, case_: Case, what: str) -> None:
         same(a, b, f"{what}[{i}]", case_.rtol, strides="strides" not in case_.skip)
 
 
-def differentiable(values: Any) -> list[Any]:
-    return [t for t in tensors_in(values) if t.requires_grad]
-
-
-def weights_for(outputs: list[Any], module: Any) -> list[Any]:
-    """Cotangents, the same for both frameworks: a loss would only add ops to compile."""
-    found = []
-    for i, t in enumerate(outputs):
+def cotangents(values: Any, module: Any) -> tuple[list[Any], list[Any]]:
+    """The values that need gradients, and a cotangent for each, the same for both frameworks (a loss
+    would only add ops to compile)."""
+    outputs, weights = [], []
+    for i, t in enumerate(values):
+        if t is None or not t.requires_grad:
+            continue
         w = np.cos(np.arange(t.numel()) * 1.3 + i)
         if t.is_complex():
             w = w + 1j * np.sin(np.arange(t.numel()) * 0.7)
-        w = w.reshape(tuple(t.shape))
-        found.append(module.tensor(w, dtype=t.dtype))
-    return found
+        outputs.append(t)
+        weights.append(module.tensor(w.reshape(tuple(t.shape)), dtype=t.dtype))
+    return outputs, weights
 
 
 def gradients(side: Side, function: Any, second: bool) -> Any:
     """(gradients, second gradients) with fixed cotangents; None where there is none."""
-    outputs = differentiable(function(*side.args, **side.kwargs))
+    results = tensors_in(function(*side.args, **side.kwargs))
+    outputs, weights = cotangents(results, side.module)
     if not outputs:
         return None, None
     grad = side.module.autograd.grad
-    weights = weights_for(outputs, side.module)
     first = grad(outputs, side.inputs, weights, create_graph=second, allow_unused=True)
-    again = differentiable([g for g in first if g is not None])
+    again, weights = cotangents(first, side.module)
     if not again:
         return first, None
-    return first, grad(again, side.inputs, weights_for(again, side.module), allow_unused=True)
+    return first, grad(again, side.inputs, weights, allow_unused=True)
 
 
 def same_gradients(ours: Any, theirs: Any, inputs: list[Any], rtol: float, what: str) -> None:

@@ -13,6 +13,8 @@ import torchlike
 import torchlike.nn.functional
 
 pytestmark = pytest.mark.parity
+# PyTorch's threads spin; beside another test process that costs far more than they bring here.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

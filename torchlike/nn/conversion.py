@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike import devices, dtypes
-from torchlike import tensor as tensors
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.parameter import is_lazy
 from torchlike.tensor import Tensor
+from torchlike.tensor import memory_format as memory_formats
 
 Convert = Callable[[Tensor], Tensor]
 
@@ -121,7 +121,7 @@ def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, An
             other = a
         elif isinstance(a, dtypes.dtype):
             dtype = a
-        elif isinstance(a, tensors.memory_format):
+        elif isinstance(a, memory_formats):
             memory_format = a
         elif isinstance(a, bool) or a is None:
             continue

@@ -35,7 +35,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __module__ = "torchlike.nn.parameter"
-    _is_param = True
+    _is_param: bool = True
 
     def __new__(cls, data: Any = None, requires_grad: Any = True) -> Any:
         if data is None:
@@ -48,7 +48,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if requires_grad and data.dtype.category < 2:
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
         own = cls if type(data) in (Tensor, Parameter) else type(data)
-        self = object.__new__(own)
+        self: Any = object.__new__(own)
         self._storage, self._view = data._storage, data._view
         self._requires_grad = bool(requires_grad)
         if own is not cls:
@@ -82,7 +82,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         source = _empty() if data is None else data
-        marked = object.__new__(type(source))
+        marked: Any = object.__new__(type(source))
         marked._storage, marked._view = source._storage, source._view
         marked._requires_grad = source.requires_grad
         marked.persistent = persistent
@@ -110,7 +110,7 @@ class UninitializedParameter(Parameter):
         kind = self.dtype if dtype is None else dtype
         target = devices.to_jax(self.device if device is None else devices.resolve(device))
         self.data = wrap(jax.device_put(np.zeros(tuple(shape), kind.numpy), target))
-        self.__class__ = Parameter
+        self.__class__ = Parameter  # type: ignore[assignment]
 
     @property
     def shape(self) -> Any:

@@ -116,8 +116,7 @@ class StateDicts:
                 FutureWarning,
                 stacklevel=2,
             )
-            given = (*args, destination, prefix, keep_vars)[:3] if len(args) == 3 else (
-                *args, *(destination, prefix, keep_vars)[len(args) :])  # fmt: skip
+            given: Any = (*args, *(destination, prefix, keep_vars)[len(args) :])
             destination, prefix, keep_vars = given
         if destination is None:
             destination = _annotated((), OrderedDict())

@@ -183,7 +183,7 @@ def softplus(input: Input, beta: Float = 1.0, threshold: Float = 20.0):
     return jnp.where(linear, input, jnp.log1p(jnp.exp(jnp.where(linear, 0, scaled))) / beta)
 
 
-@op("logsigmoid", namespaces=_F, method=False, elementwise=True, grad_name="LogSigmoidBackward0")
+@op("logsigmoid", namespaces=_F, method=False, grad_name="LogSigmoidBackward0")
 def logsigmoid(input: Input):
     """``log(sigmoid(input))``, without overflow."""
     floats_only(input, "log_sigmoid_cpu")

@@ -87,6 +87,8 @@ def _infer(data: Any) -> Any:
         raise RuntimeError("Overflow when unpacking long long") from error
     if array.dtype == object or array.dtype.kind in "US":
         bad = next(_wrong_elements(data), None)
+        if not isinstance(bad, (str, bytes)):
+            raise RuntimeError(f"Could not infer dtype of {type(bad).__name__}")
         raise TypeError(f"new(): invalid data type '{type(bad).__name__}'")
     if array.dtype.kind == "f" and not _has_array(data):
         return array.astype(dtypes.get_default_dtype().numpy)

@@ -108,8 +108,10 @@ def _check_targets(input: Any, target: Any, weight: Any, ignore_index: int, *res
     """IndexError for a target class that does not exist."""
     if not input.ndim or target.dtype.kind not in "iu":
         return
-    values = np.asarray(target)
-    classes = input.shape[0 if input.ndim == 1 else 1]
+    dim = 0 if input.ndim == 1 else 1
+    if dim and target.shape != (*input.shape[:1], *input.shape[2:]):
+        return  # the shapes' own error comes first
+    values, classes = np.asarray(target), input.shape[dim]
     if not values.size or (values.min() >= 0 and values.max() < classes):
         return
     bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]

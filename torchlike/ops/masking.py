@@ -79,7 +79,7 @@ def fill_value(value: Any, x: Any, name: str) -> Any:
 def masked_fill(input: Input, mask: Input, value: Operand):
     """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
     check_mask(mask, "masked_fill_")
-    check_broadcast(input, mask)
+    check_broadcast(mask, input)
     return jnp.where(mask, fill_value(value, input, "masked_fill_"), input)
 
 

@@ -329,7 +329,9 @@ def _bitwise(name: str, fn: Any) -> None:
     def pure(input: Operand, other: Operand):
         x, y = promoted(input, other)
         if x.dtype.kind not in "iub":
-            raise RuntimeError(f'"{name}_cpu" not implemented for \'{x.dtype.name.capitalize()}\'')
+            kind = dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
+            kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name)
+            raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{kind}'")
         return fn(x, y)
 
     pure.__doc__ = f"``{name}`` of integers or bools."
@@ -347,7 +349,8 @@ _bitwise("bitwise_right_shift", jnp.right_shift)
 def bitwise_not(input: Input):
     """Bits inverted; logical not for bools."""
     if input.dtype.kind not in "iub":
-        raise RuntimeError("bitwise_not only supports integer and bool tensors")
+        kind = dtypes.scalar_type(dtypes.from_numpy_dtype(input.dtype))
+        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{kind}'")
     return ~input
 
 
@@ -357,10 +360,21 @@ def logical_not(input: Input):
     return input == 0
 
 
-@op(elementwise=True, differentiable=False)
+def _check_tolerances(input: Any, other: Any, rtol: Any, atol: Any, equal_nan: Any) -> None:
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if float(value) < 0:
+            raise RuntimeError(
+                f"{name} must be greater than or equal to zero, but got {float(value):g}"
+            )
+
+
+@op(elementwise=True, differentiable=False, check=_check_tolerances)
 def isclose(input: Input, other: Input, rtol: Scalar = 1e-05, atol: Scalar = 1e-08,
             equal_nan: Operand = False):  # fmt: skip
     """Whether ``|input - other| <= atol + rtol * |other|``."""
+    if input.dtype != other.dtype:
+        kinds = [dtypes.scalar_type(dtypes.from_numpy_dtype(t.dtype)) for t in (input, other)]
+        raise RuntimeError(f"{kinds[0]} did not match {kinds[1]}")
     x, y = promoted(input, other)
     wide = x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64)
     close = (x == y) | (

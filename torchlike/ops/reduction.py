@@ -106,8 +106,12 @@ def count_nonzero(input: Input, dim: Dims = None):
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def _require_elements(x: Any, name: str) -> None:
-    if x.size == 0:
+def _require_elements(x: Any, name: str, dim: Any = None) -> None:
+    if dim is not None and dim != ():
+        for d in axes(dim, x.ndim):
+            if x.shape[d] == 0:
+                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    elif x.size == 0:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
             "reduction dim with the 'dim' argument."
@@ -117,14 +121,14 @@ def _require_elements(x: Any, name: str) -> None:
 @op(residuals=True)
 def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """The maximum over ``dim``; the gradient is shared evenly between ties."""
-    _require_elements(input, "amax")
+    _require_elements(input, "amax", dim)
     return jnp.max(input, axes(dim, input.ndim), keepdims=keepdim)
 
 
 @op(residuals=True)
 def amin(input: Input, dim: Dims = None, keepdim: Bool = False):
     """The minimum over ``dim``; the gradient is shared evenly between ties."""
-    _require_elements(input, "amin")
+    _require_elements(input, "amin", dim)
     return jnp.min(input, axes(dim, input.ndim), keepdims=keepdim)
 
 

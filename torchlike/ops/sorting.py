@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import dtypes, errors, tensor as tensors
+from torchlike import errors, tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int, OptInput
-from torchlike.ops.gathering import type_name
+from torchlike.ops.promotion import result_dtype
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
 
@@ -254,12 +254,8 @@ def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_
                 f"boundary tensor {list(sequence.shape)}and got sorter tensor {list(sorter.shape)}"
             )
         sequence = jnp.take_along_axis(sequence, sorter, -1)
-    if sequence.dtype != input.dtype:
-        raise RuntimeError(
-            "torch.searchsorted(): input value tensor and boundary tensor should have same dtype, "
-            f"but got boundary tensor dtype {type_name(sequence)} and input value tensor dtype "
-            f"{type_name(input)}"
-        )
+    dtype = result_dtype(sequence, input).numpy
+    sequence, input = sequence.astype(dtype), input.astype(dtype)
     if sequence.ndim > 1 and sequence.shape[:-1] != input.shape[:-1]:
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
@@ -276,10 +272,11 @@ def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_
 
 
 def _as_values(value: Any, like: Tensor) -> Tensor:
-    """A number to search for, as a 0-dim tensor of the sequence's dtype."""
+    """A number to search for, as a 0-dim tensor (of the sequence's dtype where that holds it)."""
     if isinstance(value, Tensor):
         return value
-    return tensors.wrap(jnp.asarray(value, like.dtype.numpy))
+    fraction = isinstance(value, float) and like.dtype.category < 2
+    return tensors.wrap(jnp.asarray(value, np.float32 if fraction else like.dtype.numpy))
 
 
 @composite(method=False)
@@ -313,10 +310,6 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: 
     or with ``right`` to the one above."""
     if boundaries.dim() != 1:
         raise RuntimeError(
-            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
         )
-    values = _as_values(input, boundaries)
-    if values.dtype is not boundaries.dtype:
-        common = dtypes.promote_types(values.dtype, boundaries.dtype)
-        values, boundaries = values.to(common), boundaries.to(common)
-    return searchsorted_op(boundaries, values, None, out_int32, right, out=out)
+    return searchsorted_op(boundaries, _as_values(input, boundaries), None, out_int32, right, out=out)

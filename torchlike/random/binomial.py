@@ -27,7 +27,7 @@ def binomial(engine: Engine, count: np.ndarray, prob: np.ndarray) -> np.ndarray:
     words a waiting time where the mean of the rarer outcome is below 10; else 4 an attempt.
 
     Raises:
-      ValueError: an integer, boolean or complex dtype; a count that is not a number (PyTorch
+      ValueError: an integer, boolean or complex dtype; a count that is not finite (PyTorch
         never returns then).
       RuntimeError: two dtypes.
       NotImplementedError: a half dtype.
@@ -90,7 +90,7 @@ def _waiting_times(engine: Engine, n: float, p: float) -> float:
 
 
 def _stirling_tail(k: float) -> float:
-    if k < 10:
+    if k <= 9:
         return _STIRLING_TAIL[int(k)]
     square = (k + 1) * (k + 1)
     return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)

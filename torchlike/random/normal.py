@@ -7,8 +7,16 @@ import math
 import numpy as np
 
 from torchlike.random.arithmetic import cast, fma64
-from torchlike.random.block_transform import transform
-from torchlike.random.checks import COMPONENT, FLOAT64, FLOATS, HALVES, check_std, not_implemented
+from torchlike.random.block_transform import PIECE, transform
+from torchlike.random.checks import (
+    COMPONENT,
+    FLOAT32,
+    FLOAT64,
+    FLOATS,
+    HALVES,
+    check_std,
+    not_implemented,
+)
 from torchlike.random.engine import Engine, atomic
 from torchlike.random.uniform import CHUNK, unit_doubles
 
@@ -94,17 +102,25 @@ def _blocks32(engine: Engine, n: int, dtype: np.dtype, mean: float, std: float) 
     """float32 and the half types: whole blocks, then 16 new words for the last 16 elements."""
     out = np.empty(n, dtype)
     whole = n // BLOCK * BLOCK
-    for start in range(0, whole, 4 * CHUNK):
-        stop = min(start + 4 * CHUNK, whole)
-        words = engine.words32(stop - start).reshape(-1, BLOCK)
-        out[start:stop] = cast(transform(words, mean, std).reshape(-1), dtype)
+    for start in range(0, whole, PIECE):
+        _fill_blocks(engine, out[start : min(start + PIECE, whole)], mean, std)
     if whole < n:
         if dtype not in HALVES:
             # PyTorch first fills the incomplete block with uniforms that it then throws away.
             engine.words32(n - whole)
-        words = engine.words32(BLOCK).reshape(1, BLOCK)
-        out[-BLOCK:] = cast(transform(words, mean, std).reshape(-1), dtype)
+        _fill_blocks(engine, out[-BLOCK:], mean, std)
     return out
+
+
+def _fill_blocks(engine: Engine, out: np.ndarray, mean: float, std: float) -> None:
+    """Normals into ``out``, whole blocks of a narrow float dtype. Draws one word an element."""
+    words = engine.words32(out.size).reshape(-1, BLOCK)
+    if out.dtype == FLOAT32:
+        transform(words, mean, std, out.reshape(-1, BLOCK))
+        return
+    wide = np.empty(words.shape, np.float32)
+    transform(words, mean, std, wide)
+    out[:] = cast(wide.reshape(-1), out.dtype)
 
 
 def _blocks64(engine: Engine, n: int, mean: float, std: float) -> np.ndarray:

@@ -121,7 +121,7 @@ def inside_out(words: np.ndarray) -> np.ndarray:
 
     Place p is first written by step p, with what its target k holds then: k's last writer before
     p, or, if only step k itself wrote there, what that step copied in (a chain). Later
-    steps with target p overwrite it; the last one stays.
+    steps with target p overwrite it; the last one stays. Needs about 60 bytes an element.
     """
     n = len(words)
     if n == 0:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
+from torchlike.nn.multihead import multi_head_attention_forward
 from torchlike.tensor import Tensor
 
 
@@ -95,7 +95,7 @@ class MultiheadAttention(Module):
             # Self-attention stays recognisable: one transpose where one tensor is given thrice.
             made = {id(t): t.transpose(0, 1) for t in (query, key, value)}
             query, key, value = made[id(query)], made[id(key)], made[id(value)]
-        output, weights = F.multi_head_attention_forward(
+        output, weights = multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
             self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
             self.out_proj.weight, self.out_proj.bias, training=self.training,

@@ -417,8 +417,8 @@ class ParameterDict(Module):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Take a value out. KeyError when there is none."""
-        value = self[key] if key in self else self._keys[key]
+        """Take a value out. AttributeError when there is none."""
+        value = self[key]
         del self[key]
         return value
 

@@ -57,7 +57,7 @@ class _Lazy(Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.initialize_parameters(*args, **kwargs)
         del self.__dict__["_lazy_arguments"]
-        self.__class__ = self.cls_to_become
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
         return self(*args, **kwargs)
 
 

@@ -197,8 +197,9 @@ class Module(StateDicts, Hooks, Conversions):
     def _register(self, name: str, value: Any) -> None:
         """Register a parameter, module or buffer, in the place of whatever had its name."""
         own = self.__dict__
-        kind = "parameters" if isinstance(value, Parameter) else (
-            "module" if isinstance(value, Module) else "buffer")  # fmt: skip
+        is_parameter, is_module = isinstance(value, Parameter), isinstance(value, Module)
+        kind = "parameters" if is_parameter else (
+            "module" if is_module else "buffer")  # fmt: skip
         if own.get("_parameters") is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         target = {"parameters": "_parameters", "module": "_modules", "buffer": "_buffers"}[kind]
@@ -288,8 +289,7 @@ class Module(StateDicts, Hooks, Conversions):
             extra = f", got: {name}" if kind == "module" else ""
             raise KeyError(f'{kind} name can\'t contain "."{extra}')
         if name == "":
-            got = ", got: " if kind == "module" else ""
-            raise KeyError(f'{kind} name can\'t be empty string ""{got}')
+            raise KeyError(f'{kind} name can\'t be empty string ""')
         if hasattr(self, name) and name not in self.__dict__[table]:
             raise KeyError(f"attribute '{name}' already exists")
 
@@ -483,12 +483,12 @@ class Module(StateDicts, Hooks, Conversions):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters (or zero them)."""
         for parameter in self.parameters():
-            grad = parameter.grad
-            if grad is None:
-                continue
             if set_to_none:
+                # Not looked at first: a compiled step would depend on whether there was one.
                 parameter.grad = None
-            else:
+                continue
+            grad = parameter.grad
+            if grad is not None:
                 grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
                 grad.zero_()
 

@@ -130,13 +130,16 @@ class RNNBase(Module):
         layers = self.num_layers * (2 if self.bidirectional else 1)
         self.check_hidden_size(states[0], (layers, batch, self._state_sizes()[0]))
 
-    def _run(self, input: Any, states: list[Tensor] | None) -> tuple[Any, list[Tensor]]:
+    def _run(self, given: Any, states: list[Tensor] | None) -> tuple[Any, list[Tensor]]:
         """Outputs and last states for a padded, unbatched or packed input."""
-        order = back = batch_sizes = None
-        packed = input if isinstance(input, PackedSequence) else None
+        input: Any = given
+        order: Any = None
+        back: Any = None
+        batch_sizes: Any = None
+        packed: Any = given if isinstance(given, PackedSequence) else None
         unbatched = False
         if packed is not None:
-            input, batch_sizes, order, back = packed
+            input, batch_sizes, order, back = tuple(packed)
             batch = int(batch_sizes._value("a PackedSequence", "padded sequences")[0])
         else:
             if input.dim() not in (2, 3):

@@ -42,7 +42,7 @@ class PackedSequence(_Fields):
     __slots__ = ()
 
     def __new__(
-        cls, data: Any, batch_sizes: Tensor | None = None, sorted_indices: Tensor | None = None,
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
     ) -> Any:  # fmt: skip
         if batch_sizes is None:

@@ -1,0 +1,49 @@
+"""torchlike.ops.attention: against its definition, masks, shared heads."""
+
+import math
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+import torchlike.nn.functional as F
+
+
+def tensors(*shapes):
+    rng = np.random.default_rng(0)
+    return [torch.tensor(rng.standard_normal(s, np.float32)) for s in shapes]
+
+
+def test_the_definition():
+    q, k, v = tensors((2, 3, 4), (2, 5, 4), (2, 5, 6))
+    weights = F.softmax(q @ k.transpose(-1, -2) / math.sqrt(4), -1)
+    found = F.scaled_dot_product_attention(q, k, v)
+    np.testing.assert_allclose(found.numpy(), (weights @ v).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_causal_is_the_lower_triangle():
+    q, k, v = tensors((1, 4, 3), (1, 4, 3), (1, 4, 3))
+    mask = torch.tensor(np.tril(np.ones((4, 4), bool)))
+    a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    b = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(a[0, 0].numpy(), v[0, 0].numpy(), rtol=1e-6)
+
+
+def test_a_row_masked_whole_gives_zero_and_a_finite_gradient():
+    q, k, v = tensors((2, 3), (4, 3), (4, 3))
+    q.requires_grad_()
+    mask = torch.tensor([[True] * 4, [False] * 4])
+    out = F.scaled_dot_product_attention(q, k, v, mask)
+    out.sum().backward()
+    assert out[1].tolist() == [0.0, 0.0, 0.0]
+    assert q.grad[1].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_grouped_heads_are_repeated_heads():
+    q, k, v = tensors((1, 4, 3, 2), (1, 2, 5, 2), (1, 2, 5, 2))
+    a = F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    double = [torch.tensor(np.repeat(t.numpy(), 2, 1)) for t in (k, v)]
+    np.testing.assert_allclose(a.numpy(), F.scaled_dot_product_attention(q, *double).numpy())
+    with pytest.raises(RuntimeError, match="must match the size of tensor b"):
+        F.scaled_dot_product_attention(q, k, v)

@@ -1,0 +1,41 @@
+"""torchlike.ops.embedding: rows, padding, range, bags."""
+
+import pytest
+
+import torchlike as torch
+import torchlike.nn.functional as F
+
+WEIGHT = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+
+def test_rows_and_their_gradients():
+    w = torch.tensor(WEIGHT, requires_grad=True)
+    out = F.embedding(torch.tensor([[2, 0], [2, 1]]), w, padding_idx=1)
+    assert out[0].tolist() == [WEIGHT[2], WEIGHT[0]]
+    out.sum().backward()
+    assert w.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
+
+
+@pytest.mark.parametrize("index", [3, -1])
+def test_an_index_out_of_range_raises(index):
+    with pytest.raises(IndexError, match="index out of range in self"):
+        F.embedding(torch.tensor([index]), torch.tensor(WEIGHT))
+
+
+def test_max_norm_scales_only_the_rows_used_in_place():
+    w = torch.tensor(WEIGHT)
+    F.embedding(torch.tensor([1, 1]), w, max_norm=1.0)
+    assert w[1].norm().item() == pytest.approx(1.0, rel=1e-5)
+    assert w[2].tolist() == WEIGHT[2]
+
+
+def test_bags_of_a_flat_list():
+    w, i, o = torch.tensor(WEIGHT), torch.tensor([0, 2, 1]), torch.tensor([0, 2])
+    assert F.embedding_bag(i, w, o, mode="sum").tolist() == [[4.0, 6.0], [2.0, 3.0]]
+    assert F.embedding_bag(i, w, o).tolist() == [[2.0, 3.0], [2.0, 3.0]]
+    assert F.embedding_bag(i, w, o, mode="max").tolist() == [[4.0, 5.0], [2.0, 3.0]]
+
+
+def test_sparse_gradients_are_refused():
+    with pytest.raises(NotImplementedError, match="leave sparse=False"):
+        F.embedding(torch.tensor([0]), torch.tensor(WEIGHT), sparse=True)

@@ -1,0 +1,68 @@
+"""torchlike.ops.normalization: statistics, running statistics, gradients that vanish."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+import torchlike.nn.functional as F
+
+
+def sample(*shape):
+    return torch.tensor(np.random.default_rng(0).standard_normal(shape, np.float32) * 3 + 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "over"),
+    [
+        (lambda x: F.batch_norm(x, None, None, training=True), (0, 2)),
+        (lambda x: F.layer_norm(x, (4, 5)), (1, 2)),
+        (lambda x: F.instance_norm(x), (2,)),
+        (lambda x: F.group_norm(x, 1), (1, 2)),
+    ],
+)
+def test_mean_zero_and_variance_one(function, over):
+    y = function(sample(3, 4, 5)).numpy()
+    np.testing.assert_allclose(y.mean(over), 0, atol=1e-6)
+    np.testing.assert_allclose(y.var(over), 1, rtol=1e-3)  # eps 1e-5 of a variance of 0.08
+
+
+def test_the_gradient_of_a_normalised_sum_is_zero():
+    x = sample(4, 3).requires_grad_()
+    F.layer_norm(x, (3,)).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 0, atol=1e-6)
+
+
+def test_running_statistics_move_in_place_and_outside_autograd():
+    x = sample(4, 2, 3).requires_grad_()
+    mean, var = torch.zeros(2), torch.ones(2)
+    version = mean._version
+    y = F.batch_norm(x, mean, var, training=True, momentum=0.25)
+    values = x.detach().numpy()
+    np.testing.assert_allclose(mean.numpy(), 0.25 * values.mean((0, 2)), rtol=1e-5)
+    np.testing.assert_allclose(var.numpy(), 0.75 + 0.25 * values.var((0, 2), ddof=1), rtol=1e-5)
+    assert mean._version > version
+    assert y.requires_grad
+    assert not mean.requires_grad
+
+
+def test_evaluation_uses_the_running_statistics():
+    x = torch.tensor([[1.0, 10.0]])
+    y = F.batch_norm(x, torch.tensor([0.0, 10.0]), torch.tensor([1.0, 4.0]), eps=0.0)
+    assert y.tolist() == [[1.0, 0.0]]
+
+
+def test_rms_norm_divides_by_the_root_mean_square():
+    assert F.rms_norm(torch.tensor([3.0, 4.0]), (2,), eps=0.0).tolist() == pytest.approx(
+        [3 / 12.5**0.5, 4 / 12.5**0.5]
+    )
+
+
+def test_bfloat16_is_normalised_in_float32():
+    y = F.layer_norm(sample(2, 64).bfloat16(), (64,))
+    assert y.dtype is torch.bfloat16
+    assert abs(y.float().mean().item()) < 1e-2
+
+
+def test_one_value_per_channel_is_refused():
+    with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
+        F.batch_norm(torch.ones(1, 3), None, None, training=True)

@@ -1,0 +1,57 @@
+"""torchlike.ops.recurrent: sequences are repeated cells; packed ones are their sequences."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+
+
+def weights(kind, inputs, hidden, directions=1):
+    rng = np.random.default_rng(0)
+    g = GATES[kind]
+    shapes = [(g * hidden, inputs), (g * hidden, hidden), (g * hidden,), (g * hidden,)]
+    return [torch.tensor(0.5 * rng.standard_normal(s, np.float32)) for s in shapes * directions]
+
+
+def sample(*shape):
+    return torch.tensor(np.random.default_rng(1).standard_normal(shape, np.float32))
+
+
+@pytest.mark.parametrize("kind", GATES)
+def test_a_sequence_is_its_cell_repeated(kind):
+    x, w = sample(3, 2, 2), weights(kind, 2, 3)
+    zero = torch.zeros(1, 2, 3)
+    hx = (zero, zero) if kind == "lstm" else zero
+    out, *last = getattr(torch, kind)(x, hx, w, True, 1, 0.0, False, False, False)
+    cell = getattr(torch, f"{kind}_cell")
+    state = (zero[0], zero[0]) if kind == "lstm" else zero[0]
+    for t in range(3):
+        state = cell(x[t], state, *w)
+        h = state[0] if kind == "lstm" else state
+        np.testing.assert_allclose(out[t].numpy(), h.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(last[0][0].numpy(), h.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_packed_rows_are_each_sequence_alone():
+    w = weights("gru", 2, 3, directions=2)
+    long, short = sample(4, 2), sample(2, 2)
+    rows = torch.stack([long[0], short[0], long[1], short[1], long[2], long[3]])
+    sizes = torch.tensor([2, 2, 1, 1])
+    out, last = torch.gru(rows, sizes, torch.zeros(2, 2, 3), w, True, 1, 0.0, False, True)
+    for column, (sequence, places) in enumerate(((long, [0, 2, 4, 5]), (short, [1, 3]))):
+        alone, end = torch.gru(
+            sequence[:, None], torch.zeros(2, 1, 3), w, True, 1, 0.0, False, True, False
+        )
+        np.testing.assert_allclose(out.numpy()[places], alone[:, 0].numpy(), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(last[:, column].numpy(), end[:, 0].numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    w = weights("lstm", 2, 3)
+    zero = torch.zeros(1, 2, 3)
+    with pytest.raises(RuntimeError, match=r"Expected hidden\[0\] size \(1, 5, 3\)"):
+        torch.lstm(sample(4, 5, 2), (zero, zero), w, True, 1, 0.0, False, False, False)
+    with pytest.raises(RuntimeError, match="input has inconsistent input_size: got 5 expected 2"):
+        torch.lstm_cell(sample(2, 5), (zero[0], zero[0]), *w)

@@ -1,0 +1,153 @@
+"""Run a program under two libraries, line by line, and compare all that a user can see."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from programs.program import Program, Run
+
+#: Programs use small whole numbers, so most arithmetic is exact; tanh and sums in another order are
+#: not, and their errors are relative to the largest number met on the way.
+TOLERANCE = {"float32": 2e-6, "float64": 1e-12, "complex64": 2e-6, "complex128": 1e-12}
+
+
+def values(t: Any) -> np.ndarray:
+    """The values of a tensor of either library."""
+    t = t.detach()
+    if t.dtype.is_complex:
+        t = t.resolve_conj()
+    return np.array(t.tolist(), dtype=str(t.dtype).removeprefix("torch.")).reshape(tuple(t.shape))
+
+
+class Difference(AssertionError):
+    """The two libraries disagree."""
+
+
+def equal(what: str, ours: Any, theirs: Any) -> None:
+    if ours != theirs:
+        raise Difference(f"{what}: {ours!r}, the reference has {theirs!r}")
+
+
+class Comparison:
+    """One program under two libraries."""
+
+    def __init__(self, program: Program, ours: Run, theirs: Run, autograd: bool) -> None:
+        self.program, self.ours, self.theirs, self.autograd = program, ours, theirs, autograd
+        self.largest = 1.0
+
+    def run(self) -> None:
+        """Run both, compare; AssertionError naming the line and the tensor that differ."""
+        line = ""
+        try:
+            for line in self.program.lines:
+                self.step(line)
+                if self.program.watch:
+                    self.state()
+            self.state()
+            if self.autograd:
+                line = "loss.backward()"
+                self.gradients()
+        except Difference as difference:
+            raise AssertionError(f"after {line!r}: {difference}\n{self.program!r}") from None
+
+    def step(self, line: str) -> None:
+        theirs, ours = self.theirs.step(line), self.ours.step(line)
+        if type(theirs) is not type(ours):
+            if ours is not None and theirs is None:
+                raise Difference("raised, the reference did not") from ours
+            raise Difference(f"raised {ours!r}, the reference {theirs!r}")
+
+    def close(self, what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
+        equal(f"{what} dtype", ours.dtype, theirs.dtype)
+        equal(f"{what} shape", ours.shape, theirs.shape)
+        finite = np.abs(theirs[np.isfinite(theirs)])
+        self.largest = max(self.largest, float(finite.max(initial=0.0)))
+        tolerance = TOLERANCE.get(ours.dtype.name, 0.0)
+        if not np.allclose(ours, theirs, tolerance, tolerance * self.largest, equal_nan=True):
+            raise Difference(f"{what}: {ours.tolist()}, the reference has {theirs.tolist()}")
+
+    # -- state -------------------------------------------------------------------------------------
+
+    def state(self) -> None:
+        names = self.theirs.names("t")
+        equal("names", self.ours.names("t"), names)
+        for n in names:
+            self.tensor(n, self.ours.env[n], self.theirs.env[n])
+        self.aliasing(names)
+        for n in self.theirs.names("at"):
+            ours, theirs = self.ours.env[n], self.theirs.env[n]
+            self.close(n, ours, theirs)
+            equal(f"{n}.strides", _strides(ours), _strides(theirs))
+        equal("hooks called", self.ours.env["calls"], self.theirs.env["calls"])
+
+    def tensor(self, n: str, ours: Any, theirs: Any) -> None:
+        equal(f"{n}.shape", tuple(ours.shape), tuple(theirs.shape))
+        equal(f"{n}.dtype", str(ours.dtype), str(theirs.dtype))
+        equal(f"{n}.stride()", ours.stride(), theirs.stride())
+        equal(f"{n}.storage_offset()", ours.storage_offset(), theirs.storage_offset())
+        equal(f"{n}.is_contiguous()", ours.is_contiguous(), theirs.is_contiguous())
+        if self.autograd:
+            equal(f"{n}.requires_grad", ours.requires_grad, theirs.requires_grad)
+            equal(f"{n}.is_leaf", ours.is_leaf, theirs.is_leaf)
+            equal(f"{n}.grad_fn", _node_name(ours), _node_name(theirs))
+            equal(f"{n}.retains_grad", ours.retains_grad, theirs.retains_grad)
+        self.close(n, values(ours), values(theirs))
+
+    def aliasing(self, names: list[str]) -> None:
+        """Which tensors share memory, and where in it each begins."""
+        ours = _storages([self.ours.env[n] for n in names])
+        theirs = _storages([self.theirs.env[n] for n in names])
+        equal("shared storages", dict(zip(names, ours, strict=True)),
+              dict(zip(names, theirs, strict=True)))  # fmt: skip
+
+    # -- gradients ---------------------------------------------------------------------------------
+
+    def gradients(self) -> None:
+        names = [
+            n for n in self.theirs.names("t")
+            if self.theirs.env[n].requires_grad and self.theirs.env[n].numel()
+        ]  # fmt: skip
+        if not names:
+            return
+        terms = []
+        for k, n in enumerate(names):
+            x = f"torch.view_as_real({n})" if self.theirs.env[n].dtype.is_complex else n
+            terms.append(f"({x} * {k % 3 + 1}).double().sum()")
+        self.step(f"loss = {' + '.join(terms)}")
+        self.step("loss.backward()")
+        equal("hooks called", self.ours.env["calls"], self.theirs.env["calls"])
+        for n in self.theirs.names("t"):
+            ours, theirs = _grad(self.ours.env[n]), _grad(self.theirs.env[n])
+            equal(f"{n}.grad is None", ours is None, theirs is None)
+            if theirs is not None:
+                self.close(f"{n}.grad", values(ours), values(theirs))
+
+
+def _grad(t: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a non-leaf
+        return t.grad
+
+
+def _strides(a: np.ndarray) -> tuple[int, ...]:
+    """Strides that mean something: those of dimensions with more than one element."""
+    return tuple(s for s, n in zip(a.strides, a.shape, strict=True) if n > 1) if a.size else ()
+
+
+def _node_name(t: Any) -> str | None:
+    return None if t.grad_fn is None else t.grad_fn.name()
+
+
+def _storages(tensors: list[Any]) -> list[Any]:
+    """Per tensor, the first tensor with the same storage and the bytes between storage and data."""
+    seen: dict[int, int] = {}
+    found: list[Any] = []
+    for i, t in enumerate(tensors):
+        start = t.untyped_storage().data_ptr()
+        if not start or not t.numel():
+            found.append(None)
+        else:
+            found.append((seen.setdefault(start, i), t.data_ptr() - start))
+    return found
