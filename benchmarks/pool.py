@@ -40,6 +40,7 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
+            bufsize=0,  # a request that never left must not come up again when the pipe is closed
             cwd=ROOT,
             env=os.environ | frameworks.environment(framework, self._cache.name),
         )

@@ -31,7 +31,17 @@ from benchmarks.workloads import TRAINING
 from benchmarks.workloads.micro import MICRO
 
 TRAINING_GROUP = "training steps"
-TRAINING_FRAMEWORKS = ("torchlike", "torchlike.jit", "torch", "torch.compile", "jax")
+TRAINING_FRAMEWORKS = (
+    "torchlike",
+    "torchlike.jit",
+    "torch",
+    "torch.compile",
+    "jax",
+    "jax@tuned",
+)
+
+#: Columns of the tables in a file or a pipe, where there is no terminal to ask.
+REPORT_WIDTH = 120
 
 TITLES = {name: case.title for name, case in MICRO.items()} | {
     name: module.TITLE for name, module in TRAINING.items()
@@ -44,7 +54,7 @@ for _name, _case in MICRO.items():
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument(
         "--workloads",
         nargs="+",
@@ -114,21 +124,22 @@ def select_frameworks(
     has = MICRO[workload].frameworks if workload in MICRO else TRAINING_FRAMEWORKS
     if not asked:
         return [frameworks.parse(name) for name in has]
-    return [f for f in asked if f.name in has]
+    return [f for f in asked if f.name in {frameworks.parse(name).name for name in has}]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print, write; gives 1 when a framework failed at a workload."""
     arguments = parse_arguments(argv)
-    plan = Plan(
-        arguments.rounds, arguments.seconds, arguments.quiet_below, arguments.patience
-    )
+    plan = Plan(arguments.rounds, arguments.seconds, arguments.quiet_below, arguments.patience)
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=REPORT_WIDTH)
     measured: list[Measurement] = []
     versions: dict[str, str] = {}
-    with tempfile.NamedTemporaryFile(
-        prefix="benchmarks-", suffix=".log", delete=False
-    ) as log, console.status("") as status:
+    with (
+        tempfile.NamedTemporaryFile(prefix="benchmarks-", suffix=".log", delete=False) as log,
+        console.status("") as status,
+    ):
         for group, names in arguments.workloads.items():
             training = group == TRAINING_GROUP
             # A training step gets processes of its own, for its peak memory and a cold start.

@@ -39,23 +39,30 @@ def group_table(
     """One row per workload and framework.
 
     Args:
-        names: workload -> its title.
+        names: workload -> its title, for the caption.
         training: add losses and peak memory.
     """
     verdicts = {v.target.cell: v for v in judge(_rounds_of(cells))}
-    table = Table(title=title, title_justify="left", header_style="bold")
-    table.add_column("workload", max_width=34)
-    table.add_column("framework")
-    for column in ("first call", "steady", "± rounds", f"÷ {REFERENCE}", "÷ jax"):
-        table.add_column(column, justify="right")
+    shown = dict.fromkeys(c.workload for c in cells)
+    table = Table(
+        title=title,
+        title_justify="left",
+        header_style="bold",
+        caption="\n".join(f"{workload}: {names[workload]}" for workload in shown),
+        caption_justify="left",
+    )
+    table.add_column("workload", no_wrap=True)
+    table.add_column("framework", no_wrap=True)
+    for column in ("first", "steady", "±", f"÷ {REFERENCE}", "÷ jax/jnp"):
+        table.add_column(column, justify="right", no_wrap=True)
     table.add_column("target")
     if training:
-        table.add_column("losses agree to", justify="right")
-        table.add_column("peak MB", justify="right")
-    for workload in dict.fromkeys(c.workload for c in cells):
+        table.add_column("loss Δ", justify="right", no_wrap=True)
+        table.add_column("peak MB", justify="right", no_wrap=True)
+    for workload in shown:
         row = [c for c in cells if c.workload == workload]
         for i, cell in enumerate(row):
-            name = Text(names[workload]) if i == 0 else Text("")
+            name = workload if i == 0 else ""
             if cell.error is not None:
                 failed = Text(f"failed: {cell.error}", style="red")
                 table.add_row(name, cell.framework, "", "", "", "", "", failed)
@@ -67,7 +74,7 @@ def group_table(
                 duration(typical(cell.rounds)),
                 f"{spread(cell.rounds):.0%}",
                 _ratio_to(row, REFERENCE, cell),
-                _ratio_to(row, "jax", cell) or _ratio_to(row, "jnp", cell),
+                _ratio_to_jax(row, cell),
                 _target(verdicts.get((workload, cell.framework))),
                 *((_losses(row, cell), _megabytes(cell.peak_mb)) if training else ()),
             )
@@ -86,6 +93,15 @@ def _find(row: Sequence[Measurement], framework: str) -> Measurement | None:
 def _ratio_to(row: Sequence[Measurement], framework: str, cell: Measurement) -> str:
     reference = _find(row, framework)
     return f"{ratio(cell.rounds, reference.rounds):.2f}" if reference else ""
+
+
+def _ratio_to_jax(row: Sequence[Measurement], cell: Measurement) -> str:
+    # An eager op has its like in jnp, a jitted one in jax; the step of a net has only the latter.
+    likes = ("jnp", "jax") if cell.framework.partition("@")[0] in ("torchlike", "jnp") else ("jax",)
+    for like in likes:
+        if text := _ratio_to(row, like, cell):
+            return text
+    return ""
 
 
 def _target(verdict: Verdict | None) -> Text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ LEARNING_RATE, MOMENTUM = 0.01, 0.9
 def problem(seed: int = 0) -> Problem:
     rng = np.random.default_rng(seed)
     weights = {}
-    for i, (fan, out) in enumerate(zip(CHANNELS, CHANNELS[1:], strict=False), start=1):
+    for i, (fan, out) in enumerate(pairwise(CHANNELS), start=1):
         weights[f"conv{i}.weight"] = uniform(rng, (out, fan, 3, 3), fan * 9)
         weights[f"conv{i}.bias"] = uniform(rng, (out,), fan * 9)
     flat = CHANNELS[-1] * POOLED * POOLED
@@ -75,7 +76,9 @@ def in_jax(problem: Problem) -> JaxTraining:
 
     def conv(x: jax.Array, weight: jax.Array, bias: jax.Array) -> jax.Array:
         dims = ("NHWC", "HWIO", "NHWC")
-        return jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME", dimension_numbers=dims) + bias
+        return (
+            jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME", dimension_numbers=dims) + bias
+        )
 
     def loss(params: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:
         x = max_pool_2x2(jax.nn.relu(conv(x, params["conv1"], params["conv1_b"])))

@@ -303,3 +303,10 @@ def test_jit_follows_a_buffer_that_is_rebound():
         assert run(torch.ones(2)).tolist() == [i, i]
         assert counter.total.tolist() == [i, i]
     assert run.compiles == 1
+
+
+def test_the_namespace_has_layers_and_its_own_submodules():
+    assert nn.utils.__name__ == "torchlike.nn.utils"
+    assert nn.init.__name__ == "torchlike.nn.init"
+    assert nn.modules.linear.Linear is nn.Linear
+    assert not hasattr(nn, "linear")

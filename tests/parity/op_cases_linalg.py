@@ -105,6 +105,19 @@ FOURIER = [
     case("fft.fftshift", F(3, 4), (1,)),
 ]  # fmt: skip
 
+SPECTRAL = [
+    *(case(f"{n}_window", 6) for n in ("hann", "hamming", "blackman", "bartlett")),
+    *(case(f"{n}_window", 5, False) for n in ("hann", "hamming", "blackman", "bartlett", "kaiser")),
+    case("hamming_window", 4, True, 0.5, 0.5), case("kaiser_window", 4, True, 8.0, rtol=1e-5),
+    case("hann_window", 1), case("hann_window", 0), case("hann_window", 3, dtype="dtype:float64"),
+    case("stft", F(20), 8, return_complex=True, skip="strides second"),
+    case("stft", F(2, 20), 8, 4, 6, F(6, grad=False), False, onesided=False, normalized=True,
+         return_complex=True, skip="strides"),
+    case("stft", F(20), 8, return_complex=False, skip="strides"),
+    case("istft", Z(5, 6), 8, 2, skip="strides second", rtol=1e-5),
+    case("istft", Z(2, 5, 6), 8, 2, 8, F(8, grad=False, low=0.5), length=9, skip="strides"),
+]  # fmt: skip
+
 P = {"low": 0.3, "high": 2.0}
 SPECIAL = [
     *(case(f"special.{n}", F(4), rtol=1e-4) for n in ("expit", "exp2", "expm1", "erf", "erfc",
@@ -125,4 +138,4 @@ SPECIAL = [
     case("special.entr", V([0.0, -1.0, 1.0]), skip="grad"), case("special.expit", I(3)),
 ]  # fmt: skip
 
-CASES: list[Case] = numbered([*LINALG, *FOURIER, *SPECIAL])
+CASES: list[Case] = numbered([*LINALG, *FOURIER, *SPECTRAL, *SPECIAL])

@@ -2,7 +2,7 @@
 
 A case is a name, sample arguments and keywords. Arguments are recipes (``F(2, 3)``: floats of that
 shape) from which both frameworks get the same values with the same strides. ``compare`` checks
-values, dtype, shape, strides, gradient, second gradient, the method, the in-place twin and ``out=``.
+values, dtype, shape, strides, gradient, second gradient, method, in-place twin and ``out=``.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def numbered(cases: list[Case]) -> list[Case]:
     return cases
 
 
-# -- running -----------------------------------------------------------------------------------------
+# -- running ---------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -221,8 +221,10 @@ def same_results(ours: Any, theirs: Any, case_: Case, what: str) -> None:
 
 
 def cotangents(values: Any, module: Any) -> tuple[list[Any], list[Any]]:
-    """The values that need gradients, and a cotangent for each, the same for both frameworks (a loss
-    would only add ops to compile)."""
+    """The values that need gradients, and a cotangent for each, the same for both frameworks.
+
+    A loss made of them would only add ops to compile.
+    """
     outputs, weights = [], []
     for i, t in enumerate(values):
         if t is None or not t.requires_grad:
@@ -275,8 +277,9 @@ def compare(case_: Case, parts: str = "value grad inplace out", full: bool = Fal
     if "value" in parts:
         same_results(ours(*a.args, **a.kwargs), expected, case_, "value")
         method = name.split(".")[-1]
-        if ("." not in name and "method" not in case_.skip and a.args
-                and isinstance(a.args[0], torchlike.Tensor) and callable(getattr(torch.Tensor, method, None))):  # fmt: skip
+        on_tensor = "." not in name and a.args and isinstance(a.args[0], torchlike.Tensor)
+        known = callable(getattr(torch.Tensor, method, None)) and "method" not in case_.skip
+        if on_tensor and known:
             found = getattr(a.args[0], method)(*a.args[1:], **a.kwargs)
             same_results(found, expected, case_, "method")
     if "grad" in parts and "grad" not in case_.skip:
@@ -344,30 +347,28 @@ def check_out(case_: Case, ours: Any, theirs: Any, expected: Any) -> None:
         same(x, y, "out=", case_.rtol)
 
 
-# -- errors ------------------------------------------------------------------------------------------
+# -- errors ----------------------------------------------------------------------------------------
 
 
 def first_words(error: Exception, count: int) -> str:
     return " ".join(str(error).strip().split()[:count])
 
 
+def raised(module: Any, side: Side, name: str) -> Any:
+    """The exception of a call, or None with its result."""
+    try:
+        return None, resolve(module, name)(*side.args, **side.kwargs)
+    except Exception as error:
+        return error, None
+
+
 def compare_error(case_: Case, words: int = 6) -> None:
     """The same exception type and the same first words."""
-    a, b = make(case_, torchlike, False), make(case_, torch, False)
-    try:
-        resolve(torch, case_.name)(*b.args, **b.kwargs)
-    except Exception as error:
-        expected = error
-    else:
-        raise AssertionError("PyTorch raises nothing")
-    try:
-        found = resolve(torchlike, case_.name)(*a.args, **a.kwargs)
-    except Exception as error:
-        kind = type(expected).__name__.lstrip("_")
-        assert type(error).__name__ == kind, f"{error!r} instead of {expected!r}"
-        if "words" not in case_.skip:
-            assert first_words(error, words) == first_words(expected, words), (
-                f"{error!r} instead of {expected!r}"
-            )
-    else:
-        raise AssertionError(f"{found!r} instead of {expected!r}")
+    expected, _ = raised(torch, make(case_, torch, False), case_.name)
+    assert expected is not None, "PyTorch raises nothing"
+    found, result = raised(torchlike, make(case_, torchlike, False), case_.name)
+    assert found is not None, f"{result!r} instead of {expected!r}"
+    said = f"{found!r} instead of {expected!r}"
+    assert type(found).__name__ == type(expected).__name__.lstrip("_"), said
+    if "words" not in case_.skip:
+        assert first_words(found, words) == first_words(expected, words), said

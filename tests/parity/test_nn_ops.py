@@ -6,11 +6,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from nn_op_cases import CASES, ERRORS, INPLACE_CASES
-from op_harness import Case, compare, compare_error, make, same
+from nn_op_cases import CASES, ERRORS, INPLACE_CASES  # noqa: E402
+from op_harness import Case, compare, compare_error, make, same  # noqa: E402
 
-import torchlike
-import torchlike.nn.functional
+import torchlike  # noqa: E402
+import torchlike.nn.functional  # noqa: E402
 
 pytestmark = pytest.mark.parity
 # PyTorch's threads spin; beside another test process that costs far more than they bring here.

@@ -35,8 +35,9 @@ class OpSpec:
         namespaces: tuple[str, ...],
     ) -> None:
         self.fn = fn
-        self.name = name
-        self.schema = Schema(fn, name)
+        #: As errors say it: cat() is the public face of cat_op.
+        self.name = name.removesuffix("_op")
+        self.schema = Schema(fn, self.name)
         self.differentiable = differentiable
         self.from_output = from_output
         self.residuals = residuals

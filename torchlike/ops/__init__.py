@@ -38,6 +38,8 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     norms as norms,
     fourier as fourier,
     special as special,
+    spectral as spectral,
+    legacy as legacy,
     random as random,
     dropout as dropout,
 )

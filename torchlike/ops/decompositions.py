@@ -10,9 +10,10 @@ import numpy as np
 import scipy.linalg
 from jax import lax
 
-from torchlike import dtypes, modes, tensor as tensors
+from torchlike import modes
+from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, export, op
-from torchlike.dispatch.schema import Bool, Input, Int, Str
+from torchlike.dispatch.schema import Bool, Input, Str
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
@@ -29,9 +30,7 @@ export(LinAlgError, "LinAlgError", ("linalg",))
 def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = False) -> None:
     """RuntimeError unless ``x`` is a floating (batch of) matrix, square if asked."""
     if x.ndim < 2:
-        raise RuntimeError(
-            f"{name}: The input tensor {argument} must have at least 2 dimensions."
-        )
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
     if square and x.shape[-1] != x.shape[-2]:
         raise RuntimeError(
             f"{name}: {argument} must be batches of square matrices, but they are {x.shape[-2]} by "
@@ -351,8 +350,8 @@ def _raise_lu(info: Tensor) -> None:
     if failure is not None:
         i = failure[1]
         raise RuntimeError(
-            f"{failure[0]}torch.linalg.lu_factor: U[{i},{i}] is zero and using it on lu_solve would "
-            "result in a division by zero. If you still want to perform the factorization, "
+            f"{failure[0]}torch.linalg.lu_factor: U[{i},{i}] is zero and using it on lu_solve "
+            "would result in a division by zero. If you still want to perform the factorization, "
             "consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
         )
 

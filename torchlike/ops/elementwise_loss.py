@@ -12,7 +12,7 @@ import numpy as np
 
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, Operand, OptInput, Str
-from torchlike.ops import pointwise
+from torchlike.ops import subgradients
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.ops.loss import reduced, reduction_of
 from torchlike.ops.promotion import promoted, promoted_float
@@ -56,7 +56,7 @@ def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
 def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """``|input - target|``."""
     x, y = promoted(input, target)
-    distance = pointwise._abs(x - y)
+    distance = subgradients.absolute(x - y)
     if weight is not None:
         return _weighted(distance, weight, reduction)
     if reduction == "mean":
@@ -71,7 +71,7 @@ def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     x, y = promoted(input, target)
     floats_only(x, "smooth_l1_cpu")
-    distance = pointwise._abs(x - y)
+    distance = subgradients.absolute(x - y)
     if beta == 0:
         return reduced(distance, reduction)
     inner = jnp.where(distance < beta, distance, 0)
@@ -86,7 +86,7 @@ def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str,
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     x, y = promoted(input, target)
     floats_only(x, "huber_cpu")
-    distance = pointwise._abs(x - y)
+    distance = subgradients.absolute(x - y)
     near = distance <= delta
     inner = jnp.where(near, distance, 0)
     loss = jnp.where(near, 0.5 * inner * inner, delta * (distance - 0.5 * delta))

@@ -133,7 +133,7 @@ def _register(kind: str) -> None:
         dims = None if dim is None else shape_arguments((dim,))
         return fftn_op(input, kind, sizes, dims, norm, out=out)
 
-    one.__doc__ = f"{says}, along ``dim``. ``norm``: \"backward\", \"forward\" or \"ortho\"."
+    one.__doc__ = f'{says}, along ``dim``. ``norm``: "backward", "forward" or "ortho".'
     two.__doc__ = f"{says}, over two dimensions."
     many.__doc__ = f"{says}, over several dimensions (all by default)."
     composite(kind, namespaces=("fft",), method=False)(one)

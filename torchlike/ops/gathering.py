@@ -41,9 +41,7 @@ def check_along(index: Any, input: Any, dim: int) -> None:
     bad = first_outside(index, 0, size)
     if bad is not None:
         wrapped = dim % input.ndim if input.ndim else 0
-        raise RuntimeError(
-            f"index {bad} is out of bounds for dimension {wrapped} with size {size}"
-        )
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {wrapped} with size {size}")
 
 
 def missing_value(x: Any) -> Any:
@@ -70,9 +68,7 @@ def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
     shape = index.shape
     input, index = jnp.atleast_1d(input), jnp.atleast_1d(index)
     if input.ndim != index.ndim:
-        raise RuntimeError(
-            "Index tensor must have the same number of dimensions as input tensor"
-        )
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for k in range(input.ndim):
         if k != d and index.shape[k] > input.shape[k]:
             raise RuntimeError(
@@ -116,9 +112,7 @@ def check_flat(input: Any, index: Any, *rest: Any) -> None:
 def take(input: Input, index: Input):
     """Elements of the flattened tensor. IndexError when out of range."""
     if index.dtype != np.int64:
-        raise RuntimeError(
-            f"take(): Expected a long tensor for index, but got {type_name(index)}"
-        )
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {type_name(index)}")
     flat = input.reshape(-1)
     return flat.at[index].get(mode="fill", fill_value=missing_value(input))
 
@@ -144,8 +138,7 @@ def take_along_dim_op(input: Input, indices: Input, dim: Int):
         )
     if indices.dtype != np.int64:
         raise RuntimeError(
-            "torch.take_along_dim(): dtype of indices should be Long but got "
-            f"{type_name(indices)}"
+            f"torch.take_along_dim(): dtype of indices should be Long but got {type_name(indices)}"
         )
     d = errors.wrap_dim(dim, input.ndim)
     fill = missing_value(input)
@@ -160,5 +153,3 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
     if dim is None:
         return take_along_dim_op(input.reshape(-1), indices.reshape(-1), 0, out=out)
     return take_along_dim_op(input, indices, dim, out=out)
-
-

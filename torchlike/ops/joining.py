@@ -7,10 +7,12 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike import dtypes, errors, tensor as tensors
+from torchlike import dtypes, errors
+from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Inputs, Int
-from torchlike.ops.creation import preserve_strides, tensor as make_tensor
+from torchlike.ops.creation import preserve_strides
+from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.promotion import result_dtype
 from torchlike.tensor import Size, Tensor
 
@@ -22,9 +24,7 @@ def cat_op(tensors: Inputs, dim: Int = 0):
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, x in enumerate(tensors):
         if not x.ndim:
-            raise RuntimeError(
-                f"zero-dimensional tensor (at position {i}) cannot be concatenated"
-            )
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     dtype = result_dtype(*tensors).numpy
     # torch.cat([x, torch.tensor([])]) is x whatever its rank: an old convention of PyTorch's.
     whole = [(i, x) for i, x in enumerate(tensors) if x.shape != (0,)]
@@ -205,9 +205,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if n == 1 or n == result[-d]:
                 continue
             if result[-d] != 1:
-                raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape"
-                )
+                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
             result[-d] = n
     return Size(result)
 

@@ -7,7 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, tensor as tensors
+from torchlike import dtypes
+from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
 from torchlike.ops.creation import finish
@@ -22,7 +23,7 @@ from torchlike.tensor import Tensor
 @composite(method=False)
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None,
           **names: Any) -> Any:  # fmt: skip
-    """``input`` where ``condition`` holds, else ``other`` (tensors or numbers, broadcast, promoted).
+    """``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast, promoted.
 
     With ``condition`` alone: where it is nonzero, a tuple of index tensors.
     """
@@ -49,14 +50,15 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 composite("where", namespaces=())(_where_method)
 
 
+_C_NAMES = {"float32": "float", "float64": "double", "uint8": "unsigned char",
+            "int64": "long int", "int32": "int"}  # fmt: skip
+
+
 def check_mask(mask: Any, name: str) -> None:
     """RuntimeError in PyTorch's words unless a mask is bool."""
     if mask.dtype != np.bool_:
-        found = {"float32": "float", "float64": "double", "uint8": "unsigned char",
-                 "int64": "long int", "int32": "int"}.get(mask.dtype.name, mask.dtype.name)  # fmt: skip
-        raise RuntimeError(
-            f"{name} only supports boolean masks, but got mask with dtype {found}"
-        )
+        found = _C_NAMES.get(mask.dtype.name, mask.dtype.name)
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {found}")
 
 
 def fill_value(value: Any, x: Any, name: str) -> Any:

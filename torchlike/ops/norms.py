@@ -13,10 +13,11 @@ from torchlike.dispatch.schema import Bool, DType, Input, Int, Number, Scalar, S
 from torchlike.ops.decompositions import require_matrix, svdvals_op
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
-from torchlike.ops.pointwise import _abs
 from torchlike.ops.promotion import promoted
-from torchlike.ops.reduction import axes, norm_op, vector_norm as norm_of_vectors
+from torchlike.ops.reduction import axes, norm_op
+from torchlike.ops.reduction import vector_norm as norm_of_vectors
 from torchlike.ops.solving import inv_ex_op
+from torchlike.ops.subgradients import absolute
 from torchlike.tensor import Tensor
 
 
@@ -56,7 +57,7 @@ def matrix_norm_op(input: Input, order: Number, rows: Int, columns: Int, keepdim
         found = jnp.max(s, -1) if p > 0 else jnp.min(s, -1)
         return jnp.expand_dims(found, (rows, columns)) if keepdim else found
     along, across = (rows, columns) if abs(p) == 1 else (columns, rows)
-    sums = jnp.sum(_abs(x), along, keepdims=True)
+    sums = jnp.sum(absolute(x), along, keepdims=True)
     best = (jnp.max if p > 0 else jnp.min)(sums, across, keepdims=True)
     return best if keepdim else best.squeeze((rows, columns))
 
@@ -179,7 +180,7 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
     d = errors.wrap_dim(dim, input.ndim)
     others = tuple(k for k in range(input.ndim) if k != d)
     order, limit = (jnp.asarray(v).astype(input.real.dtype) for v in (p, maxnorm))
-    size = _abs(input)
+    size = absolute(input)
     safe = jnp.where(size == 0, 1, size)
     total = jnp.sum(jnp.where(size == 0, 0, safe**order), others, keepdims=True)
     zero = total == 0
@@ -217,20 +218,15 @@ def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
                 f"cdist only supports floating-point dtypes, {name} got: {type_name(x)}"
             )
         if x.ndim < 2:
-            raise RuntimeError(
-                f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D"
-            )
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(
-            "X1 and X2 must have the same number of columns. X1: "
-            f"{x1.shape[-1]} X2: {x2.shape[-1]}"
+            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
         )
     if p.value < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     if x1.dtype != x2.dtype:
-        raise RuntimeError(
-            f"expected scalar type {type_name(x1)} but found {type_name(x2)}"
-        )
+        raise RuntimeError(f"expected scalar type {type_name(x1)} but found {type_name(x2)}")
     batch = jnp.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     a, b = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (x1, x2))
     large = a.shape[-2] > 25 or b.shape[-2] > 25
@@ -243,7 +239,9 @@ def _by_product(a: Any, b: Any) -> Any:
     """``|a|² - 2 a·b + |b|²``: one matrix product instead of all differences, as PyTorch does for
     more than 25 rows; less exact where points are close. The gradient at distance 0 is 0."""
     lengths = [jnp.sum(x * x, -1) for x in (a, b)]
-    squares = lengths[0][..., :, None] + lengths[1][..., None, :] - 2 * (a @ jnp.swapaxes(b, -1, -2))
+    squares = (
+        lengths[0][..., :, None] + lengths[1][..., None, :] - 2 * (a @ jnp.swapaxes(b, -1, -2))
+    )
     positive = squares > 0
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, squares, 1)), 0)
 
@@ -270,9 +268,7 @@ def cross_op(input: Input, other: Input, dim: Int):
             f"{other.shape[d]}"
         )
     x, y = jnp.broadcast_arrays(*promoted(input, other))
-    (a, b, c), (e, f, g) = (
-        [jnp.take(v, i, d) for i in range(3)] for v in (x, y)
-    )
+    (a, b, c), (e, f, g) = ([jnp.take(v, i, d) for i in range(3)] for v in (x, y))
     return jnp.stack([b * g - c * f, c * e - a * g, a * f - b * e], d)
 
 

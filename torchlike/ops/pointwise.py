@@ -12,6 +12,7 @@ from jax import lax
 from torchlike import dtypes
 from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Input, Number, Operand, OptOperand, OptStr, Scalar
+from torchlike.ops import subgradients
 from torchlike.ops.promotion import (
     check_broadcast,
     is_number,
@@ -156,24 +157,7 @@ def pow_tensor(input: Operand, exponent: Operand):
     x, y = promoted(input, exponent)
     if x.dtype.kind in "iub":
         return _integer_power(x, y)
-    return _power(x, y)
-
-
-@jax.custom_jvp
-def _power(x: Any, y: Any) -> Any:
-    return jnp.power(x, y)
-
-
-@_power.defjvp
-def _power_jvp(primals: Any, tangents: Any) -> Any:
-    # PyTorch's conventions: no gradient to the base of a zeroth power, none to the exponent where
-    # the base is 0 (and the power finite).
-    (x, y), (dx, dy) = primals, tangents
-    out = _power(x, y)
-    to_base = jnp.where(y == 0, 0, y * _power(x, jnp.where(y == 0, 1, y - 1)))
-    flat = (x == 0) & (y.real >= 0)
-    to_exponent = jnp.where(flat, 0, out * jnp.log(jnp.where(flat, 1, x)))
-    return out, to_base * dx + to_exponent * dy
+    return subgradients.power(x, y)
 
 
 @composite()
@@ -209,7 +193,7 @@ def float_power(input: Operand, exponent: Operand):
     """``pow`` in double precision."""
     wide = np.complex128 if result_dtype(input, exponent).is_complex else np.float64
     check_broadcast(input, exponent)
-    return _power(jnp.asarray(input).astype(wide), jnp.asarray(exponent).astype(wide))
+    return subgradients.power(jnp.asarray(input).astype(wide), jnp.asarray(exponent).astype(wide))
 
 
 @composite(namespaces=())
@@ -234,47 +218,10 @@ def _binary(name: str, fn: Any, *, floats: Any = False, inplace: Any = False, **
     op(name, inplace=inplace, elementwise=True, **facts)(pure)
 
 
-def _choosing(fn: Any, weights: Any) -> Any:
-    """An extremum whose gradient goes to each side by ``weights(x, y)``, PyTorch's rule."""
-    choose = jax.custom_jvp(fn)
-
-    @choose.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
-        (x, y), (dx, dy) = primals, tangents
-        to_x, to_y = weights(x, y)
-        return choose(x, y), jnp.where(to_x == 0, 0, to_x * dx) + jnp.where(to_y == 0, 0, to_y * dy)
-
-    return choose
-
-
-def _shared(beaten: Any) -> Any:
-    """Ties share evenly; a side that is beaten gets nothing; with NaN neither is."""
-
-    def weights(x: Any, y: Any) -> Any:
-        tie = jnp.where(x == y, 0.5, 1).astype(x.dtype)
-        return jnp.where(beaten(x, y), 0, tie), jnp.where(beaten(y, x), 0, tie)
-
-    return weights
-
-
-def _first(wins: Any) -> Any:
-    """All to the first where it wins (ties too) or the second is NaN, else to the second."""
-
-    def weights(x: Any, y: Any) -> Any:
-        chosen = (wins(x, y) | jnp.isnan(y)).astype(x.dtype)
-        return chosen, 1 - chosen
-
-    return weights
-
-
-def _floating(choose: Any, plain: Any) -> Any:
-    return lambda x, y: (choose if x.dtype.kind == "f" else plain)(x, y)
-
-
-_binary("maximum", _floating(_choosing(jnp.maximum, _shared(jnp.less)), jnp.maximum))
-_binary("minimum", _floating(_choosing(jnp.minimum, _shared(jnp.greater)), jnp.minimum))
-_binary("fmax", _floating(_choosing(jnp.fmax, _first(jnp.greater_equal)), jnp.fmax))
-_binary("fmin", _floating(_choosing(jnp.fmin, _first(jnp.less_equal)), jnp.fmin))
+_binary("maximum", subgradients.maximum)
+_binary("minimum", subgradients.minimum)
+_binary("fmax", subgradients.fmax)
+_binary("fmin", subgradients.fmin)
 _binary("atan2", jnp.arctan2, floats=True, inplace=True, aliases=("arctan2",))
 _binary("hypot", jnp.hypot, inplace=True)
 _binary("logaddexp", jnp.logaddexp, floats=True)
@@ -286,21 +233,7 @@ _binary("gcd", jnp.gcd, inplace=True, differentiable=False)
 _binary("lcm", jnp.lcm, inplace=True, differentiable=False)
 
 
-@jax.custom_jvp
-def _xlogy(x: Any, y: Any) -> Any:
-    return jax.scipy.special.xlogy(x, y)
-
-
-@_xlogy.defjvp
-def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
-    # No gradient to x where x is 0 and log(y) is not finite.
-    (x, y), (dx, dy) = primals, tangents
-    none = (x == 0) & (y <= 0)
-    to_x = jnp.where(none, 0, jnp.log(jnp.where(none, 1, y)))
-    return _xlogy(x, y), to_x * dx + x / y * dy
-
-
-_binary("xlogy", _xlogy, floats=True, inplace=True)
+_binary("xlogy", subgradients.xlogy, floats=True, inplace=True)
 
 
 # -- comparisons and logic -------------------------------------------------------------------------
@@ -330,7 +263,9 @@ def _bitwise(name: str, fn: Any) -> None:
         x, y = promoted(input, other)
         if x.dtype.kind not in "iub":
             kind = dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
-            kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name)
+            kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(
+                name, name
+            )
             raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{kind}'")
         return fn(x, y)
 
@@ -427,6 +362,7 @@ _unary_float("rsqrt", lambda x: 1 / jnp.sqrt(x) if x.dtype.kind == "c" else lax.
 _unary_float("sigmoid", jax.nn.sigmoid, from_output=_via_output(lambda y: y * (1 - y)))
 _unary_float("reciprocal", lambda x: 1 / x, from_output=_via_output(lambda y: -(y * y)))
 
+
 @op(inplace=True, elementwise=True)
 def logit(input: Input, eps: OptOperand = None):
     """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
@@ -455,26 +391,10 @@ def positive(input: Input):
     return input
 
 
-@jax.custom_jvp
-def _abs(x: Any) -> Any:
-    return jnp.abs(x)
-
-
-@_abs.defjvp
-def _abs_jvp(primals: Any, tangents: Any) -> Any:
-    # PyTorch's subgradient at 0 is 0 (JAX's is 1 for reals, NaN for complex).
-    (x,), (t,) = primals, tangents
-    if x.dtype.kind == "c":
-        size = jnp.abs(x)
-        unit = jnp.where(size == 0, 0, x / jnp.where(size == 0, 1, size))
-        return _abs(x), (jnp.conj(unit) * t).real
-    return _abs(x), jnp.sign(x) * t
-
-
 @op(inplace=True, elementwise=True, aliases=("absolute",))
 def abs(input: Input):
     """The absolute value; the modulus (real) of a complex tensor."""
-    return input if input.dtype == np.bool_ else _abs(input)
+    return input if input.dtype == np.bool_ else subgradients.absolute(input)
 
 
 @op(inplace=True, elementwise=True)
@@ -489,7 +409,7 @@ def sgn(input: Input):
     if input.dtype.kind != "c":
         return input if input.dtype == np.bool_ else jnp.sign(input)
     # Written out, because JAX takes the derivative of a complex sign to be 0.
-    size = _abs(input)
+    size = subgradients.absolute(input)
     zero = size == 0
     return jnp.where(zero, 0, input / jnp.where(zero, 1, size))
 

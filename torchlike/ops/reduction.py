@@ -13,9 +13,9 @@ from jax import lax
 
 from torchlike import dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, op
-from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number, Scalar
-from torchlike.ops import pointwise
+from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number
 from torchlike.ops.promotion import promoted_float
+from torchlike.ops.subgradients import absolute
 from torchlike.tensor import Tensor
 
 
@@ -396,7 +396,7 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))}"
         )
-    size = pointwise._abs(x)
+    size = absolute(x)
     if p == math.inf:
         return jnp.max(size, over, keepdims=keepdim)
     if p == -math.inf:

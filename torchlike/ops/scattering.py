@@ -31,36 +31,26 @@ def _target(x: Any, dim: int, index: Any, src: Any, name: str) -> tuple[Any, Any
     x, index = jnp.atleast_1d(x), jnp.atleast_1d(index)
     if index.ndim != x.ndim and index.size:
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    has_src = src is not None and not _is_value(src)
-    if has_src:
+    beyond: Any = False
+    if src is not None:
         src = jnp.atleast_1d(src)
         if index.size and src.ndim != index.ndim:
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
         if src.dtype != x.dtype:
             raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+        if index.size:
+            beyond = any(n > m for n, m in zip(index.shape, src.shape, strict=True))
     if index.size:
         larger = any(k != d and n > x.shape[k] for k, n in enumerate(index.shape))
-        beyond = has_src and any(n > m for n, m in zip(index.shape, src.shape, strict=True))
         if larger or beyond:
-            also = f" and to be no larger size than src {list(src.shape)}" if has_src else ""
+            also = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
             raise RuntimeError(
                 f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} "
                 f"apart from dimension {d}{also}"
             )
-    if has_src:
+    if src is not None:
         src = src[tuple(slice(n) for n in index.shape)]
     return x, along(index, d), src
-
-
-class _Value:
-    """A number to scatter, kept apart from a src tensor."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _is_value(src: Any) -> Any:
-    return isinstance(src, _Value)
 
 
 @op("scatter_src", namespaces=(), method=False, inplace=True, check=_check_scatter,
@@ -242,8 +232,10 @@ def _product(at: Any, x: Any, values: Any) -> Any:
             alone = jnp.where(is_zero, count == 1, count == 0)
             return jnp.where(alone, product / factor, 0)
 
-        change = (others(x_zero, safe_x, zeros, rest) * dx).at[at].add(
-            others(zero, safe, zeros[at], rest[at]) * dvalues, mode="drop"
+        change = (
+            (others(x_zero, safe_x, zeros, rest) * dx)
+            .at[at]
+            .add(others(zero, safe, zeros[at], rest[at]) * dvalues, mode="drop")
         )
         return jnp.where(zeros > 0, 0, rest).astype(x.dtype), change
 
@@ -293,8 +285,8 @@ def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple
 def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: Scalar = 1):
     """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
     x, at, values = _check_slices(input, dim, index, source, "index_add_")
-    return x.at[at].add(values * jnp.asarray(alpha).astype(x.dtype), mode="drop").reshape(
-        input.shape
+    return (
+        x.at[at].add(values * jnp.asarray(alpha).astype(x.dtype), mode="drop").reshape(input.shape)
     )
 
 
@@ -318,10 +310,7 @@ def index_copy(input: Input, dim: Int, index: Input, source: Input):
         )
     d = errors.wrap_dim(dim, input.ndim)
     if index.ndim > 1:
-        raise IndexError(
-            "index_copy_(): Index should have dimension 1 or 0 (got "
-            f"{index.ndim})"
-        )
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if source.ndim and index.size != source.shape[d]:
         raise IndexError(
             f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) "
@@ -370,7 +359,8 @@ def index_reduce(input: Input, dim: Int, index: Input, source: Input, reduce: St
     """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
-            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
         )
     x, at, values = _check_slices(input, dim, index, source, "index_reduce")
     return reduced(x, at, values, reduce, include_self).reshape(input.shape)

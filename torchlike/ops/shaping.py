@@ -8,7 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, errors, tensor as tensors
+from torchlike import dtypes, errors
+from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Dims, Input, Int, Shape
 from torchlike.ops.gathering import index_select, type_name
@@ -28,9 +29,7 @@ def repeat(input: Input, repeats: Shape):
     shape = (1,) * (len(repeats) - input.ndim) + input.shape
     size = [n * r for n, r in zip(shape, repeats, strict=True)]
     if any(r < 0 for r in repeats):
-        raise RuntimeError(
-            f"Trying to create tensor with negative dimension {min(size)}: {size}"
-        )
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {size}")
     return jnp.tile(input, repeats)
 
 
@@ -77,8 +76,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
                       output_size: int | None = None) -> Tensor:  # fmt: skip
     """Each element (of the flattened tensor, or slice along ``dim``) repeated in a row.
 
-    ``repeats`` is a number or a vector of counts; with a single argument, that is the counts and the
-    result the positions. ``output_size`` (the total) spares a look at the counts, and is needed
+    ``repeats`` is a number or a vector of counts; with a single argument, that is the counts and
+    the result the positions. ``output_size`` (the total) spares a look at the counts, and is needed
     under jit.
     """
     if repeats is None:
@@ -238,9 +237,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise RuntimeError(f"order must be non-negative but got {n}")
     for t in (prepend, append):
         if t is not None and t.dim() != input.dim():
-            raise RuntimeError(
-                "diff expects prepend or append to be the same dimension as input"
-            )
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     parts = [t for t in (prepend, input, append) if t is not None]
     joined = cat(parts, dim) if len(parts) > 1 else input
     return diff_op(joined, n, dim, out=out)
@@ -252,13 +249,9 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     wanted = shape_arguments(size)
     have = tuple(input.shape)
     lead = len(have) - len(wanted)
-    fits = lead >= 0 and all(
-        b in (1, a) for a, b in zip(have[lead:], wanted, strict=True)
-    )
+    fits = lead >= 0 and all(b in (1, a) for a, b in zip(have[lead:], wanted, strict=True))
     if not fits:
-        raise RuntimeError(
-            f"size {{{list(wanted)}}} is not expandable to size {{{list(have)}}}."
-        )
+        raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(have)}}}.")
     over = list(range(lead))
     over += [lead + d for d, n in enumerate(wanted) if n == 1 and have[lead + d] != 1]
     return (input.sum(over, True) if over else input).reshape(wanted)
@@ -269,9 +262,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Flat indices as a tuple of coordinates in a shape."""
     sizes = shape_arguments((shape,))
     if indices.dtype.category != 1:
-        raise ValueError(
-            f"expected 'indices' to be integer dtype, but got {indices.dtype}"
-        )
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     strides = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from typing import Any
 
@@ -228,10 +229,11 @@ def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
         y = solve_triangular_op.spec.fn(known, rhs, False, True, False)
         return solve_triangular_op.spec.fn(adjoint(known), y, True, True, False)
 
-    # As in PyTorch, the gradient is that of L @ L.mH with a full L, though only a triangle is read.
+    # As in PyTorch, the gradient is that of L @ L.mH with a full L, though one triangle is read.
+    real = factor.dtype.kind == "f"
     return lax.custom_linear_solve(
-        lambda v: factor @ (adjoint(factor) @ v), b, with_factor, symmetric=factor.dtype.kind == "f",
-        transpose_solve=None if factor.dtype.kind == "f" else (
+        lambda v: factor @ (adjoint(factor) @ v), b, with_factor, symmetric=real,
+        transpose_solve=None if real else (
             lambda _, rhs: jnp.conj(with_factor(_, jnp.conj(rhs)))),
     )  # fmt: skip
 
@@ -386,8 +388,12 @@ def pseudoinverse(a: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
 def pinv_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     """The pseudoinverse."""
     require_matrix(A, "linalg.pinv", square=hermitian)
-    tolerances = [t if t is None or not t.ndim else t[..., None] for t in (atol, rtol)]
-    return pseudoinverse(A, *tolerances, hermitian)
+    return pseudoinverse(A, _per_matrix(atol), _per_matrix(rtol), hermitian)
+
+
+def _per_matrix(tolerance: Any) -> Any:
+    """A batch of tolerances, shaped to stand beside singular values."""
+    return tolerance[..., None] if tolerance is not None and tolerance.ndim else tolerance
 
 
 def _tolerance(value: Any, like: Tensor) -> Tensor | None:
@@ -418,8 +424,8 @@ def matrix_rank_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     s = jnp.abs(_hermitian_values(A)[1]) if hermitian else (
         jnp.linalg.svd(A, full_matrices=False, compute_uv=False))  # fmt: skip
     largest = jnp.max(s, -1, keepdims=True, initial=0)
-    tolerances = [t if t is None or not t.ndim else t[..., None] for t in (atol, rtol)]
-    return jnp.sum(s > _cutoff(largest, A.shape, *tolerances), -1).astype(np.int64)
+    cutoff = _cutoff(largest, A.shape, _per_matrix(atol), _per_matrix(rtol))
+    return jnp.sum(s > cutoff, -1).astype(np.int64)
 
 
 @composite(namespaces=("linalg",), method=False)
@@ -444,9 +450,7 @@ def lstsq_op(A: Input, B: Input, rcond: OptFloat):
     b = B[..., None] if vector else B
     if b.shape[-2] != A.shape[-2]:
         at = "-1" if vector else "-2"
-        raise RuntimeError(
-            f"torch.linalg.lstsq: input.size(-2) should match other.size({at})"
-        )
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({at})")
     rtol = None if rcond is None else jnp.asarray(rcond)
     solution = pseudoinverse(A, None, rtol, False) @ b
     s = jnp.linalg.svd(lax.stop_gradient(A), full_matrices=False, compute_uv=False)
@@ -528,7 +532,7 @@ def multi_dot_op(tensors: Inputs):
                 f"multi_dot(): tensor {i} must be {'1D or ' if i in (0, count - 1) else ''}2D but "
                 f"got {x.ndim}D"
             )
-    for i, (x, y) in enumerate(zip(tensors[:-1], tensors[1:], strict=True)):
+    for i, (x, y) in enumerate(itertools.pairwise(tensors)):
         if x.shape[-1] != y.shape[0]:
             raise RuntimeError(
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {list(x.shape)} and "

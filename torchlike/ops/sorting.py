@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import errors, tensor as tensors
+from torchlike import errors
+from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int, OptInput
 from torchlike.ops.promotion import result_dtype
@@ -312,4 +313,6 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: 
         raise RuntimeError(
             f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
         )
-    return searchsorted_op(boundaries, _as_values(input, boundaries), None, out_int32, right, out=out)
+    return searchsorted_op(
+        boundaries, _as_values(input, boundaries), None, out_int32, right, out=out
+    )

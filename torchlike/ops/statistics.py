@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import dtypes, errors, tensor as tensors
+from torchlike import dtypes, errors
+from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int, OptInput, OptInt, Scalar, Str
 from torchlike.ops.creation import tensor as make_tensor
@@ -48,8 +49,8 @@ def quantile_op(input: Input, q: Input, dim: OptInt, keepdim: Bool, interpolatio
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but "
-            f"got {interpolation}"
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation}"
         )
     if dim is None:
         x, d, shape = input.reshape(-1), 0, (1,) * input.ndim
@@ -149,9 +150,7 @@ def histc(input: Input, bins: Int = 100, min: Scalar = 0, max: Scalar = 0):
     if input.dtype.kind != "f":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_name(input)}'")
     if bins <= 0:
-        raise RuntimeError(
-            f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"
-        )
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     x = input.reshape(-1)
     low, high = _limits(x, min, max)
     return _uniform_histogram(x, bins, low, high, None)
@@ -282,7 +281,7 @@ def corrcoef(input: Input):
 # -- integration and differences -------------------------------------------------------------------
 
 
-def _samples(y: Tensor, x: Tensor | None, dx: Any, dim: int, name: str) -> tuple[Tensor, Any]:
+def _samples(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, Any]:
     """(sums of neighbours, distances between sample points) along ``dim``."""
     if not y.dim():
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

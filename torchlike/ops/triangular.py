@@ -12,7 +12,7 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Int
 from torchlike.ops.creation import finish, numpy_dtype
 from torchlike.ops.outputs import given
-from torchlike.ops.views import require_tensor
+from torchlike.ops.views import diagonal, require_tensor, select
 from torchlike.tensor import Tensor
 
 
@@ -109,9 +109,7 @@ def trace(input: Input):
 def _scatter_into(name: str, kind: Any) -> None:
     """``diagonal_scatter`` and its kin: a copy of input with a view of it overwritten."""
 
-    def function(
-        input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any
-    ) -> Tensor:
+    def function(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
         copy = input.clone()
         part = kind(copy, *args, **kwargs)
         if part.shape != src.shape:
@@ -133,6 +131,6 @@ def _slice(t: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: in
     return t[(slice(None),) * d + (slice(start, end, step),)]
 
 
-_scatter_into("diagonal_scatter", Tensor.diagonal)
-_scatter_into("select_scatter", Tensor.select)
+_scatter_into("diagonal_scatter", diagonal)
+_scatter_into("select_scatter", select)
 _scatter_into("slice_scatter", _slice)

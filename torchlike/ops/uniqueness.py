@@ -11,7 +11,8 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, errors, tensor as tensors
+from torchlike import dtypes, errors
+from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Operand
 from torchlike.ops.gathering import type_name
@@ -124,9 +125,7 @@ def isin_op(elements: Operand, test_elements: Operand, invert: Bool):
     """Whether each element is among others."""
     for x in (elements, test_elements):
         if not is_number(x) and x.dtype.kind in "cb":
-            raise RuntimeError(
-                f"Unsupported input type encountered for isin(): {type_name(x)}"
-            )
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {type_name(x)}")
     flat = test_elements if is_number(test_elements) else test_elements.reshape(-1)
     x, among = promoted(elements if is_number(elements) else elements.reshape(-1, 1), flat)
     found = jnp.isin(x, among, invert=invert)

@@ -1,0 +1,47 @@
+"""Lazy layers become ordinary ones at their first input."""
+
+import pytest
+
+import torchlike as torch
+import torchlike.nn as nn
+from torchlike import random
+
+
+@pytest.mark.parametrize(
+    ("lazy", "ordinary", "shape"),
+    [
+        (lambda: nn.LazyLinear(3), lambda: nn.Linear(4, 3), (2, 4)),
+        (lambda: nn.LazyConv1d(4, 2, groups=2), lambda: nn.Conv1d(6, 4, 2, groups=2), (1, 6, 5)),
+        (lambda: nn.LazyBatchNorm1d(), lambda: nn.BatchNorm1d(3), (2, 3)),
+        (lambda: nn.LazyInstanceNorm1d(), lambda: nn.InstanceNorm1d(3), (2, 3, 4)),
+    ],
+)
+def test_becomes_the_ordinary_layer(lazy, ordinary, shape):
+    random.manual_seed(0)
+    expected = ordinary()
+    random.manual_seed(0)
+    layer = lazy()
+    assert layer.has_uninitialized_params()
+    kept = dict(layer.named_parameters())
+    assert layer(torch.ones(shape)).shape == expected(torch.ones(shape)).shape
+    assert type(layer) is type(expected)
+    assert repr(layer) == repr(expected)
+    assert list(layer.state_dict()) == list(expected.state_dict())
+    for name, parameter in layer.named_parameters():
+        assert parameter is kept[name]
+        assert type(parameter) is nn.Parameter
+        assert parameter.tolist() == expected.get_parameter(name).tolist()
+
+
+def test_a_waiting_parameter_has_no_shape():
+    with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized parameter"):
+        nn.LazyLinear(3).weight.shape  # noqa: B018
+
+
+def test_loading_gives_the_shapes():
+    layer = nn.LazyLinear(3)
+    state = nn.Linear(4, 3).state_dict()
+    layer.load_state_dict(state)
+    assert layer(torch.ones(1, 4)).shape == (1, 3)
+    assert layer.weight.tolist() == state["weight"].tolist()
+    assert layer.in_features == 4

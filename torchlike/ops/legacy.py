@@ -1,0 +1,109 @@
+"""Old Tensor methods that code still calls: new, resize, apply_, map_, typename and predicates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike.dispatch.registry import composite
+from torchlike.ops.creation import empty, empty_strided
+from torchlike.ops.creation import tensor as make_tensor
+from torchlike.ops.views import alias
+from torchlike.tensor import Size, Tensor
+
+
+@composite(namespaces=())
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype; use new_empty,
+    new_tensor."""
+    target = device or self.device
+    data = args[0] if len(args) == 1 else None
+    if isinstance(data, Tensor):
+        return data.to(self.dtype)
+    if data is not None and not hasattr(data, "__index__") and not isinstance(data, Size):
+        return make_tensor(data, dtype=self.dtype, device=target)
+    return empty(*(args or (0,)), dtype=self.dtype, device=target)
+
+
+@composite(namespaces=())
+def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, layout: Any = None,
+                      device: Any = None, pin_memory: Any = False,
+                      requires_grad: Any = False) -> Tensor:  # fmt: skip
+    """``empty_strided`` with this tensor's dtype and device."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device,
+                         requires_grad=requires_grad)  # fmt: skip
+
+
+@composite(namespaces=())
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """A view of as many elements in another size (deprecated in PyTorch; use reshape)."""
+    return self.reshape(*sizes)
+
+
+def _mapped(self: Tensor, values: Any) -> Tensor:
+    array = np.asarray(list(values), dtype=self.dtype.numpy).reshape(tuple(self.shape))
+    return self.copy_(make_tensor(jnp.asarray(array)))
+
+
+@composite(namespaces=())
+def apply_(self: Tensor, callable: Any) -> Tensor:
+    """Each element replaced by ``callable(element)``, one Python call each."""
+    if self.requires_grad:
+        raise TypeError("apply_() is not supported for tensors that require grad")
+    values = self._value("apply_()", "ops on whole tensors").reshape(-1)
+    return _mapped(self, (callable(v.item()) for v in values))
+
+
+@composite(namespaces=())
+def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Each element replaced by ``callable(element, element of tensor)``."""
+    others = tensor.expand_as(self)._value("map_()", "ops on whole tensors").reshape(-1)
+    values = self._value("map_()", "ops on whole tensors").reshape(-1)
+    pairs = zip(values, others, strict=True)
+    return _mapped(self, (callable(a.item(), b.item()) for a, b in pairs))
+
+
+@composite(namespaces=())
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """False: JAX manages transfers, there is no pinned memory."""
+    return False
+
+
+@composite(namespaces=())
+def is_shared(self: Tensor) -> bool:
+    """False: memory is not shared between processes; tensors are passed by value."""
+    return False
+
+
+@composite(namespaces=())
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Nothing: XLA orders work on a device by itself."""
+
+
+@composite(namespaces=())
+def is_coalesced(self: Tensor) -> bool:
+    """RuntimeError: only sparse tensors can be coalesced."""
+    raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
+
+
+@composite(namespaces=())
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """The same tensor (memory and history) as an instance of a subclass."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError("cls must be a type (that inherits from Tensor)")
+    made = object.__new__(cls)
+    made.__dict__.update(alias(self).__dict__)
+    return made
+
+
+@composite(method=False)
+def typename(obj: Any) -> str:
+    """``torch.FloatTensor`` and the like; the class name of anything else."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(kind, "__module__", "") or ""
+    name = kind.__qualname__
+    return name if module in ("", "builtins") else f"{module}.{name}"

@@ -1,0 +1,106 @@
+"""Elementwise functions with PyTorch's derivative where a function has a kink, a tie or a pole.
+
+JAX's rules differ there: its derivative of ``|x|`` at 0 is 1, of a tie with NaN 0, of ``0 ** 0``
+NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special
+
+
+@jax.custom_jvp
+def absolute(x: Any) -> Any:
+    """``|x|``; derivative 0 at 0."""
+    return jnp.abs(x)
+
+
+@absolute.defjvp
+def _abs_jvp(primals: Any, tangents: Any) -> Any:
+    # PyTorch's subgradient at 0 is 0 (JAX's is 1 for reals, NaN for complex).
+    (x,), (t,) = primals, tangents
+    if x.dtype.kind == "c":
+        size = jnp.abs(x)
+        unit = jnp.where(size == 0, 0, x / jnp.where(size == 0, 1, size))
+        return absolute(x), (jnp.conj(unit) * t).real
+    return absolute(x), jnp.sign(x) * t
+
+
+@jax.custom_jvp
+def power(x: Any, y: Any) -> Any:
+    """``x ** y``."""
+    return jnp.power(x, y)
+
+
+@power.defjvp
+def _power_jvp(primals: Any, tangents: Any) -> Any:
+    # PyTorch's conventions: no gradient to the base of a zeroth power, none to the exponent where
+    # the base is 0 (and the power finite).
+    (x, y), (dx, dy) = primals, tangents
+    out = power(x, y)
+    to_base = jnp.where(y == 0, 0, y * power(x, jnp.where(y == 0, 1, y - 1)))
+    flat = (x == 0) & (y.real >= 0)
+    to_exponent = jnp.where(flat, 0, out * jnp.log(jnp.where(flat, 1, x)))
+    return out, to_base * dx + to_exponent * dy
+
+
+@jax.custom_jvp
+def xlogy(x: Any, y: Any) -> Any:
+    """``x * log(y)``, 0 where x is 0."""
+    return jax.scipy.special.xlogy(x, y)
+
+
+@xlogy.defjvp
+def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
+    # No gradient to x where x is 0 and log(y) is not finite.
+    (x, y), (dx, dy) = primals, tangents
+    none = (x == 0) & (y <= 0)
+    to_x = jnp.where(none, 0, jnp.log(jnp.where(none, 1, y)))
+    return xlogy(x, y), to_x * dx + x / y * dy
+
+
+def _choosing(fn: Any, weights: Any) -> Any:
+    """An extremum whose gradient goes to each side by ``weights(x, y)``, PyTorch's rule."""
+    choose = jax.custom_jvp(fn)
+
+    @choose.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (x, y), (dx, dy) = primals, tangents
+        to_x, to_y = weights(x, y)
+        return choose(x, y), jnp.where(to_x == 0, 0, to_x * dx) + jnp.where(to_y == 0, 0, to_y * dy)
+
+    return choose
+
+
+def _shared(beaten: Any) -> Any:
+    """Ties share evenly; a side that is beaten gets nothing; with NaN neither is."""
+
+    def weights(x: Any, y: Any) -> Any:
+        tie = jnp.where(x == y, 0.5, 1).astype(x.dtype)
+        return jnp.where(beaten(x, y), 0, tie), jnp.where(beaten(y, x), 0, tie)
+
+    return weights
+
+
+def _first(wins: Any) -> Any:
+    """All to the first where it wins (ties too) or the second is NaN, else to the second."""
+
+    def weights(x: Any, y: Any) -> Any:
+        chosen = (wins(x, y) | jnp.isnan(y)).astype(x.dtype)
+        return chosen, 1 - chosen
+
+    return weights
+
+
+def _floating(choose: Any, plain: Any) -> Any:
+    return lambda x, y: (choose if x.dtype.kind == "f" else plain)(x, y)
+
+
+maximum = _floating(_choosing(jnp.maximum, _shared(jnp.less)), jnp.maximum)
+minimum = _floating(_choosing(jnp.minimum, _shared(jnp.greater)), jnp.minimum)
+fmax = _floating(_choosing(jnp.fmax, _first(jnp.greater_equal)), jnp.fmax)
+fmin = _floating(_choosing(jnp.fmin, _first(jnp.less_equal)), jnp.fmin)
