@@ -7,14 +7,18 @@ turns the cache off. A cache the user configured for JAX itself is left alone.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import time
 from pathlib import Path
 
 import jax
 
-#: Least recently used entries go beyond this size.
+#: Beyond this size the oldest entries go, at most once a day. JAX's own bound scans the whole
+#: folder at every write: with 3,000 entries a 10 ms compile became 100-200 ms.
 MAX_BYTES = 2 << 30
+_DAY = 24 * 3600
 
 
 def default_directory() -> Path:
@@ -43,5 +47,22 @@ def enable() -> Path | None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    jax.config.update("jax_compilation_cache_max_size", MAX_BYTES)
+    prune(folder)
     return folder
+
+
+def prune(folder: Path, max_bytes: int = MAX_BYTES, every: float = _DAY) -> None:
+    """Delete the oldest entries beyond ``max_bytes``, if that was not done within ``every`` s."""
+    marker = folder / "pruned"
+    if marker.exists() and time.time() - marker.stat().st_mtime < every:
+        return
+    with contextlib.suppress(OSError):  # another process may prune or write at the same time
+        marker.touch()
+        entries = [(e.stat().st_mtime, e.stat().st_size, e.path)
+                   for e in os.scandir(folder) if e.is_file() and e.name != marker.name]  # fmt: skip
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries):
+            if total <= max_bytes:
+                break
+            os.unlink(path)
+            total -= size

@@ -9,11 +9,23 @@ LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place
 LEAF_VIEW_IN_PLACE = (
     "a view of a leaf Variable that requires grad is being used in an in-place operation."
 )
-NO_GRAD_VIEW_IN_PLACE = (
-    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+#: What may be wrong with writing near a view: the next two say for which views.
+VIEW_MODIFIED = "is being modified inplace"
+BASE_MODIFIED = "its base or another view of its base has been modified inplace"
+NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and {what} with grad mode enabled. "
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
     "code by moving both the view and the inplace either both inside the no_grad block (if you "
     "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+MULTIPLE_VIEW = (
+    "Output {output} of {name} is a view and {what}. This view is the output of a function that "
+    "returns multiple views. Such functions do not allow the output views to be modified inplace. "
+    "You should replace the inplace operation by an out-of-place one."
+)
+PARTIAL_OVERLAP = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
 )
 OVERLAPPING_WRITE = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "

@@ -16,6 +16,7 @@ import math
 from sys import getrefcount
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import core
@@ -25,6 +26,14 @@ from torchlike import devices, modes
 _addresses = itertools.count(1)
 #: Synthetic addresses stand 1 TiB apart: a view's offset never reaches its neighbour.
 _ADDRESS_STEP = 1 << 40
+
+
+def device_array(values: np.ndarray) -> Any:
+    """A jax array of NumPy values that nobody writes any more (JAX may keep their memory).
+
+    ``jnp.asarray`` compiles a copy for each new shape (7-24 ms); ``device_put`` takes 0.2 ms.
+    """
+    return jax.device_put(values) if modes.current.capture is None else jnp.asarray(values)
 
 
 class Storage:
@@ -61,9 +70,9 @@ class Storage:
         if host.base is None and host.flags.owndata and getrefcount(host) == _SOLE_LOCAL:
             # Nobody outside holds the buffer any more: become a device cell for good. Only for a
             # buffer that owns its memory; a view's memory may be seen through its base.
-            self.cell, self.host = jnp.array(host), None
+            self.cell, self.host = device_array(np.array(host)), None
             return self.cell
-        return jnp.array(host)  # a copy: jnp.asarray may alias aligned NumPy memory
+        return device_array(np.array(host))  # a copy: JAX may alias aligned NumPy memory
 
     def write(self, array: Any) -> None:
         """Replace the contents and raise the version. The new array may have another shape."""

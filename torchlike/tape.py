@@ -74,6 +74,10 @@ class Node:
         """``MulBackward0`` and the like."""
         return self._name
 
+    def short_name(self) -> str:
+        """The name as tensors print it: without PyTorch's C++ namespace."""
+        return self._name.rsplit("::", 1)[-1]
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes behind each input; (None, 0) for one that needs no gradient."""
@@ -103,7 +107,7 @@ class Node:
         return self.retained is not None and output_nr in self.retained
 
     def __repr__(self) -> str:
-        return f"<{self._name} object at {id(self):#x}>"
+        return f"<{self.short_name()} object at {id(self):#x}>"
 
 
 class RemovableHandle:
@@ -172,7 +176,8 @@ def gradient_edge(t: Tensor) -> Edge | None:
     node = t._node
     if node is not None:
         return node, t._output_nr
-    return (accumulator(t), 0) if t.requires_grad else None
+    # A view made under no_grad says requires_grad after its base, but has no gradient to pass on.
+    return (accumulator(t), 0) if t._requires_grad else None
 
 
 #: Set by dispatch: records the read of a view (the chain of steps from base to view) as a node.
@@ -180,9 +185,14 @@ record_view: Callable[[Tensor, Tensor], Any] | None = None
 
 
 def rejoin(view: Tensor) -> None:
-    """Give a view its history again after its base got a new one through an in-place op."""
+    """Give a view its history again after its base got a new one through an in-place op.
+
+    RuntimeError for the views that PyTorch forbids then: made under no_grad, or one of several.
+    """
     base = view._base
     assert base is not None and record_view is not None
+    if view._made_by and modes.current.grad_enabled and base.requires_grad:
+        raise RuntimeError(_ambiguous_view(view, errors.BASE_MODIFIED))
     view._history = base._history
     view._node, view._output_nr = record_view(base, view), 0
 
@@ -190,22 +200,32 @@ def rejoin(view: Tensor) -> None:
 tensor.install(history_of_view=rejoin)
 
 
-def check_in_place(t: Tensor) -> None:
-    """Refuse in-place ops where PyTorch does: leaves that require grad, and views of them."""
+def _ambiguous_view(view: Tensor, what: str) -> str:
+    if view._made_by == "no_grad":
+        return errors.NO_GRAD_VIEW.format(what=what)
+    return errors.MULTIPLE_VIEW.format(
+        what=what, output=view._output_nr, name=view._made_by.removesuffix("0")
+    )
+
+
+def check_in_place(t: Tensor, recorded: Any = None) -> None:
+    """Refuse in-place ops where PyTorch does: leaves that require grad, and views of them.
+
+    ``recorded`` says whether the op needs a gradient for any operand (default: for ``t``); an op
+    that needs none may write anywhere.
+    """
     if not modes.current.grad_enabled:
+        return
+    requires_grad = t.requires_grad
+    if not (requires_grad if recorded is None else recorded):
         return
     base = t._base
     if base is not None:
-        if t._made_by == "no_grad" and base.requires_grad:
-            raise RuntimeError(errors.NO_GRAD_VIEW_IN_PLACE)
-        if t._made_by not in ("", "no_grad") and base.requires_grad:
-            raise RuntimeError(
-                f"Output {t._output_nr} of {t._made_by} is a view and is being modified inplace. "
-                "This view is the output of a function that returns multiple views. Such functions "
-                "do not allow the output views to be modified inplace. You should replace the "
-                "inplace operation by an out-of-place one."
-            )
-        if base._requires_grad and base._node is None:
+        if t._made_by:
+            raise RuntimeError(_ambiguous_view(t, errors.VIEW_MODIFIED))
+        if requires_grad and base._node is None:
             raise RuntimeError(errors.LEAF_VIEW_IN_PLACE)
-    elif t._requires_grad and t._node is None:
+        if t._requires_grad and t._node is None:
+            raise RuntimeError(errors.LEAF_IN_PLACE)
+    elif requires_grad and t._node is None:
         raise RuntimeError(errors.LEAF_IN_PLACE)

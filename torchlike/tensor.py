@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from torchlike import devices, dtypes, errors, modes, printing, views
-from torchlike.storage import Storage
+from torchlike.storage import Storage, device_array
 from torchlike.views import Geometry, View
 
 #: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
@@ -144,7 +144,7 @@ class Tensor(metaclass=_TensorMeta):
         if storage.host is not None:
             part = self._host_view()
             if part is not None:
-                return jax.numpy.array(part)
+                return device_array(np.array(part))
         if view.cached_version != storage.version:
             view.cached = views.reader(view.steps)(storage.concrete(), *view.dynamic)
             view.cached_version = storage.version
@@ -157,7 +157,10 @@ class Tensor(metaclass=_TensorMeta):
         assert host is not None
         if view is None:
             return host
-        if storage.strides is not None and host.flags.c_contiguous:
+        if (
+            storage.strides is not None and host.flags.c_contiguous
+            and not views.is_contiguous(host.shape, storage.strides)
+        ):  # fmt: skip
             return None  # the geometry speaks of another memory order than the buffer's
         if any(isinstance(s, views.Conj) for s in view.steps):
             return None
@@ -183,8 +186,11 @@ class Tensor(metaclass=_TensorMeta):
 
     @property
     def _geometry(self) -> Geometry:
-        if self._view is not None:
-            return self._view.geometry
+        return self._whole_geometry if self._view is None else self._view.geometry
+
+    @property
+    def _whole_geometry(self) -> Geometry:
+        """That of the storage's array, which views start from."""
         shape = self._storage.shape
         return Geometry(shape, self._storage.strides or views.contiguous_strides(shape), 0)
 
@@ -316,7 +322,10 @@ class Tensor(metaclass=_TensorMeta):
     @property
     def requires_grad(self) -> Any:
         """Whether gradients flow into this tensor."""
-        return self._requires_grad or (self._base is not None and self._base._requires_grad)
+        base = self._base
+        return self._requires_grad or (
+            base is not None and (base._requires_grad or self._node is not None)
+        )
 
     @requires_grad.setter
     def requires_grad(self, value: Any) -> None:
@@ -338,7 +347,10 @@ class Tensor(metaclass=_TensorMeta):
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed."
             )
-        self._requires_grad = True if requires_grad else False
+        flag = True if requires_grad else False
+        if flag is not self._requires_grad:
+            self._requires_grad = flag
+            modes.epoch.advance()  # compiled programs ask again which leaves want gradients
         return self
 
     @property
@@ -597,7 +609,7 @@ class Tensor(metaclass=_TensorMeta):
             device=str(self.device),
             is_default_device=self.device == devices.get_default_device(),
             requires_grad=self.requires_grad,
-            grad_fn=None if grad_fn is None else grad_fn.name(),
+            grad_fn=None if grad_fn is None else grad_fn.short_name(),
             prefix="tensor(" if own is Tensor or parameter else f"{own.__name__}(",
             is_parameter_like=parameter,
         )
@@ -747,7 +759,7 @@ def _rebuild(
 ) -> Tensor:
     """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
     target = devices.device(device)
-    array = jax.numpy.asarray(values)
+    array = device_array(values)
     if target.type != "cpu" and devices.available(target.type):
         array = jax.device_put(array, devices.to_jax(target))
     t = object.__new__(cls)

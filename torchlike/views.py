@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -45,10 +45,10 @@ def contiguous_strides(size: tuple[int, ...]) -> tuple[int, ...]:
 
 def is_contiguous(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     """Whether memory order is row-major (dimensions of size 1 do not matter)."""
+    if 0 in size:
+        return True
     expected = 1
     for n, s in zip(reversed(size), reversed(stride), strict=True):
-        if n == 0:
-            return True
         if n != 1:
             if s != expected:
                 return False
@@ -225,6 +225,8 @@ class Expand(Step):
 
     def geometry(self, g: Geometry) -> Geometry:
         size = self.params[0]
+        if not g.size:
+            return Geometry(size, (0,) * len(size), g.offset)
         new = len(size) - len(g.size)
         stride = [0] * new
         stride += [
@@ -472,7 +474,7 @@ def _bitcast(x: Any, new: Any, size: tuple[int, ...]) -> Any:
 Steps = tuple[Step, ...]
 
 
-def _split_dynamic(steps: Steps, dynamic: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+def split_dynamic(steps: Steps, dynamic: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     parts, at = [], 0
     for s in steps:
         parts.append(dynamic[at : at + s.dynamic])
@@ -480,16 +482,33 @@ def _split_dynamic(steps: Steps, dynamic: tuple[Any, ...]) -> list[tuple[Any, ..
     return parts
 
 
+def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Steps:
+    """The steps that lead back from the end of a chain of permutations and reshapes to ``start``."""
+    undone: list[Step] = []
+    for s, dynamic in chain:
+        if isinstance(s, Permute):
+            undone.append(step(Permute, tuple(np.argsort(s.params[0]).tolist())))
+        elif isinstance(s, Reshape):
+            undone.append(step(Reshape, start.size, start.stride))
+        elif not isinstance(s, Alias):
+            raise NotImplementedError(
+                "as_strided_ on a tensor that has other views: use as_strided, which leaves the "
+                "tensor itself as it is"
+            )
+        start = s.geometry(start, *dynamic)
+    return tuple(reversed(undone))
+
+
 def read_chain(steps: Steps, x: Any, *dynamic: Any) -> Any:
     """The value of the view at the end of ``steps`` on base array ``x`` (pure)."""
-    for s, d in zip(steps, _split_dynamic(steps, dynamic), strict=True):
+    for s, d in zip(steps, split_dynamic(steps, dynamic), strict=True):
         x = s.read(x, *d)
     return x
 
 
 def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
     """Base array ``x`` with the view at the end of ``steps`` replaced by ``value`` (pure)."""
-    parts = _split_dynamic(steps, dynamic)
+    parts = split_dynamic(steps, dynamic)
     first = next((i for i, s in enumerate(steps) if not s.injective), len(steps))
     stages = [x]
     for s, d in zip(steps[:first], parts[:first], strict=True):
@@ -549,6 +568,10 @@ class View:
         self.cached: Any = None
         self.cached_version = -1
 
+    def links(self) -> list[tuple[Step, tuple[int, ...]]]:
+        """The steps, each with its own dynamic integers."""
+        return list(zip(self.steps, split_dynamic(self.steps, self.dynamic), strict=True))
+
     def then(self, s: Step, dynamic: tuple[int, ...]) -> View:
         """The chain with one more step."""
         return View(
@@ -560,6 +583,35 @@ def check_writable(geometry: Geometry) -> None:
     """RuntimeError in PyTorch's words when a write would reach one element twice."""
     if may_overlap(geometry):
         raise RuntimeError(errors.OVERLAPPING_WRITE)
+
+
+def is_dense(g: Geometry) -> bool:
+    """Whether the elements fill a stretch of memory without gap or overlap."""
+    expected = 1
+    for stride, n in sorted(zip(g.stride, g.size, strict=True)):
+        if n == 0:
+            return True
+        if n > 1:
+            if stride != expected:
+                return False
+            expected *= n
+    return True
+
+
+def check_partial_overlap(written: Geometry, read: Geometry, *, whole: bool = False) -> None:
+    """RuntimeError in PyTorch's words when an op would read memory that it is writing to in another
+    order (``whole``: in any order). As in PyTorch, only dense tensors are looked at: for others
+    the question is too hard, and the value read before the write counts.
+    """
+    if written == read and not whole:
+        return
+    n, m = math.prod(written.size), math.prod(read.size)
+    if not n or not m or not (is_dense(written) and is_dense(read)):
+        return
+    if not whole and (written.offset, n, written.stride) == (read.offset, m, read.stride):
+        return
+    if written.offset < read.offset + m and read.offset < written.offset + n:
+        raise RuntimeError(errors.PARTIAL_OVERLAP)
 
 
 def host_view(host: np.ndarray, geometry: Geometry, dtype: np.dtype) -> np.ndarray:

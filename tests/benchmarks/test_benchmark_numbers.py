@@ -25,7 +25,7 @@ def test_disagreement_is_the_worst_relative_difference():
     assert stats.disagreement([1.0, 2.0], [1.0, 2.2]) == pytest.approx(0.2 / 2.2)
     assert stats.disagreement([0.0], [0.0]) == 0.0
     assert stats.disagreement([math.nan], [1.0]) == math.inf
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="longer"):
         stats.disagreement([1.0], [1.0, 2.0])
 
 

@@ -359,3 +359,65 @@ def test_programs_hold_no_tracers():
     cells = [t._storage.cell for t in tensors if hasattr(t, "_storage")]
     leaked = [c for c in cells if isinstance(c, jax.core.Tracer)]
     assert not leaked
+
+
+class Scaled(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 2, bias=False)
+        self.mask = torch.ones(2)
+        self.scale = 1.0
+
+    def forward(self, x):
+        return self.linear(x) * self.mask * self.scale
+
+
+def _changes():
+    def freeze(m):
+        m.linear.weight.requires_grad_(False)
+
+    def rebind_tensor(m):
+        m.mask = torch.tensor([0.0, 2.0])
+
+    def rebind_number(m):
+        m.scale = 3.0
+
+    def rebind_parameter(m):
+        m.linear.weight = torch.nn.Parameter(torch.full((2, 2), 5.0))
+
+    def rebind_module(m):
+        m.linear = torch.nn.Linear(2, 2, bias=False)
+
+    def swap_data(m):
+        m.linear.weight.data = torch.full((2, 2), 7.0)
+
+    return freeze, rebind_tensor, rebind_number, rebind_parameter, rebind_module, swap_data
+
+
+@pytest.mark.parametrize("change", _changes(), ids=lambda f: f.__name__)
+def test_a_module_changed_after_the_capture_is_seen(change):
+    torch.manual_seed(0)
+    module = Scaled()
+    compiled = torch.jit(module)
+    x = torch.tensor([[1.0, 2.0]])
+    compiled(x)
+    change(module)
+    for _ in range(2):
+        eager, jitted = module(x), compiled(x)
+        assert jitted.tolist() == eager.tolist()
+        assert jitted.requires_grad == eager.requires_grad
+    assert compiled.compiles == 2
+
+
+def test_training_and_evaluation_are_two_programs_with_one_state():
+    torch.manual_seed(0)
+    norm = torch.nn.BatchNorm1d(3)
+    compiled = torch.jit(norm)
+    x = torch.randn(8, 3)
+    for _ in range(3):
+        norm.train()
+        compiled(x)
+        norm.eval()
+        np.testing.assert_allclose(compiled(x).detach(), norm(x).detach(), rtol=1e-5, atol=1e-6)
+    assert norm.num_batches_tracked.item() == 3
+    assert compiled.compiles == 2

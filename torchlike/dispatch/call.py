@@ -236,13 +236,21 @@ def mark_inference(result: Any) -> None:
 def keep_memory_order(result: Any, operands: Sequence[Any]) -> None:
     """Give outputs the memory order of their inputs, as PyTorch's TensorIterator does.
 
-    The first operand of the result's own shape that is dense decides; a broadcast or row-major one
-    leaves the result row-major.
+    Operands of one shape that are all row-major, or all dense with the same strides, hand these on
+    as they are; else dimensions are ordered by the strides of all.
     """
+    tensors = [o for o in operands if type(o) in TENSOR_TYPES]
+    geometries = [o._geometry for o in tensors]
+    alike = len(tensors) == len(operands) and len({g.size for g in geometries}) == 1
+    if alike and all(views.is_contiguous(g.size, g.stride) for g in geometries):
+        return
+    same = alike and len({g.stride for g in geometries}) == 1 and views.is_dense(geometries[0])
     for t in result if isinstance(result, tuple) else (result,):
         size = t._storage.shape
-        strides = [o._geometry.stride for o in operands
-                   if type(o) in TENSOR_TYPES and o._geometry.size == size]  # fmt: skip
+        if same and geometries[0].size == size:
+            t._storage.strides = geometries[0].stride
+            continue
+        strides = [g.stride for g in geometries if g.size == size]
         if not strides or len(size) < 2:
             continue
         order = iterator_order(size, strides)

@@ -45,6 +45,10 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     return call.dress(twin, spec, "_")
 
 
+#: Ops that write the same value everywhere: overlapping memory does them no harm.
+_IDEMPOTENT = frozenset(("fill",))
+
+
 def update_with_sequences(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
 ) -> Any:
@@ -58,19 +62,26 @@ def update(
     lengths: tuple[int, ...] = (),
 ) -> Any:  # fmt: skip
     """Run the in-place form of an op on ``target`` (its first operand)."""
-    check_in_place(target)
-    if target._view is not None:
-        views.check_writable(target._view.geometry)
-    elif target._storage.strides is not None:
+    view = target._view
+    if spec.name not in _IDEMPOTENT and (
+        view is not None or target._storage.strides is not None
+    ):
         views.check_writable(target._geometry)
-    grad_enabled = modes.current.grad_enabled and spec.differentiable
     mask = 0
-    if grad_enabled:
-        for i, o in enumerate(operands):
-            if isinstance(o, Tensor) and o.requires_grad:
+    for i, o in enumerate(operands):
+        if isinstance(o, Tensor):
+            if o._storage is target._storage and o is not target:
+                views.check_partial_overlap(
+                    target._geometry, o._geometry, whole=spec.name == "index_put_op" and i > 0
+                )
+            if o.requires_grad:
                 mask |= 1 << i
+    if mask:
+        check_in_place(target, mask)
+        if not (modes.current.grad_enabled and spec.differentiable):
+            mask = 0
     exe = in_place_executable(spec, mask, statics, lengths, len(operands))
-    if not mask and target._view is None and modes.current.capture is None:
+    if not mask and view is None and modes.current.capture is None:
         _update_cell(spec, exe, target, operands, statics, lengths)
         return target
     arrays, _, _ = call.gather_operands(spec, operands)
@@ -171,28 +182,54 @@ def _set_history(t: Tensor, source: Tensor | None) -> None:
     capture = modes.current.capture
     if capture is not None:
         capture.history_write(t)
-    hooks_of_old = t._node
+    old, old_nr = t._node, t._output_nr
     t._history += 1
     if source is None or source._node is None:
         t._node, t._output_nr, t._requires_grad = None, 0, False
         return
     t._node, t._output_nr, t._requires_grad = source._node, source._output_nr, True
-    if hooks_of_old is not None and hooks_of_old.retained:
-        # retain_grad follows the tensor to its new value.
-        kept = hooks_of_old.retained.pop(t._output_nr, None)
+    if old is not None:
+        move_retained(old, old_nr, t._node, t._output_nr)
+
+
+def move_retained(old: Any, old_nr: int, new: Any, new_nr: int = 0) -> None:
+    """retain_grad follows a tensor to its new value."""
+    if old.retained:
+        kept = old.retained.pop(old_nr, None)
         if kept is not None:
-            t._node.retained = {t._output_nr: kept}
+            new.retained = {**(new.retained or {}), new_nr: kept}
 
 
 def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, ...]]:
-    """The steps that lead from the base tensor (itself perhaps a detached view) to the view."""
-    assert view._view is not None
+    """The steps that lead from the base tensor to the view.
+
+    The base may itself be a view of its storage (``detach()[0]``), and its geometry may have been
+    changed in place since (``base.t_()``): what they have in common is skipped, the rest of the
+    base's steps is undone first.
+    """
+    if base._storage is not view._storage:
+        raise NotImplementedError(
+            "the .data of this view or of its base was replaced, so that they no longer share "
+            "memory: make the view again before writing to either"
+        )
+    of_view = view._view or _WHOLE
     if base._view is None:
-        return view._view.steps, view._view.dynamic
-    skip_steps, skip_dynamic = len(base._view.steps), len(base._view.dynamic)
-    return view._view.steps[skip_steps:], view._view.dynamic[skip_dynamic:]
+        return of_view.steps, of_view.dynamic
+    chain, own = of_view.links(), base._view.links()
+    common = 0
+    while common < min(len(chain), len(own)) and chain[common] == own[common]:
+        common += 1
+    undone: views.Steps = ()
+    if common < len(own):
+        start = base._whole_geometry
+        for s, d in own[:common]:
+            start = s.geometry(start, *d)
+        undone = views.undo(own[common:], start)
+    rest = chain[common:]
+    return undone + tuple(s for s, _ in rest), sum((d for _, d in rest), ())
 
 
+_WHOLE = views.View((), (), views.Geometry((), (), 0))
 _write_backs: dict[Any, Executable] = {}
 _reads: dict[Any, Executable] = {}
 
@@ -206,7 +243,7 @@ def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Exe
             return views.write_chain(steps, base, value, *dynamic)
 
         dynamic = tuple(range(2, 2 + n_dynamic))
-        exe = Executable("CopySlices", pure, mask, 2 + n_dynamic, kept=dynamic, free=dynamic)
+        exe = Executable("torch::autograd::CopySlices", pure, mask, 2 + n_dynamic, kept=dynamic, free=dynamic)
         _write_backs[key] = exe
     return exe
 
@@ -234,17 +271,24 @@ def copy_(target: Tensor, source: Any, non_blocking: Any = False) -> Tensor:
     """
     if not isinstance(target, Tensor):
         raise TypeError(f"copy_(): expected a Tensor to write to, not {type(target).__name__}")
-    check_in_place(target)
     geometry = target._geometry
-    views.check_writable(geometry)
+    recorded = target.requires_grad
+    name = "FillBackward0"
     if isinstance(source, Tensor):
+        if source is not target:
+            views.check_writable(geometry)
+            if source._storage is target._storage:
+                views.check_partial_overlap(geometry, source._geometry)
+        recorded = recorded or source.requires_grad
+        name = "torch::autograd::CopyBackwards"
         shape = source._geometry.size
         if shape != geometry.size:
             _check_expandable(shape, geometry.size)
-        if modes.current.grad_enabled and (source.requires_grad or target.requires_grad):
-            exe = _copy_executable(geometry.size, target.dtype.numpy, source.requires_grad)
-            assign(target, execute(exe, [source._read()], [source]))
-            return target
+    if recorded and modes.current.grad_enabled:
+        check_in_place(target, True)
+        _copy_recorded(target, source, geometry.size, name)
+        return target
+    if isinstance(source, Tensor):
         value = source._read()
         if value.dtype != target.dtype.numpy and value.dtype.kind == "c":
             value = value.real
@@ -252,10 +296,6 @@ def copy_(target: Tensor, source: Any, non_blocking: Any = False) -> Tensor:
             value = jax.device_put(value, devices.to_jax(target.device))
     else:
         value = source
-        if target.requires_grad and modes.current.grad_enabled:
-            filled = jnp.full(geometry.size, value, target.dtype.numpy)
-            assign(target, call._wrap(filled))
-            return target
     if target._view is None:
         dtype = target.dtype.numpy
         same = isinstance(value, jax.Array) and value.shape == geometry.size and (
@@ -266,6 +306,25 @@ def copy_(target: Tensor, source: Any, non_blocking: Any = False) -> Tensor:
     else:
         target._write(value)  # the writer broadcasts and casts
     return target
+
+
+def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str) -> None:
+    """The copy as an op of both: what was overwritten gets a gradient of zeros."""
+    dtype = target.dtype.numpy
+    mask = 1 if target.requires_grad else 0
+    number = not isinstance(source, Tensor)
+    if not number and source.requires_grad:
+        mask |= 2
+    key = (size, dtype, mask, name)
+    exe = _copies.get(key)
+    if exe is None:
+        fit = _fit_pure(size, dtype)
+        exe = _copies[key] = Executable(
+            name, lambda old, value: fit(value), mask, 2, kept=(1,) if number else (),
+            free=(0, 1),
+        )  # fmt: skip
+    value = source if number else source._read()
+    assign(target, execute(exe, [target._read(), value], [target, source]))
 
 
 def _check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
@@ -309,13 +368,6 @@ def _fit_pure(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
 
 
 _copies: dict[Any, Executable] = {}
-
-
-def _copy_executable(size: tuple[int, ...], dtype: Any, wanted: Any) -> Executable:
-    key = (size, dtype, wanted)
-    if key not in _copies:
-        _copies[key] = Executable("CopyBackwards", _fit_pure(size, dtype), int(wanted), 1, kept=())
-    return _copies[key]
 
 
 def _record_view(base: Tensor, view: Tensor) -> Any:

@@ -69,18 +69,27 @@ class Snapshot:
     def __init__(self, environment: Environment, capture: Any) -> None:
         self.cells: list[tuple[Any, Any]] = []
         self.names: list[tuple[str, Any]] = []
+        #: Tensors reached by name, and whether they required grad.
+        self.flags: list[tuple[Tensor, Any]] = []
         self.table = environment.globals
         for cell in environment.cells:
             value = _cell(cell)
             self.cells.append((cell, value))
+            self._remember(value)
         for name in environment.names:
             value = self.table.get(name, _MISSING)
             if value is not _MISSING and not isinstance(value, types.ModuleType):
                 self.names.append((name, value))
+                self._remember(value)
         self.attributes = [
             (owner, name, value) for owner, name, value in capture.attributes.values()
         ]
-        self.modules = [(m, _plain(m)) for m in capture.modules.values()]
+        bound = set(capture.slots_written)
+        self.modules = [
+            (m, skip, _plain(m, skip))
+            for m in capture.modules.values()
+            for skip in [frozenset(name for owner, name in bound if owner == id(m))]
+        ]
         changed = capture.attributes_written
         self.attributes = [a for a in self.attributes if (id(a[0]), a[1]) not in changed]
 
@@ -102,7 +111,13 @@ class Snapshot:
         for owner, name, value in self.attributes:
             if owner.__dict__.get(name) != value:
                 return False
-        return all(_plain(m) == plain for m, plain in self.modules)
+        if any(t.requires_grad != flag for t, flag in self.flags):
+            return False
+        return all(_plain(m, skip) == plain for m, skip, plain in self.modules)
+
+    def _remember(self, value: Any) -> None:
+        if isinstance(value, Tensor):
+            self.flags.append((value, value.requires_grad))
 
 
 def _equal(a: Any, b: Any) -> Any:
@@ -110,11 +125,20 @@ def _equal(a: Any, b: Any) -> Any:
     return type(a) is type(b) and isinstance(a, _VALUES) and a == b
 
 
-def _plain(module: Any) -> dict[str, Any]:
-    """A module's attributes that are plain values, and the identities of what it is made of."""
-    found = {k: v for k, v in module.__dict__.items() if isinstance(v, _VALUES) and k[:1] != "_"}
+def _plain(module: Any, skip: frozenset[str]) -> dict[str, Any]:
+    """What a module's graph depends on besides cells: plain values, and the identities of its
+    tensors and submodules (but for attributes in ``skip``, which the program binds itself)."""
+    found: dict[str, Any] = {}
+    for name, value in module.__dict__.items():
+        if name in skip:
+            continue
+        if isinstance(value, _VALUES) and name[:1] != "_":
+            found[name] = value
+        elif isinstance(value, Tensor):
+            found[name] = id(value), value.requires_grad
     for table in ("_parameters", "_buffers", "_modules"):
         for name, value in module.__dict__.get(table, {}).items():
-            if not isinstance(value, Tensor) or table == "_parameters":
-                found[f"{table}.{name}"] = id(value)
+            if name not in skip:
+                flag = value.requires_grad if isinstance(value, Tensor) else None
+                found[f"{table}.{name}"] = id(value), flag
     return found

@@ -1,6 +1,13 @@
 """``torch.nn.functional``: every function that the op families registered for it."""
 
+from collections.abc import Callable
+from typing import Any
+
 from torchlike import ops as _ops  # noqa: F401 - registers the ops
 from torchlike.dispatch import registry as _registry
 
 globals().update(_registry.NAMESPACES["nn.functional"])
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    raise AttributeError(f"module 'torchlike.nn.functional' has no attribute '{name}'")

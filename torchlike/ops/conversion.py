@@ -24,7 +24,7 @@ def clone_op(input: Input):
     return input
 
 
-@op("cast_op", namespaces=(), method=False, needs="nothing", elementwise=True,
+@op("cast_op", namespaces=(), method=False, needs="nothing",
     grad_name="ToCopyBackward0")  # fmt: skip
 def cast_op(input: Input, dtype: Static):
     """Convert to a dtype as C does: complex loses its imaginary part, floats truncate."""
@@ -70,7 +70,12 @@ def contiguous(input: Tensor, memory_format: Any = tensors.contiguous_format) ->
 
 def cast(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     """``t`` in another dtype (itself when it has it)."""
-    return t if t.dtype is dtype else cast_op(t, dtype.numpy)
+    if t.dtype is dtype:
+        return t
+    made = cast_op(t, dtype.numpy)
+    if t._view is not None or t._storage.strides is not None:
+        preserve_strides(made, t)
+    return made
 
 
 def _move(t: Tensor, device: devices.device) -> Tensor:

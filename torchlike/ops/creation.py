@@ -14,7 +14,7 @@ import numpy as np
 from torchlike import devices, dtypes, errors, modes, tensor as tensors, views
 from torchlike.dispatch.registry import composite
 from torchlike.ops.views import shape_arguments
-from torchlike.storage import Storage
+from torchlike.storage import Storage, device_array
 from torchlike.tensor import Tensor
 
 _NOT_GIVEN: Any = object()
@@ -162,7 +162,8 @@ def tensor(
         array = _cast_data(array, numpy_dtype(dtype))
     else:
         dtypes.from_numpy_dtype(array.dtype)
-    return finish(jnp.array(array), device, requires_grad)
+    copy = jnp.array(array) if isinstance(array, jax.Array) else device_array(np.array(array))
+    return finish(copy, device, requires_grad)
 
 
 def _cast_data(array: Any, dtype: np.dtype) -> Any:
@@ -206,8 +207,9 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
             "copy of your array  with array.copy().) "
         )
     storage = Storage(None, ndarray)
-    if not ndarray.flags.c_contiguous:
-        storage.strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
+    strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
+    if strides != views.contiguous_strides(ndarray.shape):
+        storage.strides = strides
     t = object.__new__(Tensor)
     t._storage = storage
     return t
@@ -244,7 +246,7 @@ def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """An array of one value. NumPy makes small ones faster than a dispatch (and compiles nothing)."""
     if modes.current.capture is None and math.prod(shape) <= 1 << 16:
-        return jnp.asarray(np.full(shape, value, dtype))
+        return device_array(np.full(shape, value, dtype))
     return _full_array(shape, dtype)(value)
 
 
@@ -319,12 +321,10 @@ def preserve_strides(made: Tensor, model: Tensor, memory_format: Any = None) -> 
     size, stride, _ = model._geometry
     if memory_format is not None and memory_format is not tensors.preserve_format:
         order = memory_format.order(len(size))
-    elif views.is_contiguous(size, stride) or views.may_overlap(views.Geometry(size, stride, 0)):
-        return
     else:
-        order = views.dense_order(size, stride)
-        if views.dense_strides(size, order) != stride:
-            return
+        if stride != views.contiguous_strides(size) and views.is_dense(model._geometry):
+            made._storage.strides = stride
+        return
     if order is not None:
         made._storage.strides = views.dense_strides(size, order)
 
@@ -416,7 +416,7 @@ def arange(
         count = len(range(start, end, step))
     kind = np.int64 if target.kind in "iub" else np.float64
     values = (kind(start) + np.arange(count, dtype=kind) * kind(step)).astype(target)
-    made = finish(jnp.asarray(values), device, requires_grad, layout)
+    made = finish(device_array(values), device, requires_grad, layout)
     return made if out is None else out.resize_(made.shape).copy_(made)
 
 
@@ -425,7 +425,7 @@ def range_op(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: 
     """Like ``arange`` with the end included (deprecated in PyTorch)."""
     count = math.floor((end - start) / step) + 1
     values = (start + np.arange(count) * step).astype(numpy_dtype(dtype))
-    return finish(jnp.asarray(values), device)
+    return finish(device_array(values), device)
 
 
 @composite(method=False)
@@ -434,7 +434,7 @@ def linspace(
     device: Any = None, requires_grad: Any = False,
 ) -> Tensor:  # fmt: skip
     """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
-    made = finish(jnp.asarray(_spaced(start, end, steps, dtype)), device, requires_grad, layout)
+    made = finish(device_array(_spaced(start, end, steps, dtype)), device, requires_grad, layout)
     return made if out is None else out.resize_(made.shape).copy_(made)
 
 
@@ -474,7 +474,7 @@ def eye(
     """The identity matrix of n rows (and m columns)."""
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
-    made = finish(jnp.asarray(np.eye(n, m, dtype=numpy_dtype(dtype))), device, requires_grad,
+    made = finish(device_array(np.eye(n, m, dtype=numpy_dtype(dtype))), device, requires_grad,
                   layout)  # fmt: skip
     return made if out is None else out.resize_(made.shape).copy_(made)
 

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes
+from torchlike import dtypes, modes
 from torchlike.dispatch.inplace import copy_, update_with_sequences
 from torchlike.dispatch.registry import add_method, composite, op
 from torchlike.dispatch.schema import Bool, Input, Inputs, Static
@@ -104,6 +104,13 @@ def _dims_taken(i: Any) -> int:
 
 def _normalize(item: Any) -> Any:
     """Sequences and arrays as index tensors; the rest as it is."""
+    if (
+        isinstance(item, Tensor) and not item.dim() and item.dtype.category == 1
+        and item.dtype.name != "uint8" and modes.current.capture is None
+    ):  # fmt: skip
+        # A number in a tensor selects, and so gives a view, as PyTorch does. While a graph is
+        # captured its value is unknown: there it gathers.
+        return int(item._value("an index"))
     if item is None or item is Ellipsis or isinstance(item, (slice, Tensor, bool, int)):
         return item
     if isinstance(item, (list, tuple, range, np.ndarray)):
@@ -243,7 +250,8 @@ def getitem(self: Tensor, item: Any) -> Tensor:
     view, indices = take_apart(self, item)
     if indices is None:
         if view is self:
-            return make_view(self, step(Alias), (), "AliasBackward0")
+            name = "AliasBackward0" if item is Ellipsis else "SliceBackward0"
+            return make_view(self, step(Alias), (), name)
         return view
     layout = tuple(i is not None for i in indices)
     return index_op(view, [i for i in indices if i is not None], layout)
@@ -265,11 +273,23 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
         value = make_tensor(value, dtype=view.dtype)
     used = [i for i in indices if i is not None]
     layout = tuple(i is not None for i in indices)
+    masked = value.numel() == 1 and any(
+        isinstance(i, Tensor) and i.dtype.name == "bool"
+        for i in (item if isinstance(item, tuple) else (item,))
+    )
+    if masked:  # a fill, which casts
+        value = value.to(view.dtype)
     put_in_place(view, used, value, layout, False)
 
 
 def put_in_place(view: Tensor, used: list[Tensor], value: Tensor, layout: Any, add: Any) -> None:
-    """The in-place index_put on a view."""
+    """The in-place index_put on a view. RuntimeError when the dtypes differ."""
+    if value.dtype is not view.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{dtypes.scalar_type(view.dtype)} for the destination and "
+            f"{dtypes.scalar_type(value.dtype)} for the source."
+        )
     update_with_sequences(index_put_op.spec, view, (view, used, value), (layout, add))
 
 

@@ -22,6 +22,7 @@ from torchlike.random import bernoulli as coins, continuous, integers, normal as
 from torchlike.random import permutation, uniform as uniforms
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
+from torchlike.storage import device_array
 from torchlike.tape import check_in_place
 from torchlike.tensor import Tensor, wrap
 
@@ -40,7 +41,7 @@ def draw(generator: Generator | None, fill: Fill) -> Any:
 
     capture = modes.current.capture
     if capture is None:
-        return jnp.asarray(numbers())
+        return device_array(numbers())
     state = source.engine.get_state()
     capture.undo_on_failure(source, lambda: source.engine.set_state(state))
     return capture.host_value(numbers)

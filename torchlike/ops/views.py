@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchlike import dtypes, errors, modes, views
-from torchlike.dispatch.inplace import node_of_view
-from torchlike.dispatch.registry import composite
+from torchlike.dispatch.inplace import move_retained, node_of_view
+from torchlike.dispatch.registry import add_method, composite
 from torchlike.dispatch.schema import ints
-from torchlike.tape import gradient_edge
+from torchlike.tape import check_in_place, gradient_edge
 from torchlike.tensor import Tensor
 from torchlike.views import Step, View, step
 
@@ -158,7 +158,8 @@ def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
     require_tensor(input, "reshape")
     given = shape_arguments(shape or (kwargs["shape"],))
     new = infer_size(given, input.numel())
-    found = _view(input, new, "ViewBackward0")
+    name = "ViewBackward0" if input.is_contiguous() else "ReshapeAliasBackward0"
+    found = _view(input, new, name)
     if found is None:
         found = _view(input.clone(memory_format=None), new, "UnsafeViewBackward0")
         assert found is not None
@@ -198,8 +199,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @composite(aliases=())
 def ravel(input: Tensor) -> Tensor:
-    """One dimension, row-major (a view where possible)."""
-    return input.reshape(-1)
+    """One dimension, row-major: a view of a contiguous tensor, else of a copy."""
+    return input.contiguous().view(-1)
 
 
 @composite()
@@ -676,8 +677,8 @@ def detach_(input: Tensor) -> Tensor:
             "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
             "function in torch/optim/optimizer.py as a solution."
         )
+    # Views made before keep their history, so the count of histories stays.
     input._node, input._output_nr, input._requires_grad = None, 0, False
-    input._history += 1
     return input
 
 
@@ -689,23 +690,38 @@ def alias(input: Tensor) -> Tensor:
 # -- in-place changes of geometry ------------------------------------------------------------------
 
 
-def _become(t: Tensor, view_of_it: Tensor) -> Tensor:
-    """Let ``t`` be the view: transpose_, squeeze_, unsqueeze_, t_ change geometry, not memory."""
+def _become(t: Tensor, view_of_it: Tensor, name: str) -> Tensor:
+    """Let ``t`` be the view: transpose_, squeeze_, unsqueeze_, t_ change geometry, not memory.
+
+    Other views of ``t`` keep theirs; inplace.relative_steps finds the way from one to the other.
+    """
+    check_in_place(t)
     t._view = view_of_it._view
-    if t._base is None and t._node is None:
-        return t  # a leaf keeps being one
     node = view_of_it._node
-    if node is not None:
+    if node is not None and t._node is not None:
+        move_retained(t._node, t._output_nr, node)
+        node._name = name
         t._node, t._output_nr = node, 0
-        t._base = view_of_it._base if t._base is not None else None
     return t
 
 
+def _in_place_form(of: str, node_name: str) -> Any:
+    def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        # Without gradients the tensor stays what it was to autograd: only its geometry moves. A
+        # recorded one is followed even under no_grad, or its gradient would have the old shape.
+        previous = modes.current.grad_enabled
+        modes.current.grad_enabled = previous or self.grad_fn is not None
+        try:
+            view = getattr(self, of)(*args, **kwargs)
+        finally:
+            modes.current.grad_enabled = previous
+        return _become(self, view, node_name)
+
+    changed.__name__ = f"{of}_"
+    changed.__doc__ = f"``{of}`` in place: this tensor's geometry changes, its memory does not."
+    return changed
+
+
 for _name in ("transpose", "swapaxes", "swapdims", "t", "squeeze", "unsqueeze", "as_strided"):
-
-    def _changed(self: Tensor, *args: Any, _of: str = _name, **kwargs: Any) -> Tensor:
-        return _become(self, getattr(self, _of)(*args, **kwargs))
-
-    _changed.__name__ = f"{_name}_"
-    _changed.__doc__ = f"``{_name}`` in place: this tensor's geometry changes, its memory does not."
-    setattr(Tensor, f"{_name}_", _changed)
+    _camel = "".join(p.capitalize() for p in _name.split("_"))
+    add_method(f"{_name}_", _in_place_form(_name, f"{_camel}Backward1"))

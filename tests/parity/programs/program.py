@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 from programs.statements import Source, leaf, leaf_from_numpy, leaf_plain
+
+
+CHANGES_GEOMETRY = re.compile(r"(t|transpose|squeeze)_\(")
 
 
 class Program:
@@ -62,7 +66,9 @@ def programs(
     no_grad = leaf in kinds
 
     def add(line: str) -> None:
-        if no_grad and len(lines) > 2 and not line.startswith("with") and source.chance(12):
+        # A recorded tensor's geometry is not changed under no_grad: PyTorch's gradient would have
+        # the wrong shape.
+        if no_grad and len(lines) > 2 and not CHANGES_GEOMETRY.search(line) and source.chance(12):
             line = f"with torch.no_grad(): {line}"
         lines.append(line)
         run.step(line)

@@ -293,21 +293,36 @@ def like(s: Source) -> str:
     return f"{s.new()} = torch.{s.pick(('zeros_like', 'ones_like'))}({n})"
 
 
+def overlaps(t: Any) -> Any:
+    """Whether two elements of ``t`` share memory."""
+    reached = {0}
+    for n, step in zip(size(t), t.stride(), strict=True):
+        reached = {r + i * step for r in reached for i in range(n)}
+    return len(reached) < t.numel()
+
+
+def writable(t: Any) -> Any:
+    """PyTorch refuses to write to an expanded tensor; what it does to other overlapping memory
+    depends on the order of its loops, so torchlike refuses that too."""
+    expanded = any(n > 1 and not step for n, step in zip(size(t), t.stride(), strict=True))
+    return expanded or not overlaps(t)
+
+
 # -- writes ----------------------------------------------------------------------------------------
 
 
 def write_number(s: Source) -> str:
-    n, _ = s.tensor()
+    n, _ = s.tensor(writable)
     return f"{n}.{s.pick(('add_', 'mul_', 'fill_', 'mul_'))}({s.number()})"
 
 
 def write_unary(s: Source) -> str:
-    n, _ = s.tensor(is_real)
+    n, _ = s.tensor(lambda t: is_real(t) and writable(t))
     return f"{n}.{s.pick(('zero_()', 'relu_()', 'neg_()', 'clamp_(-2, 2)', 'tanh_()'))}"
 
 
 def write_tensor(s: Source) -> str:
-    n, x = s.tensor(is_real)
+    n, x = s.tensor(lambda t: is_real(t) and writable(t))
     m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, x))
     form = s.pick(("{}.add_({})", "{}.mul_({})", "{}.copy_({})", "{}.copy_({})", "{}[...] = {}",
                    "{}.sub_({}, alpha=2)"))  # fmt: skip
@@ -315,13 +330,13 @@ def write_tensor(s: Source) -> str:
 
 
 def write_complex(s: Source) -> str:
-    n, x = s.tensor(lambda t: t.dtype.is_complex)
+    n, x = s.tensor(lambda t: t.dtype.is_complex and writable(t))
     m, _ = s.tensor(lambda t: broadcasts(t, x))
     return s.pick(("{}.add_({})", "{}.mul_({})", "{}.copy_({})", "{0}.mul_(2j)")).format(n, m)
 
 
 def write_item(s: Source) -> str:
-    n, x = s.tensor(has_dims)
+    n, x = s.tensor(lambda t: t.dim() and writable(t))
     if not x.numel():
         raise LookupError
     index = s.pick(("0", "-1", "1:", "::2", "..., 0", "..., 1:", "0, ..., None", ":"))
@@ -336,7 +351,8 @@ def write_item(s: Source) -> str:
 
 
 def write_advanced(s: Source) -> str:
-    n, x = s.tensor(lambda t: t.dim() and is_real(t) and t.numel())
+    # PyTorch deprecates such writes to overlapping memory, torchlike refuses them.
+    n, x = s.tensor(lambda t: t.dim() and is_real(t) and t.numel() and not overlaps(t))
     last = x.shape[0] - 1
     kind = s.pick(("mask", "index", "index_tensor", "last", "masked_fill", "put"))
     if kind == "masked_fill":
@@ -370,7 +386,12 @@ def share(s: Source) -> str:
 
 def replace_data(s: Source) -> str:
     n, x = s.tensor(is_real)
+    if not writable(x):
+        raise LookupError
     m, _ = s.tensor(lambda t: t.dtype == x.dtype and (size(t) == size(x) or not x.requires_grad))
+    if any(t._is_view() and (t is x or t._base is x) for t in map(s.env.get, s.tensors)):
+        # Taking its memory away from a view or its base makes PyTorch's own history of them wrong.
+        return f"{n}.data.mul_({s.number()})"
     return s.pick((f"{n}.data = {m}.detach().clone()", f"{n}.data.copy_({n}.detach() * 2)",
                    f"{n}.data.mul_({s.number()})", f"{n}.data = {m}.data"))  # fmt: skip
 

@@ -6,11 +6,11 @@ import collections.abc
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from torchlike.ops.creation import as_tensor, tensor
 from torchlike.ops.joining import stack
+from torchlike.storage import device_array
 from torchlike.tensor import Tensor, wrap
 
 _MISFIT = (
@@ -55,7 +55,7 @@ def _stacked(batch: list[Tensor]) -> Tensor:
     first = batch[0]
     if any(t.shape != first.shape for t in batch):
         return stack(batch)  # raises, naming the shapes
-    return wrap(jnp.asarray(np.stack([t._value("DataLoader") for t in batch])))
+    return wrap(device_array(np.stack([t._value("DataLoader") for t in batch])))
 
 
 def default_convert(data: Any) -> Any:

@@ -1,0 +1,100 @@
+"""Decompositions and solvers: what they mean rather than which sign LAPACK chose."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+import torchlike.linalg
+
+RNG = np.random.default_rng(0)
+A = torch.tensor(RNG.normal(size=(2, 4, 3)), dtype=torch.float64)
+S = A.mT @ A + torch.eye(3, dtype=torch.float64)  # symmetric, positive-definite
+
+
+def close(x, y) -> None:
+    np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_svd_rebuilds_the_matrix(run, full) -> None:
+    u, s, vh = run(lambda a: tuple(torch.linalg.svd(a, full)), A)
+    close(u[..., :3] * s[..., None, :] @ vh, A)
+    close(u.mT @ u, torch.eye(u.shape[-1], dtype=A.dtype).expand(2, -1, -1))
+    close(torch.linalg.svdvals(A), s)
+
+
+@pytest.mark.parametrize("mode", ["reduced", "complete"])
+@pytest.mark.parametrize("wide", [False, True])
+def test_qr_rebuilds_the_matrix(run, mode, wide) -> None:
+    a = A.mT if wide else A
+    q, r = run(lambda a: tuple(torch.linalg.qr(a, mode)), a)
+    close(q @ r, a)
+    close(r, r.triu())
+    close(q.mT @ q, torch.eye(q.shape[-1], dtype=A.dtype).expand(2, -1, -1))
+
+
+def test_eigenvectors(run) -> None:
+    values, vectors = run(lambda s: tuple(torch.linalg.eigh(s)), S)
+    close(S @ vectors, vectors * values[..., None, :])
+    square = A[:, :3]
+    values, vectors = run(lambda a: tuple(torch.linalg.eig(a)), square)
+    close(torch.view_as_real(square.to(torch.complex128) @ vectors),
+          torch.view_as_real(vectors * values.unsqueeze(-2)))  # fmt: skip
+
+
+def test_lu_and_cholesky(run) -> None:
+    p, l, u = run(lambda a: tuple(torch.linalg.lu(a)), A)  # noqa: E741 - the names of the factors
+    close(p @ l @ u, A)
+    factor = run(lambda s: torch.linalg.cholesky(s), S)
+    close(factor @ factor.mT, S)
+    close(torch.linalg.cholesky(S, upper=True), factor.mT)
+
+
+def test_solutions(run) -> None:
+    b = A[:, :3, :2]
+    close(S @ run(lambda s, b: torch.linalg.solve(s, b), S, b), b)
+    close(run(lambda s: torch.linalg.inv(s), S) @ S, torch.eye(3, dtype=A.dtype).expand(2, -1, -1))
+    pinv = run(lambda a: torch.linalg.pinv(a), A)
+    close(A @ pinv @ A, A)
+    close(torch.linalg.lstsq(A, A @ b).solution, b)
+    close(torch.cholesky_solve(b, torch.linalg.cholesky(S)), torch.linalg.solve(S, b))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a: torch.linalg.inv(a @ a.mT + torch.eye(2, dtype=a.dtype)),
+        lambda a: torch.linalg.pinv(a),
+        lambda a: torch.linalg.svd(a, full_matrices=False).S,
+        lambda a: torch.linalg.qr(a).R ** 2,
+        lambda a: torch.linalg.eigvals(a[:, :2]).abs(),
+        lambda a: torch.linalg.eig(a[:, :2]).eigenvectors.abs(),
+        lambda a: torch.linalg.matrix_norm(a, "nuc"),
+        lambda a: torch.linalg.matrix_exp(a[:, :2]),
+    ],
+    ids=["inv", "pinv", "svd", "qr", "eigvals", "eig", "nuc", "exp"],
+)
+def test_gradients_against_differences(function) -> None:
+    x = torch.tensor([[1.0, 0.3, -0.5], [0.2, -0.8, 0.4]], dtype=torch.float64, requires_grad=True)
+    out = function(x)
+    weights = torch.cos(torch.arange(out.numel(), dtype=torch.float64)).reshape(out.shape)
+    (grad,) = torch.autograd.grad((out * weights).sum(), x)
+    step = 1e-6
+    for i in range(2):
+        for j in range(3):
+            d = torch.zeros(2, 3, dtype=torch.float64)
+            d[i, j] = step
+            slope = ((function(x + d) - function(x - d)) * weights).sum() / (2 * step)
+            assert abs(slope.item() - grad[i, j].item()) < 1e-6 * max(1, abs(slope.item()))
+
+
+def test_a_singular_matrix_is_an_error() -> None:
+    singular = torch.ones(2, 2)
+    with pytest.raises(torch.linalg.LinAlgError, match="diagonal element 2 is zero"):
+        torch.linalg.inv(singular)
+    with pytest.raises(torch.linalg.LinAlgError, match="leading minor of order 1"):
+        torch.linalg.cholesky(-torch.eye(2))
+    with pytest.raises(torch.linalg.LinAlgError, match=r"\(Batch element 1\)"):
+        torch.linalg.cholesky(torch.tensor([[[1.0]], [[-1.0]]]))
+    assert torch.linalg.inv_ex(singular).info.item() == 2
+    assert torch.linalg.matrix_rank(singular).item() == 1

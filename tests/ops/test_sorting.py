@@ -1,0 +1,83 @@
+"""sort, topk, median, mode, quantile, searchsorted, unique and counts."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+
+X = torch.tensor([[3.0, 1.0, 2.0, 1.0], [0.0, -1.0, 5.0, 5.0]])
+N = X.numpy().copy()
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_sort_is_stable(run, descending) -> None:
+    values, indices = run(lambda x: tuple(x.sort(1, descending)), X)
+    order = np.argsort(-N if descending else N, 1, kind="stable")
+    np.testing.assert_array_equal(indices.numpy(), order)
+    np.testing.assert_array_equal(values.numpy(), np.take_along_axis(N, order, 1))
+
+
+def test_nan_counts_as_the_largest() -> None:
+    x = torch.tensor([1.0, NAN, -1.0])
+    assert x.argsort().tolist() == [2, 0, 1]
+    assert x.argsort(descending=True).tolist() == [1, 0, 2]
+    assert x.topk(1).indices.item() == 1
+    assert x.topk(2, largest=False).indices.tolist() == [2, 0]
+    assert torch.isnan(x.median())
+    assert x.nanmedian().item() == -1
+
+
+def test_topk_sends_the_gradient_to_what_it_took(run) -> None:
+    def step(x):
+        x = x.detach().requires_grad_()
+        x.topk(2, 1).values.sum().backward()
+        return x.grad
+
+    np.testing.assert_array_equal(run(step, X).numpy(), [[1, 0, 1, 0], [0, 0, 1, 1]])
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64, torch.bfloat16, torch.bool])
+def test_smallest_of_other_dtypes(dtype) -> None:
+    x = torch.tensor([1, 0, 1]).to(dtype)
+    found = x.topk(1, largest=False)
+    assert found.values.item() == 0
+    assert found.indices.item() == 1
+
+
+def test_order_statistics(run) -> None:
+    assert run(lambda x: x.median(1).values, X).tolist() == [1, 0]
+    assert run(lambda x: x.kthvalue(3, 1).values, X).tolist() == [2, 5]
+    assert run(lambda x: tuple(x.mode(1)), X)[0].tolist() == [1, 5]
+    found = run(lambda x: x.quantile(torch.tensor([0.0, 0.3, 1.0]), 1), X)
+    np.testing.assert_allclose(found.numpy(), np.quantile(N, [0, 0.3, 1], 1), rtol=1e-6)
+    assert torch.tensor([NAN, 1.0, 2.0]).nanquantile(0.5).item() == 1.5
+
+
+def test_searching(run) -> None:
+    edges = torch.tensor([0.0, 1.0, 3.0])
+    for side in ("left", "right"):
+        found = run(lambda e, x, s=side: torch.searchsorted(e, x, side=s), edges, X)
+        np.testing.assert_array_equal(found.numpy(), np.searchsorted(edges.numpy(), N, side))
+    assert torch.bucketize(torch.tensor([1.0, 0.5]), edges, right=True).tolist() == [2, 1]
+
+
+def test_distinct_values_and_counts() -> None:
+    x = torch.tensor([3, 1, 3, 2])
+    values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == (
+        [1, 2, 3], [2, 0, 2, 1], [1, 1, 2],
+    )  # fmt: skip
+    assert torch.tensor([1, 1, 2, 1]).unique_consecutive().tolist() == [1, 2, 1]
+    assert torch.bincount(x, minlength=5).tolist() == [0, 1, 1, 2, 0]
+    assert torch.isin(x, torch.tensor([3])).tolist() == [True, False, True, False]
+    assert torch.tensor([1.5, 0.5], dtype=torch.bfloat16).unique().dtype is torch.bfloat16
+
+
+def test_mistakes() -> None:
+    with pytest.raises(RuntimeError, match="selected index k out of range"):
+        X.topk(5)
+    with pytest.raises(RuntimeError, match=r"q must be in the range \[0, 1\]"):
+        X.quantile(1.5)
+    with pytest.raises(RuntimeError, match="only supports 1-d non-negative"):
+        torch.bincount(torch.tensor([-1]))
