@@ -33,7 +33,7 @@ def test_promotion_table(a, b, expected):
 
 
 def test_barebones_unsigned_types_do_not_promote():
-    with pytest.raises(RuntimeError, match="Promotion for uint16, uint32, uint64"):
+    with pytest.raises(RuntimeError, match=r"Promotion for uint16, uint32, uint64"):
         torch.promote_types(torch.uint16, torch.int16)
 
 
@@ -68,5 +68,5 @@ def test_limits():
     assert torch.finfo(torch.float16).max == 65504
     assert torch.finfo().eps == torch.finfo(torch.float32).eps == 2.0**-23
     assert torch.iinfo(torch.int8).min == -128
-    with pytest.raises(TypeError, match="Use torch.iinfo to handle"):
+    with pytest.raises(TypeError, match=r"Use torch\.iinfo to handle"):
         torch.finfo(torch.int64)

@@ -9,7 +9,7 @@ from torchlike import compilation_cache as _compilation_cache
 _compilation_cache.enable()
 
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
-from torchlike import ops as _ops  # noqa: E402, F401 - registers the ops
+from torchlike import ops as _ops  # noqa: E402 - registers the ops
 from torchlike.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,
@@ -72,9 +72,9 @@ from torchlike import (  # noqa: E402
     special,
     utils,
 )
-from torchlike.compile import compile  # noqa: E402, A004
-from torchlike.serialization import load, save  # noqa: E402
+from torchlike.compile import compile  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
+from torchlike.serialization import load, save  # noqa: E402
 
 #: The PyTorch release whose behaviour is the reference.
 __version__ = "2.13.0+torchlike"

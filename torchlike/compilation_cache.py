@@ -37,8 +37,9 @@ def enable() -> Path | None:
     asked = os.environ.get("TORCHLIKE_CACHE_DIR")
     if asked == "":
         return None
-    if jax.config.jax_compilation_cache_dir and asked is None:
-        return Path(jax.config.jax_compilation_cache_dir)
+    configured = getattr(jax.config, "jax_compilation_cache_dir", None)
+    if configured and asked is None:
+        return Path(configured)
     folder = Path(asked) if asked else default_directory()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,8 +59,8 @@ def prune(folder: Path, max_bytes: int = MAX_BYTES, every: float = _DAY) -> None
         return
     with contextlib.suppress(OSError):  # another process may prune or write at the same time
         marker.touch()
-        entries = [(e.stat().st_mtime, e.stat().st_size, e.path)
-                   for e in os.scandir(folder) if e.is_file() and e.name != marker.name]  # fmt: skip
+        files = [e for e in os.scandir(folder) if e.is_file() and e.name != marker.name]
+        entries = [(e.stat().st_mtime, e.stat().st_size, e.path) for e in files]
         total = sum(size for _, size, _ in entries)
         for _, size, path in sorted(entries):
             if total <= max_bytes:

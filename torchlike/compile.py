@@ -34,4 +34,4 @@ def compile(
     if compiled_in_place is not None and hasattr(model, "named_parameters"):
         compiled_in_place()
         return model
-    return jit(model)
+    return jit.jit(model)

@@ -17,7 +17,7 @@ _PYTORCH_TYPES = (
 _PLATFORMS = {"cpu": ("cpu",), "cuda": ("cuda", "gpu", "rocm"), "xla": ("tpu",), "tpu": ("tpu",)}
 
 
-class device:  # noqa: N801 - PyTorch's name
+class device:
     """Where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``.
 
     Also a context manager: inside ``with device(...)`` new tensors are made there.
@@ -26,11 +26,11 @@ class device:  # noqa: N801 - PyTorch's name
     __module__ = "torchlike"
     __slots__ = ("_previous", "index", "type")
 
-    def __init__(self, type: Any, index: int | None = None) -> None:  # noqa: A002
+    def __init__(self, type: Any, index: int | None = None) -> None:
         if isinstance(type, device):
-            type, index = type.type, type.index if index is None else index  # noqa: A001
+            type, index = type.type, type.index if index is None else index
         elif isinstance(type, int):
-            type, index = "cuda", type  # noqa: A001
+            type, index = "cuda", type
         elif not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str or int, not {type!r}")
         elif ":" in type:
@@ -42,7 +42,7 @@ class device:  # noqa: N801 - PyTorch's name
             name, _, number = type.partition(":")
             if not number.isdecimal():
                 raise RuntimeError(f"Invalid device string: '{type}'")
-            type, index = name, int(number)  # noqa: A001
+            type, index = name, int(number)
         if type not in _PYTORCH_TYPES and type != "tpu":
             raise RuntimeError(
                 f"Expected one of {', '.join(_PYTORCH_TYPES)} device type at start of device "
@@ -60,9 +60,7 @@ class device:  # noqa: N801 - PyTorch's name
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, device) and self.type == other.type and self.index == other.index
-        )
+        return isinstance(other, device) and self.type == other.type and self.index == other.index
 
     def __hash__(self) -> int:
         return hash((self.type, self.index))
@@ -82,7 +80,7 @@ class device:  # noqa: N801 - PyTorch's name
 CPU = device("cpu")
 
 
-def available(type: str) -> list[jax.Device]:  # noqa: A002
+def available(type: str) -> list[Any]:
     """The JAX devices that serve a PyTorch device type; empty when there are none."""
     for platform in _PLATFORMS.get(type, ()):
         try:
@@ -93,7 +91,7 @@ def available(type: str) -> list[jax.Device]:  # noqa: A002
 
 
 @functools.cache
-def _jax_device(type: str, index: int | None) -> jax.Device:  # noqa: A002
+def _jax_device(type: str, index: int | None) -> Any:
     if type == "meta":
         raise NotImplementedError(
             "torchlike has no meta device yet. Use jax.eval_shape on a function of torchlike ops "
@@ -113,13 +111,13 @@ def _jax_device(type: str, index: int | None) -> jax.Device:  # noqa: A002
     return found[index or 0]
 
 
-def to_jax(d: device) -> jax.Device:
+def to_jax(d: device) -> Any:
     """The JAX device behind a device. RuntimeError naming JAX's backends when there is none."""
     return _jax_device(d.type, d.index)
 
 
 @functools.cache
-def from_jax(d: jax.Device) -> device:
+def from_jax(d: Any) -> device:
     """The PyTorch-style device of a JAX device."""
     if d.platform == "cpu":
         return CPU

@@ -7,6 +7,7 @@ default float stays float32. Nothing else in the package may touch that switch.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,10 +16,11 @@ import numpy as np
 
 jax.config.update("jax_enable_x64", True)
 
+_BOOLS = (bool, np.bool_)  # before this module's own `bool` hides Python's
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
-class dtype:  # noqa: N801 - PyTorch's name
+class dtype:
     """An element type. Compared by identity; prints as PyTorch prints it (``torch.float32``)."""
 
     __module__ = "torchlike"
@@ -74,7 +76,7 @@ int64 = dtype("int64", np.int64, "i")
 uint16 = dtype("uint16", np.uint16, "u")
 uint32 = dtype("uint32", np.uint32, "u")
 uint64 = dtype("uint64", np.uint64, "u")
-bool = dtype("bool", np.bool_, "b")  # noqa: A001 - PyTorch's name
+bool = dtype("bool", np.bool_, "b")
 
 ALL: tuple[dtype, ...] = (
     float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, complex64, complex128,
@@ -108,7 +110,6 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
                 f"{supported}."
             ) from None
         return found
-
 
 
 _SCALAR_TYPES = {
@@ -190,7 +191,7 @@ def promote_types(a: dtype, b: dtype) -> dtype:
 
 def scalar_dtype(value: Any) -> dtype:
     """The dtype that a Python number stands for."""
-    if isinstance(value, (np.bool_, type(True))):
+    if isinstance(value, _BOOLS):
         return bool
     if isinstance(value, (int, np.integer)):
         return int64
@@ -213,7 +214,9 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
 
 
 def result_dtype(
-    dimensioned: list[dtype], zero_dim: list[dtype] = [], wrapped: list[dtype] = []  # noqa: B006
+    dimensioned: Sequence[dtype],
+    zero_dim: Sequence[dtype] = (),
+    wrapped: Sequence[dtype] = (),
 ) -> dtype:
     """PyTorch's result type of tensors with dimensions, 0-dim tensors and Python numbers."""
     groups = [functools.reduce(promote_types, g) if g else None
@@ -231,12 +234,12 @@ def can_cast(from_: dtype, to: dtype) -> Any:
 # -- limits ----------------------------------------------------------------------------------------
 
 
-class finfo:  # noqa: N801 - PyTorch's name
+class finfo:
     """Limits of a floating-point dtype (the default dtype when none is given)."""
 
     __module__ = "torchlike"
 
-    def __init__(self, type: dtype | None = None) -> None:  # noqa: A002 - PyTorch's name
+    def __init__(self, type: dtype | None = None) -> None:
         d = _default if type is None else type
         if not isinstance(d, dtype):
             raise TypeError("torch.finfo() requires a floating point input type.")
@@ -263,12 +266,12 @@ class finfo:  # noqa: N801 - PyTorch's name
         )
 
 
-class iinfo:  # noqa: N801 - PyTorch's name
+class iinfo:
     """Limits of an integer dtype."""
 
     __module__ = "torchlike"
 
-    def __init__(self, type: dtype) -> None:  # noqa: A002 - PyTorch's name
+    def __init__(self, type: dtype) -> None:
         if not isinstance(type, dtype) or type.category != 1:
             what = f" Use torch.finfo to handle '{type.name}'" if isinstance(type, dtype) else ""
             raise TypeError(f"torch.iinfo() requires an integer input type.{what}")

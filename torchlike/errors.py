@@ -94,7 +94,8 @@ def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
     """PyTorch's IndexError for a dimension outside ``[-ndim, ndim - 1]`` (0-dim counts as 1)."""
     bound = max(ndim, 1)
     return IndexError(
-        f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got {dim})"
+        f"Dimension out of range (expected to be in range of [{-bound}, {bound - 1}], but got "
+        f"{dim})"
     )
 
 

@@ -190,7 +190,8 @@ def rejoin(view: Tensor) -> None:
     RuntimeError for the views that PyTorch forbids then: made under no_grad, or one of several.
     """
     base = view._base
-    assert base is not None and record_view is not None
+    assert base is not None
+    assert record_view is not None
     if view._made_by and modes.current.grad_enabled and base.requires_grad:
         raise RuntimeError(_ambiguous_view(view, errors.BASE_MODIFIED))
     view._history = base._history

@@ -347,7 +347,7 @@ class Tensor(metaclass=_TensorMeta):
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed."
             )
-        flag = True if requires_grad else False
+        flag = bool(requires_grad)
         if flag is not self._requires_grad:
             self._requires_grad = flag
             modes.epoch.advance()  # compiled programs ask again which leaves want gradients
@@ -377,9 +377,10 @@ class Tensor(metaclass=_TensorMeta):
         if capture is not None:
             capture.slot_read(self, "_grad")
         grad = self._grad
-        if grad is None and self._requires_grad and self._node is not None:
-            if not self._node.retains_grad(self._output_nr):
-                warnings.warn(errors.NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        node: Any = self._node
+        unset = grad is None and self._requires_grad and node is not None
+        if unset and not node.retains_grad(self._output_nr):
+            warnings.warn(errors.NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return grad
 
     @grad.setter
@@ -441,9 +442,7 @@ class Tensor(metaclass=_TensorMeta):
     @data.setter
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
-            raise TypeError(
-                f"Variable data has to be a tensor, but got {type(value).__name__}"
-            )
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
@@ -534,9 +533,7 @@ class Tensor(metaclass=_TensorMeta):
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
-            raise BufferError(
-                "Can't export tensors that require gradient, use tensor.detach()"
-            )
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         return self._read().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
@@ -552,7 +549,7 @@ class Tensor(metaclass=_TensorMeta):
         if n != 1:
             what = "no value" if n == 0 else "more than one value"
             raise RuntimeError(errors.AMBIGUOUS_BOOL.format(what=what))
-        return True if self._value("bool(tensor)").item() else False
+        return bool(self._value("bool(tensor)").item())
 
     def __int__(self) -> int:
         return int(self._one_element("int(tensor)"))
@@ -654,7 +651,6 @@ class Tensor(metaclass=_TensorMeta):
         )  # fmt: skip
 
 
-
 class UntypedStorage:
     """What ``Tensor.untyped_storage()`` gives: identity, size and address of the memory."""
 
@@ -688,7 +684,7 @@ class UntypedStorage:
         return id(self._storage)
 
 
-class layout:  # noqa: N801 - PyTorch's name
+class layout:
     """How elements are stored; torchlike's tensors are all ``strided``."""
 
     def __init__(self, name: str) -> None:
@@ -702,7 +698,7 @@ strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 
 
-class memory_format:  # noqa: N801 - PyTorch's name
+class memory_format:
     """A memory order: contiguous_format, channels_last, channels_last_3d, preserve_format."""
 
     def __init__(self, name: str) -> None:
@@ -755,7 +751,12 @@ def _scalar_type_name(d: dtypes.dtype) -> str:
 
 
 def _rebuild(
-    cls: type, values: np.ndarray, dtype: str, device: str, requires_grad: Any, extra: dict[str, Any]
+    cls: type,
+    values: np.ndarray,
+    dtype: str,
+    device: str,
+    requires_grad: Any,
+    extra: dict[str, Any],
 ) -> Tensor:
     """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
     target = devices.device(device)
@@ -780,4 +781,3 @@ def install(history_of_view: Any = None, legacy_constructor: Any = None) -> None
     global _history_of_view, _legacy_constructor
     _history_of_view = history_of_view or _history_of_view
     _legacy_constructor = legacy_constructor or _legacy_constructor
-

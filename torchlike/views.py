@@ -182,7 +182,7 @@ class Alias(Step):
 
 
 class Reshape(Step):
-    """view, squeeze, unsqueeze, flatten, unflatten: same elements in order. params: size, stride."""
+    """view, squeeze, unsqueeze, flatten, unflatten: same order. params: size, stride."""
 
     __slots__ = ()
 
@@ -209,9 +209,7 @@ class Permute(Step):
 
     def geometry(self, g: Geometry) -> Geometry:
         dims = self.params[0]
-        return Geometry(
-            tuple(g.size[d] for d in dims), tuple(g.stride[d] for d in dims), g.offset
-        )
+        return Geometry(tuple(g.size[d] for d in dims), tuple(g.stride[d] for d in dims), g.offset)
 
 
 class Expand(Step):
@@ -263,7 +261,7 @@ class Select(Step):
 
 
 class Slice(Step):
-    """x[start::step] of a given length (narrow, split). params: dim, length, step; dynamic: start."""
+    """x[start::step] of a given length (narrow). params: dim, length, step; dynamic: start."""
 
     __slots__ = ()
     dynamic = 1
@@ -362,6 +360,27 @@ class AsStrided(Step):
         return Geometry(*self.params[:3])
 
 
+class AsStridedAgain(Step):
+    """as_strided as a function of the input's value, for its gradient. params: both geometries.
+
+    As in PyTorch, an element that occurs several times in the input shares its gradient among them,
+    and one that the input does not reach has none.
+    """
+
+    __slots__ = ()
+    injective = False
+
+    def read(self, x: Any) -> Any:
+        given, wanted = (memory_index(g) for g in self.params)
+        reach = max(given.max(initial=0), wanted.max(initial=0)) + 1
+        times = np.maximum(np.bincount(given.reshape(-1), minlength=reach), 1)
+        memory = jnp.zeros(reach, x.dtype).at[given].add(x)
+        return (memory / times.astype(x.real.dtype))[wanted]
+
+    def geometry(self, g: Geometry) -> Geometry:
+        return self.params[1]
+
+
 class ViewAsReal(Step):
     """A complex tensor as its (..., 2) real and imaginary parts."""
 
@@ -456,7 +475,7 @@ class Bitcast(Step):
 
 
 def _bitcast(x: Any, new: Any, size: tuple[int, ...]) -> Any:
-    """Reinterpret the bytes of x; the last dimension grows or shrinks by the ratio of the widths."""
+    """Reinterpret the bytes of x; the last dimension changes by the ratio of the widths."""
     old_width, new_width = x.dtype.itemsize, np.dtype(new).itemsize
     if x.dtype == np.bool_:
         x = x.astype(np.uint8)
@@ -483,7 +502,7 @@ def split_dynamic(steps: Steps, dynamic: tuple[Any, ...]) -> list[tuple[Any, ...
 
 
 def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Steps:
-    """The steps that lead back from the end of a chain of permutations and reshapes to ``start``."""
+    """The steps that lead back from a chain of permutations and reshapes to ``start``."""
     undone: list[Step] = []
     for s, dynamic in chain:
         if isinstance(s, Permute):
@@ -492,8 +511,8 @@ def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Step
             undone.append(step(Reshape, start.size, start.stride))
         elif not isinstance(s, Alias):
             raise NotImplementedError(
-                "as_strided_ on a tensor that has other views: use as_strided, which leaves the "
-                "tensor itself as it is"
+                "an in-place op on a view made by as_strided from a detached part of a tensor, or "
+                "beside as_strided_: write into the tensor itself, or clone() the view"
             )
         start = s.geometry(start, *dynamic)
     return tuple(reversed(undone))
@@ -574,9 +593,7 @@ class View:
 
     def then(self, s: Step, dynamic: tuple[int, ...]) -> View:
         """The chain with one more step."""
-        return View(
-            (*self.steps, s), self.dynamic + dynamic, s.geometry(self.geometry, *dynamic)
-        )
+        return View((*self.steps, s), self.dynamic + dynamic, s.geometry(self.geometry, *dynamic))
 
 
 def check_writable(geometry: Geometry) -> None:

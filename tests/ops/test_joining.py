@@ -68,5 +68,5 @@ def test_joining_refuses_what_does_not_fit() -> None:
         torch.cat([A, 1])
     with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
         torch.stack([A, A[0]])
-    with pytest.raises(RuntimeError, match="Shape mismatch|broadcast"):
+    with pytest.raises(RuntimeError, match=r"Shape mismatch|broadcast"):
         torch.broadcast_shapes((2, 3), (4,))

@@ -37,7 +37,9 @@ def test_topk_sends_the_gradient_to_what_it_took(run) -> None:
     np.testing.assert_array_equal(run(step, X).numpy(), [[1, 0, 1, 0], [0, 0, 1, 1]])
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64, torch.bfloat16, torch.bool])
+@pytest.mark.parametrize(
+    "dtype", [torch.uint8, torch.int8, torch.int64, torch.bfloat16, torch.bool]
+)
 def test_smallest_of_other_dtypes(dtype) -> None:
     x = torch.tensor([1, 0, 1]).to(dtype)
     found = x.topk(1, largest=False)

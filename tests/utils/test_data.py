@@ -79,7 +79,7 @@ def test_an_iterable_dataset():
 
 
 def test_collation():
-    Point = collections.namedtuple("Point", "x y")  # noqa: PYI024 - the untyped kind
+    Point = collections.namedtuple("Point", "x y")
     batch = [
         {"a": torch.ones(2), "b": 1, "c": "s", "d": (0.5, np.float32(2)), "e": Point(1, [2])}
         for _ in range(3)

@@ -90,7 +90,8 @@ def backward(
 
 def _edge_of_input(t: Tensor) -> Edge:
     edge = gradient_edge(t)
-    assert edge is not None
+    if edge is None:
+        raise RuntimeError(errors.UNUSED_INPUT)
     return edge
 
 
@@ -163,14 +164,15 @@ def _backward_method(
 
 
 def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
-    """Call ``hook(grad)`` when this tensor's gradient is computed; its result replaces the gradient.
+    """Call ``hook(grad)`` when this tensor's gradient is computed; its result replaces it.
 
     RuntimeError for a tensor that does not require grad.
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     edge = gradient_edge(self)
-    assert edge is not None
+    if edge is None:  # a view made under no_grad: no gradient ever passes it
+        return RemovableHandle.on({}, hook)
     node, nr = edge
     if self.grad_fn is None:
         _leaf_hooks(self)

@@ -240,14 +240,11 @@ def gradient_like(t: Tensor, given: Any, index: int = 0) -> Any:
             raise RuntimeError(errors.IMPLICIT_GRADIENT)
         if t.dtype.is_complex:
             raise RuntimeError(
-                "grad can be implicitly created only for real scalar outputs but got "
-                f"{t.dtype}"
+                f"grad can be implicitly created only for real scalar outputs but got {t.dtype}"
             )
         return ones(t.shape, t.dtype.numpy)
     if not isinstance(given, Tensor):
-        raise TypeError(
-            "gradients can be either Tensors or None, but got " + type(given).__name__
-        )
+        raise TypeError("gradients can be either Tensors or None, but got " + type(given).__name__)
     if given.shape != t.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{index}] has a shape of {given.shape} and "

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax.numpy as jnp
+
 from torchlike import errors, modes, tape
 from torchlike.autograd.engine import _tensor
 from torchlike.dispatch.inplace import _set_history
@@ -138,8 +140,6 @@ def _sums_to(shape: tuple[int, ...], to: tuple[int, ...]) -> Any:
 
 
 def _zeros(shape: Any, dtype: Any) -> Tensor:
-    import jax.numpy as jnp
-
     return _tensor(jnp.zeros(shape, dtype))
 
 

@@ -52,7 +52,7 @@ class _Switch:
         raise NotImplementedError
 
 
-class no_grad(_Switch):  # noqa: N801 - PyTorch's name
+class no_grad(_Switch):
     """Ops are not recorded: ``with no_grad():``, ``@no_grad()`` or ``@no_grad``."""
 
     def __new__(cls, function: Any = None) -> Any:
@@ -70,7 +70,7 @@ class no_grad(_Switch):  # noqa: N801 - PyTorch's name
         modes.current.grad_enabled = self._previous.pop()
 
 
-class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
+class enable_grad(no_grad):
     """Ops are recorded again inside ``no_grad``."""
 
     def __enter__(self) -> None:
@@ -78,11 +78,11 @@ class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
         modes.current.grad_enabled = True
 
 
-class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
+class set_grad_enabled(_Switch):
     """Record ops or not, from the call on; as a context manager, until its end."""
 
     def __init__(self, mode: Any) -> None:
-        self.mode = True if mode else False
+        self.mode = bool(mode)
         self._previous = modes.current.grad_enabled
         modes.current.grad_enabled = self.mode
 
@@ -100,7 +100,7 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
         modes.current.grad_enabled = self._previous
 
 
-class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
+class inference_mode(_Switch):
     """``no_grad``, and tensors made inside can never require grad."""
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -109,7 +109,7 @@ class inference_mode(_Switch):  # noqa: N801 - PyTorch's name
         return object.__new__(cls)
 
     def __init__(self, mode: Any = True) -> None:
-        self.mode = True if mode else False
+        self.mode = bool(mode)
         self._previous: list[Any] = []
 
     def _again(self) -> Any:

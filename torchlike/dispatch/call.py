@@ -99,9 +99,7 @@ def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], i
     return arrays, mask, strided
 
 
-def run(
-    spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths: Any = ()
-) -> Any:
+def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths: Any = ()) -> Any:
     """Run an op on operands (tensors, numbers, None) and canonical statics."""
     arrays, mask, strided = gather_operands(spec, operands)
     if mask and not (modes.current.grad_enabled and spec.differentiable):
@@ -250,12 +248,20 @@ def keep_memory_order(result: Any, operands: Sequence[Any]) -> None:
         if same and geometries[0].size == size:
             t._storage.strides = geometries[0].stride
             continue
-        strides = [g.stride for g in geometries if g.size == size]
+        strides = [_broadcast_strides(g, size) for g in geometries if len(g.size) <= len(size)]
         if not strides or len(size) < 2:
             continue
         order = iterator_order(size, strides)
         if order != tuple(range(len(size))):
             t._storage.strides = views.dense_strides(size, order)
+
+
+def _broadcast_strides(g: views.Geometry, size: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of an operand as it is read for a result of ``size``: 0 where it is repeated."""
+    new = len(size) - len(g.size)
+    return (0,) * new + tuple(
+        0 if n == 1 and m != 1 else s for n, s, m in zip(g.size, g.stride, size[new:], strict=True)
+    )
 
 
 def iterator_order(size: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[int, ...]:
@@ -295,9 +301,7 @@ def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) ->
     targets = out if isinstance(out, (tuple, list)) else (out,)
     for t in targets:
         if not isinstance(t, Tensor):
-            raise TypeError(
-                f"{spec.name}(): argument 'out' must be Tensor, not {type(t).__name__}"
-            )
+            raise TypeError(f"{spec.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
     involved = [o for o in operands if isinstance(o, Tensor)]
     if modes.current.grad_enabled and any(t.requires_grad for t in (*involved, *targets)):
         raise RuntimeError(
@@ -309,8 +313,8 @@ def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) ->
     for t, r in zip(targets, results if isinstance(results, tuple) else (results,), strict=True):
         if not dtypes.can_cast(r.dtype, t.dtype):
             raise RuntimeError(
-                f"result type {dtypes.scalar_type(r.dtype)} can't be cast to the desired output type "
-                f"{dtypes.scalar_type(t.dtype)}"
+                f"result type {dtypes.scalar_type(r.dtype)} can't be cast to the desired output "
+                f"type {dtypes.scalar_type(t.dtype)}"
             )
         if t.shape != r.shape:
             t.resize_(r.shape)

@@ -70,9 +70,7 @@ class Residuals:
     @classmethod
     def of(cls, vjp: Any, operands: tuple[Any, ...]) -> Residuals:
         leaves, treedef = tree_util.tree_flatten(vjp)
-        where = tuple(
-            next((i for i, o in enumerate(operands) if o is leaf), -1) for leaf in leaves
-        )
+        where = tuple(next((i for i, o in enumerate(operands) if o is leaf), -1) for leaf in leaves)
         kept = tuple(leaf for leaf, i in zip(leaves, where, strict=True) if i < 0)
         return cls(kept, (treedef, where))
 

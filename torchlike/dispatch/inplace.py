@@ -49,6 +49,13 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
 _IDEMPOTENT = frozenset(("fill",))
 
 
+def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
+    """RuntimeError where an op cannot read ``other`` while it writes the memory they share."""
+    whole = spec.name == "index_put_op"  # writes in another order than it reads
+    if (other is not target or whole) and spec.name not in _IDEMPOTENT:
+        views.check_partial_overlap(target._geometry, other._geometry, whole=whole)
+
+
 def update_with_sequences(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
 ) -> Any:
@@ -63,17 +70,13 @@ def update(
 ) -> Any:  # fmt: skip
     """Run the in-place form of an op on ``target`` (its first operand)."""
     view = target._view
-    if spec.name not in _IDEMPOTENT and (
-        view is not None or target._storage.strides is not None
-    ):
+    if spec.name not in _IDEMPOTENT and (view is not None or target._storage.strides is not None):
         views.check_writable(target._geometry)
     mask = 0
     for i, o in enumerate(operands):
         if isinstance(o, Tensor):
-            if o._storage is target._storage and o is not target:
-                views.check_partial_overlap(
-                    target._geometry, o._geometry, whole=spec.name == "index_put_op" and i > 0
-                )
+            if o._storage is target._storage and i:
+                _check_shared(spec, target, o)
             if o.requires_grad:
                 mask |= 1 << i
     if mask:
@@ -243,7 +246,9 @@ def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Exe
             return views.write_chain(steps, base, value, *dynamic)
 
         dynamic = tuple(range(2, 2 + n_dynamic))
-        exe = Executable("torch::autograd::CopySlices", pure, mask, 2 + n_dynamic, kept=dynamic, free=dynamic)
+        exe = Executable(
+            "torch::autograd::CopySlices", pure, mask, 2 + n_dynamic, kept=dynamic, free=dynamic
+        )
         _write_backs[key] = exe
     return exe
 
@@ -371,7 +376,7 @@ _copies: dict[Any, Executable] = {}
 
 
 def _record_view(base: Tensor, view: Tensor) -> Any:
-    """The node of a stale view: one read of the whole chain from its base (None without history)."""
+    """The node of a stale view: one read of the chain from its base (None without history)."""
     edge = tape.gradient_edge(base)
     if edge is None:
         return None
@@ -380,13 +385,12 @@ def _record_view(base: Tensor, view: Tensor) -> Any:
 
 
 def node_of_view(
-    edge: tape.Edge, parent: Tensor, steps: views.Steps, dynamic: tuple[int, ...], name: str
+    edge: tape.Edge | None, parent: Tensor, steps: views.Steps, dynamic: tuple[int, ...], name: str
 ) -> Any:
     """A node for reading ``steps`` on ``parent``; nothing is computed until backward."""
     exe = read_executable(steps, len(dynamic), name)
     geometry = parent._geometry
-    node = OpNode(exe, [edge], dynamic, ((geometry.size, parent.dtype.numpy),), None, 1)
-    return node
+    return OpNode(exe, [edge], dynamic, ((geometry.size, parent.dtype.numpy),), None, 1)
 
 
 tape.record_view = _record_view

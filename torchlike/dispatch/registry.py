@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike import dtypes
-from torchlike.dispatch import call, inplace as in_place
+from torchlike.dispatch import call
+from torchlike.dispatch import inplace as in_place
 from torchlike.dispatch.spec import OpSpec
 from torchlike.tensor import Tensor
-
 
 # -- the tables ------------------------------------------------------------------------------------
 

@@ -149,9 +149,7 @@ OptOperand = Annotated[Any, Kind("Tensor or Number", operand=True, number=True, 
 Inputs = Annotated[Any, Kind("tuple of Tensors", operand=True, sequence=True)]
 #: A number that often changes from call to call (alpha, value): an operand that never promotes.
 Scalar = Annotated[Any, Kind("Number", operand=True, number=True, scalar=True)]
-OptScalar = Annotated[
-    Any, Kind("Number", operand=True, number=True, optional=True, scalar=True)
-]
+OptScalar = Annotated[Any, Kind("Number", operand=True, number=True, optional=True, scalar=True)]
 
 # Statics: part of the executable's key.
 Int = Annotated[int, Kind("int", _int, exact=int)]

@@ -15,8 +15,8 @@ class OpSpec:
 
     __slots__ = (
         "cache", "check", "combine", "differentiable", "elementwise", "fn",
-        "from_output", "grad_name", "in_place", "kept_for", "name", "namespaces", "number_mask", "residuals",
-        "returns", "schema",
+        "from_output", "grad_name", "in_place", "kept_for", "name", "namespaces", "number_mask",
+        "residuals", "returns", "schema",
     )  # fmt: skip
 
     def __init__(
@@ -93,7 +93,9 @@ class OpSpec:
             rule = functools.partial(_call_rule, self.from_output, statics)
         kept = None
         if self.kept_for is not None:
-            kept = tuple(sorted({k for i in range(n) if mask >> i & 1 for k in self.kept_for(i, n)}))
+            kept = tuple(
+                sorted({k for i in range(n) if mask >> i & 1 for k in self.kept_for(i, n)})
+            )
         exe = Executable(
             self.grad_name,
             self.pure(statics, lengths),
@@ -134,7 +136,7 @@ def _kept_for(needs: Any, schema: Schema) -> Callable[[int, int], Iterable[int]]
             return lambda i, n: ()
         return lambda i, n: schema.scalar_operands
     names = [schema.names[i] for i in schema.operand_positions]
-    unknown = {k for k in needs} | {v for vs in needs.values() for v in vs}
+    unknown = set(needs) | {v for vs in needs.values() for v in vs}
     unknown -= set(names)
     if unknown:
         raise TypeError(f"op {schema.op}: needs names unknown operands {sorted(unknown)}")

@@ -1,4 +1,4 @@
-"""Copies and conversions: clone, contiguous, to and its short forms, fill_, copy_, resize_, set_."""
+"""Copies and conversions: clone, contiguous, to and its short forms, fill_, copy_, resize_."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import devices, dtypes, errors, modes, tensor as tensors, views
+from torchlike import devices, dtypes, errors, modes, views
+from torchlike import tensor as tensors
 from torchlike.dispatch import inplace
 from torchlike.dispatch.registry import add_method, composite, op
 from torchlike.dispatch.schema import Input, Operand, Static
@@ -80,7 +81,7 @@ def cast(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 def _move(t: Tensor, device: devices.device) -> Tensor:
     target = devices.to_jax(device)
-    if t.device == device or t._storage.host is not None and device.type == "cpu":
+    if t.device == device or (t._storage.host is not None and device.type == "cpu"):
         return t
     return move_op(t, target)
 
@@ -150,7 +151,7 @@ def cuda(input: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor
 
 @composite("type", namespaces=())
 def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
-    """The type's name (``torch.FloatTensor``), or the tensor converted to a dtype or such a name."""
+    """The type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
     if dtype is None:
         return f"torch.{_LEGACY_NAMES[input.dtype.name]}Tensor"
     if isinstance(dtype, str):

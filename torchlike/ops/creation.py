@@ -11,7 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import devices, dtypes, errors, modes, tensor as tensors, views
+from torchlike import devices, dtypes, errors, modes, views
+from torchlike import tensor as tensors
+from torchlike.dispatch.call import iterator_order
 from torchlike.dispatch.registry import composite
 from torchlike.ops.views import shape_arguments
 from torchlike.storage import Storage, device_array
@@ -244,7 +246,7 @@ def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
-    """An array of one value. NumPy makes small ones faster than a dispatch (and compiles nothing)."""
+    """An array of one value. NumPy makes small ones quicker than a dispatch does."""
     if modes.current.capture is None and math.prod(shape) <= 1 << 16:
         return device_array(np.full(shape, value, dtype))
     return _full_array(shape, dtype)(value)
@@ -317,12 +319,14 @@ def _like(name: str, default: Any) -> None:
 
 
 def preserve_strides(made: Tensor, model: Tensor, memory_format: Any = None) -> None:
-    """Give a fresh tensor the memory order of its model, if that is dense."""
+    """Give a fresh tensor the memory order of its model, without gaps."""
     size, stride, _ = model._geometry
     if memory_format is not None and memory_format is not tensors.preserve_format:
         order = memory_format.order(len(size))
     else:
-        if stride != views.contiguous_strides(size) and views.is_dense(model._geometry):
+        if not views.is_dense(model._geometry):
+            stride = views.dense_strides(size, iterator_order(size, [stride]))
+        if stride != views.contiguous_strides(size):
             made._storage.strides = stride
         return
     if order is not None:

@@ -202,9 +202,7 @@ def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None
             advanced = True
             shape = view._geometry.size[d : d + i.dim()]
             if i._geometry.size != shape:
-                at = next(
-                    k for k in range(i.dim()) if k >= len(shape) or i.shape[k] != shape[k]
-                )
+                at = next(k for k in range(i.dim()) if k >= len(shape) or i.shape[k] != shape[k])
                 raise IndexError(
                     f"The shape of the mask {list(i.shape)} at index {at} does not match the shape "
                     f"of the indexed tensor {list(x.shape)} at index {d + at}"
@@ -221,9 +219,7 @@ def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None
                 d += 1
         else:
             if i.dtype.category != 1:
-                raise IndexError(
-                    "tensors used as indices must be long, int, byte or bool tensors"
-                )
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
             advanced = True
             indices.append(i)
             d += 1
@@ -267,6 +263,9 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
             # Leading dimensions of size 1 in excess are dropped, as PyTorch does.
             while value.dim() > view.dim() and value.shape[0] == 1:
                 value = value.squeeze(0)
+            if not value.dim() and view.dim():
+                view.fill_(value)
+                return
         copy_(view, value)
         return
     if not isinstance(value, Tensor):

@@ -94,7 +94,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError("cls must be a type (that inherits from Tensor)")
     made = object.__new__(cls)
-    made.__dict__.update(alias(self).__dict__)
+    vars(made).update(vars(alias(self)))
     return made
 
 

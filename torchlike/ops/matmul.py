@@ -22,8 +22,13 @@ def _same_dtype(x: Any, y: Any) -> None:
 
 
 def _c_name(dtype: Any) -> str:
-    return {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
-            "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(dtype.name, dtype.name)  # fmt: skip
+    return _C_NAMES.get(str(dtype.name), str(dtype.name))
+
+
+_C_NAMES = {
+    "float32": "float", "float64": "double", "int64": "long int", "int32": "int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+}  # fmt: skip
 
 
 def _check_inner(x: Any, y: Any) -> None:
@@ -98,9 +103,7 @@ def bmm(input: Input, mat2: Input):
 def mv(input: Input, vec: Input):
     """The product of a matrix and a vector."""
     if input.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}"
-        )
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {input.ndim}, {vec.ndim}")
     _check_inner(input, vec)
     return input @ vec
 
@@ -109,9 +112,7 @@ def mv(input: Input, vec: Input):
 def dot(input: Input, other: Input):
     """The product of two vectors, summed."""
     if input.ndim != 1 or other.ndim != 1:
-        raise RuntimeError(
-            f"1D tensors expected, but got {input.ndim}D and {other.ndim}D tensors"
-        )
+        raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {other.ndim}D tensors")
     _same_dtype(input, other)
     _check_inner(input, other)
     return jnp.dot(input, other)
@@ -245,5 +246,3 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     for m in matrices[1:]:
         product = mm(product, m)
     return product
-
-

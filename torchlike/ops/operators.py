@@ -70,4 +70,3 @@ _install("__neg__", lambda self: _table["neg"](self))
 _install("__pos__", lambda self: _table["positive"](self))
 _install("__abs__", lambda self: _table["abs"](self))
 _install("__invert__", lambda self: _table["bitwise_not"](self))
-

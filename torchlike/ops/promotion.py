@@ -27,9 +27,7 @@ def result_dtype(*operands: Any) -> dtypes.dtype:
         elif x.aval.weak_type:
             category = dtypes.from_numpy_dtype(x.dtype).category
             default = dtypes.get_default_dtype()
-            wrapped.append(
-                (dtypes.bool, dtypes.int64, default, default.to_complex())[category]
-            )
+            wrapped.append((dtypes.bool, dtypes.int64, default, default.to_complex())[category])
         else:
             (dimensioned if x.ndim else zero_dim).append(dtypes.from_numpy_dtype(x.dtype))
     return dtypes.result_dtype(dimensioned, zero_dim, wrapped)

@@ -18,8 +18,10 @@ from torchlike import dtypes, modes, views
 from torchlike.dispatch.inplace import assign
 from torchlike.dispatch.registry import composite
 from torchlike.ops.creation import checked_size, finish, numpy_dtype
-from torchlike.random import bernoulli as coins, continuous, integers, normal as normals
-from torchlike.random import permutation, uniform as uniforms
+from torchlike.random import bernoulli as coins
+from torchlike.random import continuous, integers, permutation
+from torchlike.random import normal as normals
+from torchlike.random import uniform as uniforms
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
 from torchlike.storage import device_array
@@ -148,9 +150,7 @@ def uniform_(
 
 
 @composite(namespaces=())
-def normal_(
-    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None
-) -> Tensor:
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers. RuntimeError when std is negative."""
     _check_std(std)
     dtype = input.dtype.numpy
@@ -179,7 +179,16 @@ def normal(
     if not tensors:
         shape = checked_size((size,), "normal")
         kind = numpy_dtype(dtype)
-        return _made(lambda e: normals.normal(e, shape, kind, float(mean), float(std)), generator, shape, kind, out, device, requires_grad, layout)
+        return _made(
+            lambda e: normals.normal(e, shape, kind, float(mean), float(std)),
+            generator,
+            shape,
+            kind,
+            out,
+            device,
+            requires_grad,
+            layout,
+        )
     if isinstance(std, Tensor) and modes.current.capture is None and (
         std.numel() and float(std.detach().min()) < 0
     ):  # fmt: skip
@@ -193,7 +202,7 @@ def normal(
     return result if out is None else out.resize_(shape).copy_(result)
 
 
-class _no_grad:  # noqa: N801
+class _no_grad:
     """Grad mode off, without importing the room above."""
 
     def __enter__(self) -> None:
@@ -213,7 +222,7 @@ def randint(
     dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:  # fmt: skip
-    """Integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 unless said otherwise."""
+    """Integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
     if size is None:
         low, high, size = 0, low, high
     elif high is None:
@@ -225,7 +234,16 @@ def randint(
         )
     shape = checked_size((size,), "randint")
     kind = numpy_dtype(dtype, dtypes.int64)
-    return _made(lambda e: integers.randint(e, shape, kind, low, high), generator, shape, kind, out, device, requires_grad, layout)
+    return _made(
+        lambda e: integers.randint(e, shape, kind, low, high),
+        generator,
+        shape,
+        kind,
+        out,
+        device,
+        requires_grad,
+        layout,
+    )
 
 
 @composite(method=False)
@@ -266,7 +284,7 @@ def randperm(
                  out, device, requires_grad)  # fmt: skip
 
 
-# -- bernoulli and the other one-uniform fills ------------------------------------------------------
+# -- bernoulli and the other one-uniform fills -----------------------------------------------------
 
 
 def _check_probability(p: float, name: str = "bernoulli_") -> None:
@@ -383,7 +401,9 @@ def multinomial(
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     categories = input.shape[-1]
     if not replacement and num_samples > categories:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
     weights = input.detach()._read()
     if modes.current.capture is None:
         _check_weights(np.asarray(weights))

@@ -144,9 +144,7 @@ def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> 
     if x.ndim == 0:
         return x, jnp.zeros((), np.int64)
     if x.shape[d] == 0:
-        raise IndexError(
-            f"{name}(): Expected reduction dim {d} to have non-zero size."
-        )
+        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
     index = lax.stop_gradient(_nan_aware_arg(x, d, largest))
     expanded = jnp.expand_dims(index, d)
     values = jnp.take_along_axis(x, expanded, d)
@@ -156,7 +154,7 @@ def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> 
 
 
 def _named(name: str, fields: str = "values indices") -> Any:
-    made = collections.namedtuple(name, fields)  # noqa: PYI024 - PyTorch's return types
+    made = collections.namedtuple(name, fields)
     made.__module__ = "torchlike.return_types"
     made.__repr__ = _return_type_repr  # type: ignore[method-assign]
     return made
@@ -206,8 +204,8 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
             return whole(input, out=out)
         return along(input, *args, out=out, **kwargs)
 
-    function.__doc__ = f"""The {name}imum of all elements; with ``dim``, values and indices along it;
-    with another tensor, elementwise."""
+    function.__doc__ = f"""The {name}imum of all elements; with ``dim``, values and indices there;
+    another tensor, elementwise."""
     composite(name)(function)
 
 

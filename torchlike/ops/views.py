@@ -46,7 +46,7 @@ def make_view(
     edge = gradient_edge(parent)
     t._history = base._history
     t._made_by = name if multiple else parent._made_by
-    if edge is not None:
+    if edge is not None or parent.requires_grad:
         t._node = node_of_view(edge, parent, (kind,), dynamic, name)
     return t
 
@@ -264,9 +264,7 @@ def t(input: Tensor) -> Tensor:
     """The transpose of a tensor with at most two dimensions."""
     require_tensor(input, "t")
     if input.dim() > 2:
-        raise RuntimeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D"
-        )
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
     if input.dim() < 2:
         return make_view(input, step(views.Alias), (), "TBackward0")
     return _permuted(input, (1, 0), "TBackward0")
@@ -352,9 +350,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         named = {errors.wrap_dim(d, ndim) for d in shape_arguments((dim,))}
     keep = [d for d in range(ndim) if not (d in named and size[d] == 1)]
     name = "SqueezeBackward0" if dim is None else "SqueezeBackward1"
-    return _reshaped(
-        input, tuple(size[d] for d in keep), tuple(stride[d] for d in keep), name
-    )
+    return _reshaped(input, tuple(size[d] for d in keep), tuple(stride[d] for d in keep), name)
 
 
 @composite(namespaces=())
@@ -533,9 +529,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     require_tensor(input, "unbind")
     size = input._geometry.size
     if not size:
-        raise IndexError(
-            "Dimension specified as 0 but tensor has no dimensions"
-        )
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = errors.wrap_dim(dim, len(size))
     kind = step(views.Select, d)
     return tuple(
@@ -550,9 +544,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     ndim = input.dim()
     a, b = errors.wrap_dim(dim1, ndim), errors.wrap_dim(dim2, ndim)
     if a == b:
-        raise RuntimeError(
-            f"diagonal dimensions cannot be identical {dim1}, {dim2}"
-        )
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return make_view(input, step(views.Diagonal, offset, a, b), (), "DiagonalBackward0")
 
 
@@ -563,9 +555,7 @@ def unfold_op(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     d = errors.wrap_dim(dimension, len(shape))
     have = shape[d] if shape else 1
     if size < 0 or size > have:
-        raise RuntimeError(
-            f"maximum size for tensor at dimension {d} is {have} but size is {size}"
-        )
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {have} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return make_view(input, views.step(views.Unfold, d, size, step), (), "UnfoldBackward0")
@@ -589,16 +579,22 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             f"{offset}, and itemsize {input.itemsize} requiring a storage size of "
             f"{reach * input.itemsize} are out of bounds for storage of size {storage.nbytes}"
         )
-    base = input._base if input._base is not None else input
-    if base._view is not None:
+    if input.dtype.numpy != storage.dtype:
         raise NotImplementedError(
-            "as_strided of a view of a detached view is not supported: call it on the tensor that "
-            "owns the storage"
+            "as_strided of a tensor that is viewed as another dtype: clone() it first"
         )
-    order = views.dense_order(storage.shape, storage.strides or views.contiguous_strides(
-        storage.shape))  # fmt: skip
-    kind = step(views.AsStrided, new_size, new_stride, offset, order)
-    return make_view(base, kind, (), "AsStridedBackward0")
+    whole = input._whole_geometry
+    kind = step(
+        views.AsStrided, new_size, new_stride, offset, views.dense_order(whole.size, whole.stride)
+    )
+    # The geometry speaks of the storage's memory, so the chain begins anew; the history is that of
+    # the input, whose elements are found again by where they lie.
+    t = make_view(input, step(views.Alias), (), "AsStridedBackward0")
+    t._view = View((kind,), (), views.Geometry(new_size, new_stride, offset))
+    if t._node is not None:
+        again = step(views.AsStridedAgain, input._geometry, t._view.geometry)
+        t._node = node_of_view(gradient_edge(input), input, (again,), (), "AsStridedBackward0")
+    return t
 
 
 # -- complex and aliases ---------------------------------------------------------------------------
@@ -625,6 +621,10 @@ def view_as_complex(input: Tensor) -> Tensor:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if stride[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in stride[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
     return make_view(input, step(views.ViewAsComplex), (), "ViewAsComplexBackward0")
 
 

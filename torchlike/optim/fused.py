@@ -1,6 +1,6 @@
 """One compiled call for all parameters of a group.
 
-An optimizer gives a rule for one parameter, a pure function; here it is mapped over the group inside
+An optimizer gives a rule for one parameter, a pure function; here it is mapped over the group in
 one jitted function, which is found again by its key. Parameters and state are donated where their
 cells are the arrays' only owners, so the update happens in their memory.
 """

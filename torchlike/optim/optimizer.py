@@ -137,9 +137,7 @@ class Optimizer:
         numbers: dict[int, int] = {}
         for p in itertools.chain.from_iterable(g["params"] for g in self.param_groups):
             numbers.setdefault(id(p), len(numbers))
-        state = {
-            numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()
-        }
+        state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         groups = [
             {**{k: v for k, v in g.items() if k != "params"},
              "params": [numbers[id(p)] for p in g["params"]]}

@@ -57,9 +57,7 @@ class SGD(Optimizer):
                 capture.do_not_repeat("the first step of SGD with dampening is its own")
             parts = ((new, True), (old, False)) if first else ((params, False),)
             for part, is_first in parts:
-                rule = functools.partial(
-                    _rule, float(momentum), float(dampening), is_first, *flags
-                )
+                rule = functools.partial(_rule, float(momentum), float(dampening), is_first, *flags)
                 states = [(self.state[p]["momentum_buffer"],) for p in part]
                 key = ("SGD", momentum, dampening, is_first, flags)
                 update_group(key, rule, part, states, scalars)
@@ -85,4 +83,3 @@ def _rule(
         states = (buffer,)
         g = g + momentum * buffer if nesterov else buffer
     return p - lr * g, states
-

@@ -228,4 +228,3 @@ def load(
             return _Unpickler(io.BytesIO(opened.pickle()), opened, weights_only, encoding).load()
         except (KeyError, zipfile.BadZipFile, EOFError) as error:
             raise RuntimeError(f"the checkpoint is damaged: {error}") from error
-

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -37,10 +37,14 @@ class _StorageKey:
 _NAMED = (Tensor, Size, devices.device)
 
 
-class _Pickler(pickle._Pickler):  # the Python pickler: only it lets a global be written by name
+#: The pickler written in Python: only it lets a global be written by name.
+_PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]
+
+
+class _Pickler(_PythonPickler):
     """Protocol 2 with tensors, dtypes, sizes and devices under PyTorch's names."""
 
-    dispatch = dict(pickle._Pickler.dispatch)
+    dispatch: ClassVar[dict[Any, Any]] = dict(_PythonPickler.dispatch)
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file, protocol=2)

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+
 from programs.program import Program, Run
 
 #: Programs use small whole numbers, so most arithmetic is exact; tanh and sums in another order are
@@ -30,7 +31,7 @@ def equal(what: str, ours: Any, theirs: Any) -> None:
         raise Difference(f"{what}: {ours!r}, the reference has {theirs!r}")
 
 
-class Ambiguous(Exception):  # noqa: N818 - an end, not an error
+class Ambiguous(Exception):
     """The program went where PyTorch refuses and torchlike, documented, does not."""
 
 
@@ -64,6 +65,8 @@ class Comparison:
             raise AssertionError(f"after {line!r}: {difference}\n{self.program!r}") from None
 
     def step(self, line: str) -> None:
+        for n in self.theirs.names("t"):
+            _refused(self.theirs.env[n])
         theirs, ours = self.theirs.step(line), self.ours.step(line)
         if ours is None and INDIRECT in str(theirs):
             raise Ambiguous
@@ -159,7 +162,11 @@ def _strides(a: np.ndarray) -> tuple[int, ...]:
 
 
 def _refused(t: Any) -> bool:
-    """Whether asking for the history of a view is refused (see INDIRECT)."""
+    """Whether asking for the history of a view is refused (see INDIRECT).
+
+    Asking also lets PyTorch find the history of a view whose base was written to: its in-place ops
+    take a view for a leaf until somebody asks.
+    """
     try:
         t.grad_fn  # noqa: B018
     except RuntimeError as error:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from programs.statements import Source, leaf, leaf_from_numpy, leaf_plain
 
-
 CHANGES_GEOMETRY = re.compile(r"(t|transpose|squeeze)_\(")
 
 

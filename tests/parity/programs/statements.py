@@ -173,7 +173,9 @@ def view_part(s: Source) -> str:
     elif kind == "index":
         call = f"[{s.integer(0, max(size(x)[0] - 1, 0))}]"
     elif kind == "slice":
-        call = f"[{s.pick(('1:', ':-1', '::2', '1::2', ':', '1:2', '..., 1:', '..., ::2', '..., 0'))}]"
+        call = (
+            f"[{s.pick(('1:', ':-1', '::2', '1::2', ':', '1:2', '..., 1:', '..., ::2', '..., 0'))}]"
+        )
     else:
         index = s.pick(("None", "..., None", "0, ...", "-1, None", "..., :1", "None, 0"))
         call = f"[{index}]"
@@ -181,7 +183,7 @@ def view_part(s: Source) -> str:
 
 
 def view_diagonal(s: Source) -> str:
-    n, x = s.tensor(lambda t: t.dim() >= 2)
+    n, _ = s.tensor(lambda t: t.dim() >= 2)
     where = s.pick(("", "1", "-1", "0, 1, 0", "0, -1, -2"))
     return f"{s.new()} = {n}.diagonal({where})"
 
@@ -226,7 +228,7 @@ def view_complex(s: Source) -> str:
 
 
 def view_strided(s: Source) -> str:
-    n, x = s.tensor(lambda t: t.numel() >= 4 and is_real(t))
+    n, _ = s.tensor(lambda t: t.numel() >= 4 and is_real(t))
     geometry = s.pick((("(2, 2)", "(2, 1)"), ("(2, 2)", "(1, 2)"), ("(3,)", "(1,)"),
                        ("(2, 2)", "(1, 1)"), ("(2,)", "(2,)")))  # fmt: skip
     offset = s.pick(("", ", 0", ", 1"))
@@ -266,7 +268,12 @@ def reduction(s: Source) -> str:
 
 def copying(s: Source) -> str:
     n, x = s.tensor()
-    forms = [".clone()", ".contiguous()", ".double()", ".clone(memory_format=torch.contiguous_format)"]
+    forms = [
+        ".clone()",
+        ".contiguous()",
+        ".double()",
+        ".clone(memory_format=torch.contiguous_format)",
+    ]
     if not is_real(x):
         forms = forms[:2]
     return f"{s.new()} = {n}{s.pick(forms)}"
@@ -362,7 +369,9 @@ def write_advanced(s: Source) -> str:
         "index_tensor": "torch.tensor([0])", "last": "..., torch.tensor([0])",
     }[kind]  # fmt: skip
     if kind == "put":
-        return f"{n}.index_put_((torch.tensor([0, 0]),), torch.tensor({s.number()}), accumulate=True)"
+        return (
+            f"{n}.index_put_((torch.tensor([0, 0]),), torch.tensor({s.number()}), accumulate=True)"
+        )
     if s.chance(2) or kind == "mask":
         return f"{n}[{index}] = {s.number()}"
     part = eval(f"x[{index}]", {"x": x, "torch": s.env.get("torch")})
@@ -419,8 +428,8 @@ def autograd_flag(s: Source) -> str:
 
 def autograd_hook(s: Source) -> str:
     n, _ = s.tensor(lambda t: t.requires_grad)
-    return s.pick((f"{n}.retain_grad()", f"{n}.register_hook(lambda g: g * 2)",
-                   f"{n}.register_hook(lambda g: calls.append(('{n}', tuple(g.shape))))"))  # fmt: skip
+    record = f"{n}.register_hook(lambda g: calls.append(('{n}', tuple(g.shape))))"
+    return s.pick((f"{n}.retain_grad()", f"{n}.register_hook(lambda g: g * 2)", record))
 
 
 def backward_now(s: Source) -> str:

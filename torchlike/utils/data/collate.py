@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc
-
 from typing import Any
 
 import numpy as np
@@ -63,5 +62,3 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, np.ndarray) and data.dtype.kind not in "SUO":
         return as_tensor(data)
     return data
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataset import IterableDataset
@@ -43,8 +43,8 @@ class DataLoader:
         if timeout < 0:
             raise ValueError("timeout option should be non-negative")
         if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError("prefetch_factor option could only be specified in multiprocessing.let "
-                             "num_workers > 0 to enable multiprocessing, otherwise set "
+            raise ValueError("prefetch_factor option could only be specified in multiprocessing."
+                             "let num_workers > 0 to enable multiprocessing, otherwise set "
                              "prefetch_factor to None.")  # fmt: skip
         iterable = isinstance(dataset, IterableDataset)
         if iterable and (shuffle or sampler is not None or batch_sampler is not None):
@@ -62,7 +62,7 @@ class DataLoader:
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually "
                              "exclusive with drop_last")  # fmt: skip
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
@@ -79,9 +79,9 @@ class DataLoader:
                 else SequentialSampler(dataset)
             )  # fmt: skip
         if batch_sampler is None and batch_size is not None and not iterable:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.sampler = sampler
-        self.batch_sampler = batch_sampler
+            batch_sampler = BatchSampler(cast(Any, sampler), batch_size, drop_last)
+        self.sampler: Any = sampler
+        self.batch_sampler: Any = batch_sampler
         batched = batch_size is not None or batch_sampler is not None
         self.collate_fn = collate_fn or (default_collate if batched else default_convert)
 

@@ -52,8 +52,7 @@ class RandomSampler(Sampler[int]):
             )
         if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
             raise ValueError(
-                f"num_samples should be a positive integer value, but got "
-                f"num_samples={num_samples}"
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
             )
         self.data_source = data_source
         self.replacement = replacement
@@ -107,8 +106,7 @@ class WeightedRandomSampler(Sampler[int]):
     ) -> None:  # fmt: skip
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
             raise ValueError(
-                f"num_samples should be a positive integer value, but got "
-                f"num_samples={num_samples}"
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
             )
         self.weights = tensor(list(weights), dtype=dtypes.float64)
         self.num_samples = num_samples
