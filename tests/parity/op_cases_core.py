@@ -29,7 +29,9 @@ _COMPLEX_UNARY = (
 ELEMENTWISE = [
     *(case(n, F(2, 3, **limits).t(), rtol=_UNARY_RTOL.get(n, 0)) for n, limits in UNARY.items()),
     *(case(n, I(2, 3)) for n in UNARY if n not in ("isreal", "positive", "frac")),
-    *(case(n, Z(2, 3), rtol=5e-5) for n in _COMPLEX_UNARY.split()), case("add", F(2, 3), F(3)),
+    # Differs: abs_ of a complex tensor is allowed (its imaginary part becomes 0).
+    *( case(n, Z(2, 3), rtol=5e-5, skip="inplace" if n == "abs" else "")
+     for n in _COMPLEX_UNARY.split() ), case("add", F(2, 3), F(3)),
     case("add", F(2, 3), 2, alpha=3), case("add", I(3), 1.5), case("add", F(2, 3).t(), F(2, 3).t()),
     case("add", F(2, 3).t(), F(3)), case("add", F(2, 1), Z(3)), case("add", B(3), B(3)),
     case("add", F(3), I(3)), case("add", F(3, dtype="float16"), F(), skip="second"),
@@ -54,9 +56,9 @@ ELEMENTWISE = [
     case("pow", F(2, 3, **P), F(3)), case("pow", 2, F(3)), case("pow", I(4), 3),
     case("pow", I(4, low=1), 0.5), case("pow", I(4), I(4, low=0)), case("pow", F(3), 3),
     case("pow", F(3), 0), case("pow", Z(3), 2, rtol=2e-5), case("pow", V([0.0, 1.0, 2.0]), 2),
-    case("pow", B(4), 2), case("pow", V([0.0, 1.0]), V([0.0, 2.0])), case("pow", V([0.0, 2.0]), 1),
-    case("float_power", F(3, **P), 2), case("float_power", I(3), 2), case("maximum", F(2, 3), F(3)),
-    case("minimum", F(2, 3), F(3)),
+    case("pow", B(4), 2), case("pow", V([0.0, 1.0]), V([0.0, 2.0]), skip="second"),
+    case("pow", V([0.0, 2.0]), 1), case("float_power", F(3, **P), 2), case("float_power", I(3), 2),
+    case("maximum", F(2, 3), F(3)), case("minimum", F(2, 3), F(3)),
     case("maximum", V([1.0, 2.0, math.nan]), V([1.0, 3.0, 1.0]), skip="second"),
     case("minimum", V([1.0, 2.0]), V([1.0, 3.0])), case("maximum", I(3), I(3)),
     case("fmax", F(2, 3), F(3)), case("fmin", V([1.0, math.nan]), V([1.0, 3.0])),
@@ -89,8 +91,8 @@ ELEMENTWISE = [
     case("logit", F(3), 0.1), case("round", F(5, low=-50, high=50), decimals=1),
     case("round", F(5, low=-500, high=500), decimals=-1), case("complex", F(3), F(3)),
     case("polar", F(3, **P), F(3)), case("abs", V([0.0, -1.0, 1.0])), case("sign", V([0.0, -0.0])),
-    case("sgn", V([0j, 1 + 1j], "complex64")),
-    case("abs", V([0j, 3 + 4j], "complex64"), skip="second"), case("sqrt", V([4.0, 0.25])),
+    case("sgn", V([0j, 1 + 1j], "complex64"), skip="second"),
+    case("abs", V([0j, 3 + 4j], "complex64"), skip="second inplace"), case("sqrt", V([4.0, 0.25])),
     case("square", B(3)),
 ]  # fmt: skip
 

@@ -205,7 +205,7 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
         return along(input, *args, out=out, **kwargs)
 
     function.__doc__ = f"""The {name}imum of all elements; with ``dim``, values and indices there;
-    another tensor, elementwise."""
+    with another tensor, elementwise."""
     composite(name)(function)
 
 
