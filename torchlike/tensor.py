@@ -496,7 +496,7 @@ class Tensor(metaclass=_TensorMeta):
         RuntimeError when the tensor requires grad (unless ``force``, which also copies from an
         accelerator); TypeError for bfloat16, which NumPy does not have.
         """
-        if self.requires_grad and not force:
+        if self.requires_grad and modes.current.grad_enabled and not force:
             raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
         if self.dtype.name.startswith(("bfloat16", "float8")):
             raise TypeError(f"Got unsupported ScalarType {_scalar_type_name(self.dtype)}")
@@ -524,7 +524,7 @@ class Tensor(metaclass=_TensorMeta):
         return views.host_view(host, self._view.geometry, self.dtype.numpy)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        if self.requires_grad:
+        if self.requires_grad and modes.current.grad_enabled:
             raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
         values = self._value("numpy.asarray()", "jax.pure_callback")
         if self._storage.host is None and copy is not True:

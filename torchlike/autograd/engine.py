@@ -215,6 +215,8 @@ def _checked(changed: Any, was: Any) -> Any:
 def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> None:
     """Add a gradient to the leaf's ``.grad``."""
     leaf = node.variable
+    if not leaf._requires_grad:
+        return  # switched off since it was used (detach_, requires_grad_(False))
     capture = modes.current.capture
     if capture is not None:
         capture.slot_read(leaf, "_grad")

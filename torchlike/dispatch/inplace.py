@@ -47,11 +47,13 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
 
 #: Ops that write the same value everywhere: overlapping memory does them no harm.
 _IDEMPOTENT = frozenset(("fill",))
+#: Ops that write in another order than they read.
+_REORDERING = frozenset(("index_put",))
 
 
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
     """RuntimeError where an op cannot read ``other`` while it writes the memory they share."""
-    whole = spec.name == "index_put_op"  # writes in another order than it reads
+    whole = spec.name in _REORDERING
     if (other is not target or whole) and spec.name not in _IDEMPOTENT:
         views.check_partial_overlap(target._geometry, other._geometry, whole=whole)
 

@@ -633,7 +633,7 @@ def real(input: Tensor) -> Tensor:
     """The real part (a view of a complex tensor; a real tensor itself)."""
     if not input.dtype.is_complex:
         return input
-    return make_view(input, step(views.Real), (), "RealBackward0")
+    return make_view(input, step(views.Real), (), "SelectBackward0")
 
 
 @composite(method=False)
@@ -641,7 +641,7 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view. RuntimeError for real tensors."""
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return make_view(input, step(views.Imag), (), "ImagBackward0")
+    return make_view(input, step(views.Imag), (), "SelectBackward0")
 
 
 Tensor.real = property(real)  # type: ignore[attr-defined]

@@ -178,7 +178,9 @@ def _refused(t: Any) -> bool:
 
 def _node_name(t: Any) -> str | None:
     """The node's name without the number that tells overloads apart."""
-    return None if t.grad_fn is None else t.grad_fn.name().rstrip("0123456789")
+    if t.grad_fn is None:
+        return None
+    return t.grad_fn.name().rstrip("0123456789").replace("RsubBackward", "SubBackward")
 
 
 def _storages(tensors: list[Any]) -> list[Any]:

@@ -227,8 +227,13 @@ def view_complex(s: Source) -> str:
     return f"{s.new()} = torch.view_as_complex({n})"
 
 
+def same_dtype(t: Any) -> Any:
+    """Whether ``t`` is viewed in the dtype of its storage."""
+    return t._base is None or t._base.dtype == t.dtype
+
+
 def view_strided(s: Source) -> str:
-    n, _ = s.tensor(lambda t: t.numel() >= 4 and is_real(t))
+    n, _ = s.tensor(lambda t: t.numel() >= 4 and is_real(t) and same_dtype(t))
     geometry = s.pick((("(2, 2)", "(2, 1)"), ("(2, 2)", "(1, 2)"), ("(3,)", "(1,)"),
                        ("(2, 2)", "(1, 1)"), ("(2,)", "(2,)")))  # fmt: skip
     offset = s.pick(("", ", 0", ", 1"))
@@ -328,9 +333,32 @@ def write_unary(s: Source) -> str:
     return f"{n}.{s.pick(('zero_()', 'relu_()', 'neg_()', 'clamp_(-2, 2)', 'tanh_()'))}"
 
 
+def reach(t: Any) -> set[int]:
+    """Where in memory the elements of ``t`` lie, in bytes."""
+    reached = {t.data_ptr()} if t.numel() else set()
+    for n, step in zip(size(t), t.stride(), strict=True):
+        reached = {r + i * step * t.dtype.itemsize for r in reached for i in range(n)}
+    return reached
+
+
+def is_dense(t: Any) -> bool:
+    where = reach(t)
+    return max(where) - min(where) == (t.numel() - 1) * t.dtype.itemsize
+
+
+def clashes(read: Any, written: Any) -> Any:
+    """Whether what a write reads depends on the order of PyTorch's loops: shared memory that is not
+    gap-free, for which PyTorch finds it too dear to look."""
+    if not reach(read) & reach(written):
+        return False
+    same = read.data_ptr() == written.data_ptr() and read.shape == written.shape and (
+        read.stride() == written.stride())  # fmt: skip
+    return not same and not (is_dense(read) and is_dense(written))
+
+
 def write_tensor(s: Source) -> str:
     n, x = s.tensor(lambda t: is_real(t) and writable(t))
-    m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, x))
+    m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, x) and not clashes(t, x))
     form = s.pick(("{}.add_({})", "{}.mul_({})", "{}.copy_({})", "{}.copy_({})", "{}[...] = {}",
                    "{}.sub_({}, alpha=2)"))  # fmt: skip
     return form.format(n, m)
@@ -338,7 +366,7 @@ def write_tensor(s: Source) -> str:
 
 def write_complex(s: Source) -> str:
     n, x = s.tensor(lambda t: t.dtype.is_complex and writable(t))
-    m, _ = s.tensor(lambda t: broadcasts(t, x))
+    m, _ = s.tensor(lambda t: broadcasts(t, x) and not clashes(t, x))
     return s.pick(("{}.add_({})", "{}.mul_({})", "{}.copy_({})", "{0}.mul_(2j)")).format(n, m)
 
 
@@ -353,7 +381,7 @@ def write_item(s: Source) -> str:
         raise LookupError from None
     if s.chance(2):
         return f"{n}[{index}] = {s.number()}"
-    m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, part))
+    m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, part) and not clashes(t, x))
     return f"{n}[{index}] {s.pick(('=', '=', '+=', '*='))} {m}"
 
 
@@ -375,7 +403,7 @@ def write_advanced(s: Source) -> str:
     if s.chance(2) or kind == "mask":
         return f"{n}[{index}] = {s.number()}"
     part = eval(f"x[{index}]", {"x": x, "torch": s.env.get("torch")})
-    m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, part))
+    m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, part) and not clashes(t, x))
     return f"{n}[{index}] = {m}"
 
 
@@ -421,7 +449,8 @@ def change_geometry(s: Source) -> str:
 
 
 def autograd_flag(s: Source) -> str:
-    n, _ = s.tensor()
+    # Whether the views that a tensor already has follow requires_grad_ depends on its version.
+    n, _ = s.tensor(lambda t: not any(s.env[v]._base is t for v in s.tensors))
     return s.pick((f"{n}.requires_grad_()", f"{n}.requires_grad_()", f"{n}.requires_grad_(False)",
                    f"{n}.detach_()"))  # fmt: skip
 
