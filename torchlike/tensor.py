@@ -377,9 +377,9 @@ class Tensor(metaclass=_TensorMeta):
         if capture is not None:
             capture.slot_read(self, "_grad")
         grad = self._grad
-        node: Any = self._node
-        unset = grad is None and self._requires_grad and node is not None
-        if unset and not node.retains_grad(self._output_nr):
+        node = self._node
+        unset = grad is None and self._requires_grad
+        if unset and node is not None and not node.retains_grad(self._output_nr):
             warnings.warn(errors.NON_LEAF_GRAD, UserWarning, stacklevel=2)
         return grad
 
