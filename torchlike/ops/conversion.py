@@ -211,10 +211,17 @@ def fill(input: Input, value: Operand):
     return jnp.full(input.shape, value.astype(input.dtype))
 
 
+@op("zero_op", namespaces=(), method=False, inplace=True, needs="nothing",
+    grad_name="ZeroBackward0")  # fmt: skip
+def zero_op(input: Input):
+    """Zeros in the shape and dtype of ``input``."""
+    return jnp.zeros(input.shape, input.dtype)
+
+
 @composite()
 def zero_(input: Tensor) -> Tensor:
     """Every element becomes zero."""
-    return input.fill_(0)
+    return zero_op.spec.in_place(input)
 
 
 add_method("copy_", inplace.copy_)
