@@ -375,10 +375,7 @@ def write_item(s: Source) -> str:
     if not x.numel():
         raise LookupError
     index = s.pick(("0", "-1", "1:", "::2", "..., 0", "..., 1:", "0, ..., None", ":"))
-    try:
-        part = eval(f"x[{index}]", {"x": x})
-    except IndexError:
-        raise LookupError from None
+    part = eval(f"x.detach()[{index}]", {"x": x})
     if s.chance(2):
         return f"{n}[{index}] = {s.number()}"
     m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, part) and not clashes(t, x))
@@ -402,7 +399,7 @@ def write_advanced(s: Source) -> str:
         )
     if s.chance(2) or kind == "mask":
         return f"{n}[{index}] = {s.number()}"
-    part = eval(f"x[{index}]", {"x": x, "torch": s.env.get("torch")})
+    part = eval(f"x.detach()[{index}]", {"x": x, "torch": s.env.get("torch")})
     m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, part) and not clashes(t, x))
     return f"{n}[{index}] = {m}"
 
@@ -455,8 +452,16 @@ def autograd_flag(s: Source) -> str:
                    f"{n}.detach_()"))  # fmt: skip
 
 
+def takes_hooks(t: Any) -> Any:
+    """PyTorch crashes on a hook for a view made under no_grad of a tensor that requires grad."""
+    try:
+        return t.requires_grad and (not t._is_view() or t.grad_fn is not None)
+    except RuntimeError:  # a view whose history is refused
+        return False
+
+
 def autograd_hook(s: Source) -> str:
-    n, _ = s.tensor(lambda t: t.requires_grad)
+    n, _ = s.tensor(takes_hooks)
     record = f"{n}.register_hook(lambda g: calls.append(('{n}', tuple(g.shape))))"
     return s.pick((f"{n}.retain_grad()", f"{n}.register_hook(lambda g: g * 2)", record))
 
