@@ -44,8 +44,12 @@ BACKWARD_TWICE = (
     "graph a second time or if you need to access saved tensors after calling backward."
 )
 FLOAT_ONLY_GRAD = "Only Tensors of floating point and complex dtype can require gradients"
+INFERENCE_IN_PLACE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "
+    "to get a normal tensor before doing inplace update."
+)
 UNUSED_INPUT = (
-    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+    "The differentiated Tensor at index {index} appears to not have been used in the graph. Set "
     "allow_unused=True if this is the desired behavior."
 )
 NOT_A_LEAF_FLAG = "you can only change requires_grad flags of leaf variables."

@@ -119,6 +119,10 @@ class Storage:
             self.cell = None
         return self.host
 
+    def __reduce__(self) -> Any:
+        values = self.host if self.host is not None else self.cell
+        return _rebuild, (np.array(values), str(self.device), self.strides)
+
     # -- what it is --------------------------------------------------------------------------------
 
     @property
@@ -154,11 +158,22 @@ class Storage:
         """
         if self.size == 0:
             return 0
-        if self.host is not None and self.strides is None:
+        if self.host is not None:
             return self.host.__array_interface__["data"][0]
         if not self._address:
             self._address = next(_addresses) * _ADDRESS_STEP
         return self._address
+
+
+def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -> Storage:
+    """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
+    target = devices.device(device)
+    array = jnp.asarray(values)
+    if target.type != "cpu" and devices.available(target.type):
+        array = jax.device_put(array, devices.to_jax(target))
+    storage = Storage(array)
+    storage.strides = strides
+    return storage
 
 
 def _count_references() -> tuple[int, int]:

@@ -205,7 +205,7 @@ def _ambiguous_view(view: Tensor, what: str) -> str:
     if view._made_by == "no_grad":
         return errors.NO_GRAD_VIEW.format(what=what)
     return errors.MULTIPLE_VIEW.format(
-        what=what, output=view._output_nr, name=view._made_by.removesuffix("0")
+        what=what, output=view._output_nr, name=view._made_by.removesuffix("Backward0")
     )
 
 

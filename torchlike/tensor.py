@@ -393,13 +393,15 @@ class Tensor(metaclass=_TensorMeta):
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.shape != self.shape:
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: expected {list(self.shape)}, "
-                    f"got {list(value.shape)}"
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
+                    f"size '{list(self.shape)}'. Please ensure that the gradient and the tensor "
+                    "are the same size"
                 )
             if value.dtype is not self.dtype:
                 raise RuntimeError(
-                    f"assigned grad has data of a different type: expected {self.dtype}, "
-                    f"got {value.dtype}"
+                    "attempting to assign a gradient with dtype "
+                    f"'{_scalar_type_name(value.dtype)}' to a tensor with dtype "
+                    f"'{_scalar_type_name(self.dtype)}'. The gradient must match the tensor's dtype"
                 )
         self._set_grad(value)
 
@@ -643,12 +645,12 @@ class Tensor(metaclass=_TensorMeta):
     def __reduce_ex__(self, protocol: Any) -> Any:
         if not self.is_leaf and self.requires_grad:
             raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        capture = modes.current.capture
+        if capture is not None:
+            capture.refuse_value("pickle", "saving outside the jitted function")
         extra = {k: v for k, v in self.__dict__.items() if k not in _FIELDS}
-        values = self._value("pickle")
-        return _rebuild, (
-            type(self), np.array(values), self.dtype.name, str(self.device), self._requires_grad,
-            extra,
-        )  # fmt: skip
+        # The whole storage goes along, once however many tensors share it, as in PyTorch.
+        return _rebuild, (type(self), self._storage, self._view, self._requires_grad, extra)
 
 
 class UntypedStorage:
@@ -751,20 +753,11 @@ def _scalar_type_name(d: dtypes.dtype) -> str:
 
 
 def _rebuild(
-    cls: type,
-    values: np.ndarray,
-    dtype: str,
-    device: str,
-    requires_grad: Any,
-    extra: dict[str, Any],
+    cls: type, storage: Storage, view: View | None, requires_grad: Any, extra: dict[str, Any]
 ) -> Tensor:
-    """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
-    target = devices.device(device)
-    array = device_array(values)
-    if target.type != "cpu" and devices.available(target.type):
-        array = jax.device_put(array, devices.to_jax(target))
+    """Unpickle."""
     t = object.__new__(cls)
-    t._storage = Storage(array)
+    t._storage, t._view = storage, view
     t._requires_grad = requires_grad
     t.__dict__.update(extra)
     return t

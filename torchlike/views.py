@@ -150,6 +150,9 @@ class Step:
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self.params}"
 
+    def __reduce__(self) -> Any:
+        return step, (type(self), *self.params)  # unpickled steps are interned too
+
     def read(self, x: Any, *dynamic: Any) -> Any:
         raise NotImplementedError
 
@@ -587,13 +590,30 @@ class View:
         self.cached: Any = None
         self.cached_version = -1
 
+    def __reduce__(self) -> Any:
+        return View, (self.steps, self.dynamic, self.geometry)
+
     def links(self) -> list[tuple[Step, tuple[int, ...]]]:
         """The steps, each with its own dynamic integers."""
         return list(zip(self.steps, split_dynamic(self.steps, self.dynamic), strict=True))
 
     def then(self, s: Step, dynamic: tuple[int, ...]) -> View:
-        """The chain with one more step."""
-        return View((*self.steps, s), self.dynamic + dynamic, s.geometry(self.geometry, *dynamic))
+        """The chain with one more step.
+
+        Reshapes in a row become one, and permutations too: chains stay short (20,000 views of
+        views would copy 20,000-step tuples), and more of them are compiled alike.
+        """
+        steps, geometry = self.steps, s.geometry(self.geometry, *dynamic)
+        if steps:
+            kind, last = type(s), steps[-1]
+            if kind is Alias:
+                return View(steps, self.dynamic, geometry)
+            if type(last) is Alias or (kind is Reshape and type(last) is Reshape):
+                steps = steps[:-1]
+            elif kind is Permute and type(last) is Permute:
+                steps = steps[:-1]
+                s = step(Permute, tuple(last.params[0][d] for d in s.params[0]))
+        return View((*steps, s), self.dynamic + dynamic, geometry)
 
 
 def check_writable(geometry: Geometry) -> None:

@@ -73,7 +73,7 @@ def backward(
             if not t.requires_grad:
                 raise RuntimeError(f"One of the differentiated Tensors does not require grad "
                                    f"(element {i} of inputs)")  # fmt: skip
-        targets = [_edge_of_input(t) for t in wanted]
+        targets = [_edge_of_input(t, i) for i, t in enumerate(wanted)]
     results = engine.run(
         edges,
         _started(cotangents, create_graph),
@@ -88,10 +88,10 @@ def backward(
                 t._set_grad(grad if t._grad is None else t._grad + grad)
 
 
-def _edge_of_input(t: Tensor) -> Edge:
+def _edge_of_input(t: Tensor, i: int) -> Edge:
     edge = gradient_edge(t)
     if edge is None:
-        raise RuntimeError(errors.UNUSED_INPUT)
+        raise RuntimeError(errors.UNUSED_INPUT.format(index=i))
     return edge
 
 
@@ -122,7 +122,7 @@ def grad(
                          "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if not wanted:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = (None,) * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
     if len(given) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
@@ -135,17 +135,17 @@ def grad(
         _started(cotangents, create_graph),
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
-        targets=[_edge_of_input(t) for t in wanted],
+        targets=[_edge_of_input(t, i) for i, t in enumerate(wanted)],
         accumulate=False,
     )
     results: list[Tensor | None] = []
-    for t, g in zip(wanted, found, strict=True):
+    for i, (t, g) in enumerate(zip(wanted, found, strict=True)):
         if g is None:
             if materialize_grads:
                 results.append(t.new_zeros(t.shape))
                 continue
             if not allow_unused:
-                raise RuntimeError(errors.UNUSED_INPUT)
+                raise RuntimeError(errors.UNUSED_INPUT.format(index=i))
             results.append(None)
         else:
             results.append(g if create_graph else engine._tensor(g))

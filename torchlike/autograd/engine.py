@@ -175,7 +175,7 @@ def _before(node: Node, incoming: list[Any], create_graph: Any) -> list[Any]:
             if grads[nr] is not None:
                 changed = hook(grads[nr])
                 if changed is not None:
-                    grads[nr] = _checked(changed, grads[nr])
+                    grads[nr] = _checked(changed, grads[nr], hook)
     if node.hooks is not None:
         for hook in list(node.hooks[0].values()):
             changed = hook(tuple(grads))
@@ -204,11 +204,12 @@ def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) ->
     return [g if g is None or create_graph else g._read() for g in grads]
 
 
-def _checked(changed: Any, was: Any) -> Any:
+def _checked(changed: Any, was: Any, hook: Any) -> Any:
     if not isinstance(changed, Tensor):
-        raise TypeError(f"expected Tensor, but hook returned '{type(changed).__name__}'")
+        raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
     if changed.shape != was.shape:
-        raise RuntimeError("hook has changed the size of value")
+        name = getattr(hook, "__name__", type(hook).__name__)
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
     return changed
 
 

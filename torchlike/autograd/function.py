@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from torchlike import errors, modes, tape
 from torchlike.autograd.engine import _tensor
-from torchlike.dispatch.inplace import _set_history
+from torchlike.dispatch.inplace import assign
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import Tensor
 
@@ -117,9 +117,7 @@ class FunctionNode(Node):
         if gradient is None:
             return None
         if not isinstance(gradient, Tensor):
-            raise TypeError(
-                f"expected Variable or None (got {type(gradient).__name__}) from {self.name()}"
-            )
+            raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__})")
         shape, dtype = self.wanted[i]
         if gradient.shape != shape:
             if gradient.dim() < len(shape) or not _sums_to(gradient.shape, shape):
@@ -188,6 +186,12 @@ class Function:
         outputs = output if isinstance(output, tuple) else (output,)
         if not recording:
             return output
+        for t in ctx._dirty:
+            if t.requires_grad and t.is_leaf:
+                raise RuntimeError(
+                    "a leaf Variable that requires grad has been used in an in-place operation."
+                )
+            tape.check_in_place(t, True)
         node = FunctionNode(cls, ctx, list(edges.values()))
         node.wanted = {i: (args[i].shape, args[i].dtype) for i in edges}
         made = tuple(_joined(o, i, node, args, ctx) for i, o in enumerate(outputs))
@@ -220,9 +224,9 @@ def _joined(output: Any, i: int, node: FunctionNode, args: Sequence[Any], ctx: F
         return output
     is_input = any(a is output for a in args)
     if is_input and any(d is output for d in ctx._dirty):
-        marked = _tensor(None)
+        marked = _tensor(output._read())
         marked._node, marked._output_nr, marked._requires_grad = node, i, True
-        _set_history(output, marked)
+        assign(output, marked)
         return output
     result = output._alias() if is_input or output._base is not None else output
     result._node, result._output_nr, result._requires_grad = node, i, True

@@ -23,14 +23,21 @@ class _Switch:
             @functools.wraps(function)
             def generator(*args: Any, **kwargs: Any) -> Any:
                 inner = function(*args, **kwargs)
-                value, send = None, inner.send
+                resume, given = inner.send, None
                 while True:
                     with self._again():
                         try:
-                            value = send(value)
+                            value = resume(given)
                         except StopIteration as stop:
                             return stop.value
-                    value = yield value
+                    try:
+                        resume, given = inner.send, (yield value)
+                    except GeneratorExit:
+                        with self._again():
+                            inner.close()
+                        raise
+                    except BaseException as error:  # thrown in by the caller: handed on
+                        resume, given = inner.throw, error
 
             return generator  # type: ignore[return-value]
 

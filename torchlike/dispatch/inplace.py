@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import devices, dtypes, modes, tape, views
+from torchlike import devices, dtypes, errors, modes, tape, views
 from torchlike.dispatch import call
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import OpNode, execute
@@ -45,7 +45,7 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     return call.dress(twin, spec, "_")
 
 
-#: Ops that write the same value everywhere: overlapping memory does them no harm.
+#: Ops that write one number everywhere: overlapping memory does them no harm.
 _IDEMPOTENT = frozenset(("fill",))
 #: Ops that write in another order than they read.
 _REORDERING = frozenset(("index_put",))
@@ -72,7 +72,11 @@ def update(
 ) -> Any:  # fmt: skip
     """Run the in-place form of an op on ``target`` (its first operand)."""
     view = target._view
-    if spec.name not in _IDEMPOTENT and (view is not None or target._storage.strides is not None):
+    if target._inference and not modes.current.inference:
+        raise RuntimeError(errors.INFERENCE_IN_PLACE)
+    if (view is not None or target._storage.strides is not None) and not (
+        spec.name in _IDEMPOTENT and not isinstance(operands[1], Tensor)
+    ):
         views.check_writable(target._geometry)
     mask = 0
     for i, o in enumerate(operands):
@@ -180,7 +184,10 @@ def assign(target: Tensor, value: Tensor) -> None:
     new_base = execute(exe, [base._read(), value._read(), *dynamic], [base, value, *dynamic])
     base._write(new_base._read())
     _set_history(base, new_base)
+    old, old_nr = target._node, target._output_nr
     tape.rejoin(target)
+    if old is not None:
+        move_retained(old, old_nr, target._node)
 
 
 def _set_history(t: Tensor, source: Tensor | None) -> None:
@@ -270,22 +277,29 @@ def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable
     return exe
 
 
-def copy_(target: Tensor, source: Any, non_blocking: Any = False) -> Tensor:
+def copy_(
+    target: Tensor, source: Any, non_blocking: Any = False, *, expanded: Any = False
+) -> Tensor:
     """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it.
 
-    RuntimeError when the shapes do not broadcast. Without gradients a write into a view is one
-    compiled call in the storage's own memory.
+    RuntimeError when the shapes do not broadcast, or when the two partly overlap in memory (but
+    not when an ``expanded`` source does: PyTorch does not look at those). Without gradients a write
+    into a view is one compiled call in the storage's own memory.
     """
     if not isinstance(target, Tensor):
         raise TypeError(f"copy_(): expected a Tensor to write to, not {type(target).__name__}")
+    if target._inference and not modes.current.inference:
+        raise RuntimeError(errors.INFERENCE_IN_PLACE)
     geometry = target._geometry
     recorded = target.requires_grad
     name = "FillBackward0"
+    if source is not target:
+        views.check_writable(geometry)
     if isinstance(source, Tensor):
-        if source is not target:
-            views.check_writable(geometry)
-            if source._storage is target._storage:
-                views.check_partial_overlap(geometry, source._geometry)
+        if source._storage is target._storage and source is not target and not (
+            expanded and source._geometry.size != geometry.size
+        ):  # fmt: skip
+            views.check_partial_overlap(geometry, source._geometry)
         recorded = recorded or source.requires_grad
         name = "torch::autograd::CopyBackwards"
         shape = source._geometry.size

@@ -246,7 +246,7 @@ def getitem(self: Tensor, item: Any) -> Tensor:
     view, indices = take_apart(self, item)
     if indices is None:
         if view is self:
-            name = "AliasBackward0" if item is Ellipsis else "SliceBackward0"
+            name = "SliceBackward0" if isinstance(item, slice) else "AliasBackward0"
             return make_view(self, step(Alias), (), name)
         return view
     layout = tuple(i is not None for i in indices)
@@ -266,7 +266,7 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
             if not value.dim() and view.dim():
                 view.fill_(value)
                 return
-        copy_(view, value)
+        copy_(view, value, expanded=True)
         return
     if not isinstance(value, Tensor):
         value = make_tensor(value, dtype=view.dtype)

@@ -572,7 +572,12 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise RuntimeError("mismatch in length of strides and shape")
     offset = input.storage_offset() if storage_offset is None else storage_offset
     reach = offset + sum((n - 1) * s for n, s in zip(new_size, new_stride, strict=True)) + 1
-    storage = input._storage
+    storage, whole = input._storage, input._whole_geometry
+    if storage.strides is not None and not views.is_dense(whole):
+        raise NotImplementedError(
+            "as_strided of a tensor on a NumPy array with gaps between its elements: clone() it "
+            "first, or make the view in NumPy"
+        )
     if math.prod(new_size) and reach > storage.size:
         raise RuntimeError(
             f"setStorage: sizes {list(new_size)}, strides {list(new_stride)}, storage offset "
@@ -583,7 +588,6 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         raise NotImplementedError(
             "as_strided of a tensor that is viewed as another dtype: clone() it first"
         )
-    whole = input._whole_geometry
     kind = step(
         views.AsStrided, new_size, new_stride, offset, views.dense_order(whole.size, whole.stride)
     )

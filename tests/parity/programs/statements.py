@@ -272,20 +272,19 @@ def reduction(s: Source) -> str:
 
 
 def copying(s: Source) -> str:
-    n, x = s.tensor()
-    forms = [
-        ".clone()",
-        ".contiguous()",
-        ".double()",
-        ".clone(memory_format=torch.contiguous_format)",
-    ]
-    if not is_real(x):
-        forms = forms[:2]
-    return f"{s.new()} = {n}{s.pick(forms)}"
+    n, _ = s.tensor()
+    form = s.pick(("clone()", "contiguous()", "clone(memory_format=torch.contiguous_format)"))
+    return f"{s.new()} = {n}.{form}"
+
+
+def casting(s: Source) -> str:
+    n, _ = s.tensor(is_real)
+    return f"{s.new()} = {n}.{s.pick(('double()', 'float()', 'to(torch.float64)'))}"
 
 
 def gathering(s: Source) -> str:
-    n, x = s.tensor(lambda t: t.dim() and is_real(t) and t.shape[0])
+    # The memory order of what is gathered from a strided tensor is left out.
+    n, x = s.tensor(lambda t: t.dim() and is_real(t) and t.shape[0] and t.is_contiguous())
     last = x.shape[0] - 1
     form = s.pick(("{n}[{n} > 0]", "{n}[[0, {k}]]", "{n}[torch.tensor([0, {k}, 0])]",
                    "{n}[..., torch.tensor([0, 0])]", "{n}[torch.tensor({k}), None]"))  # fmt: skip
@@ -353,6 +352,8 @@ def clashes(read: Any, written: Any) -> Any:
         return False
     same = read.data_ptr() == written.data_ptr() and read.shape == written.shape and (
         read.stride() == written.stride())  # fmt: skip
+    if read.shape != written.shape:
+        return True
     return not same and not (is_dense(read) and is_dense(written))
 
 
@@ -453,11 +454,9 @@ def autograd_flag(s: Source) -> str:
 
 
 def takes_hooks(t: Any) -> Any:
-    """PyTorch crashes on a hook for a view made under no_grad of a tensor that requires grad."""
-    try:
-        return t.requires_grad and (not t._is_view() or t.grad_fn is not None)
-    except RuntimeError:  # a view whose history is refused
-        return False
+    """Whole tensors only: PyTorch crashes on a hook for some views made under no_grad, and leaves
+    out a view's hooks once its storage was written to."""
+    return t.requires_grad and not t._is_view()
 
 
 def autograd_hook(s: Source) -> str:
@@ -481,7 +480,7 @@ WRITES = (write_number, write_unary, write_tensor, write_tensor, write_item, wri
 AUTOGRAD = (autograd_flag, autograd_hook, backward_now)
 #: The kinds with PyTorch as reference, as often as they stand here.
 EVERYTHING = (
-    leaf, *VIEWS, *VIEWS, view_complex, view_strided, view_alias, *VALUES, joining, like,
+    leaf, *VIEWS, *VIEWS, casting, view_complex, view_strided, view_alias, *VALUES, joining, like,
     *WRITES, *WRITES, write_complex, share, write_array, replace_data, change_geometry,
     *AUTOGRAD,
 )  # fmt: skip

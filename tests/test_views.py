@@ -1,0 +1,138 @@
+"""Views alias as NumPy's do: random programs of views and writes against a reference on strides,
+and the geometry and errors of each view kind."""
+
+import contextlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import torchlike
+import torchlike as torch
+
+# The programs are shared with the comparison with PyTorch.
+sys.path.append(str(Path(__file__).parent / "parity"))
+from programs import strided
+from programs.compare import Comparison
+from programs.program import Program, Run, programs
+from programs.statements import WITHOUT_AUTOGRAD
+
+COMMON = {
+    "deadline": None, "database": None, "derandomize": True, "print_blob": False,
+    "suppress_health_check": list(HealthCheck),
+}  # fmt: skip
+PROGRAMS = programs(strided, contextlib.nullcontext, WITHOUT_AUTOGRAD)
+
+
+def check(program: Program) -> None:
+    ours, theirs = (Run(library, contextlib.nullcontext) for library in (torchlike, strided))
+    Comparison(program, ours, theirs, autograd=False).run()
+
+
+@settings(max_examples=120, **COMMON)
+@given(PROGRAMS)
+def test_random_programs_alias_as_numpy_does(program):
+    check(program)
+
+
+@pytest.mark.full
+@settings(max_examples=1500, **COMMON)
+@given(PROGRAMS)
+def test_many_random_programs_alias_as_numpy_does(program):
+    check(program)
+
+
+def base():
+    """[[0, 1, 2], [3, 4, 5]], and how to see a write to it."""
+    return torch.arange(6.0).view(2, 3) * 1
+
+
+KINDS = {
+    "view": (lambda x: x.view(3, 2), (3, 2), (2, 1), 0),
+    "view -1": (lambda x: x.view(-1), (6,), (1,), 0),
+    "t": (lambda x: x.t(), (3, 2), (1, 3), 0),
+    "T": (lambda x: x.T, (3, 2), (1, 3), 0),
+    "permute": (lambda x: x.permute(1, 0), (3, 2), (1, 3), 0),
+    "movedim": (lambda x: x.movedim(0, 1), (3, 2), (1, 3), 0),
+    "select": (lambda x: x.select(1, 2), (2,), (3,), 2),
+    "narrow": (lambda x: x.narrow(1, 1, 2), (2, 2), (3, 1), 1),
+    "step": (lambda x: x[:, ::2], (2, 2), (3, 2), 0),
+    "index": (lambda x: x[1], (3,), (1,), 3),
+    "index tensor": (lambda x: x[torch.tensor(1)], (3,), (1,), 3),
+    "None": (lambda x: x[:, None, 1:], (2, 1, 2), (3, 3, 1), 1),
+    "ellipsis": (lambda x: x[..., 0], (2,), (3,), 0),
+    "diagonal": (lambda x: x.diagonal(1), (2,), (4,), 1),
+    "unfold": (lambda x: x.unfold(1, 2, 2), (2, 1, 2), (3, 2, 1), 0),
+    "squeeze": (lambda x: x[:1].squeeze(), (3,), (1,), 0),
+    "unsqueeze": (lambda x: x.unsqueeze(1), (2, 1, 3), (3, 3, 1), 0),
+    "flatten": (lambda x: x.flatten(), (6,), (1,), 0),
+    "unflatten": (lambda x: x.unflatten(1, (3, 1)), (2, 3, 1), (3, 1, 1), 0),
+    "split": (lambda x: x.split([1, 2], 1)[1], (2, 2), (3, 1), 1),
+    "chunk": (lambda x: x.chunk(2)[1], (1, 3), (3, 1), 3),
+    "unbind": (lambda x: x.unbind(1)[1], (2,), (3,), 1),
+    "as_strided": (lambda x: x.as_strided((2, 2), (1, 2), 1), (2, 2), (1, 2), 1),
+    "detach": (lambda x: x.detach(), (2, 3), (3, 1), 0),
+    "chain": (lambda x: x.t()[1:].view(2, 2, 1)[:, 1], (2, 1), (1, 3), 4),
+    "views of views": (lambda x: x.view(6).view(3, 2).t().permute(1, 0).t(), (2, 3), (1, 2), 0),
+}
+
+
+@pytest.mark.parametrize(("view", "size", "stride", "offset"), KINDS.values(), ids=KINDS.keys())
+def test_each_kind_has_the_geometry_of_pytorch_and_shares_memory(view, size, stride, offset):
+    x = base()
+    v = view(x)
+    assert (tuple(v.shape), v.stride(), v.storage_offset()) == (size, stride, offset)
+    expected = np.lib.stride_tricks.as_strided(
+        np.arange(6.0, dtype=np.float32)[offset:], size, [4 * s for s in stride]
+    )
+    assert v.tolist() == expected.tolist()
+    assert v.data_ptr() == x.data_ptr() + 4 * offset
+    assert v.untyped_storage() == x.untyped_storage()
+    v.fill_(-1)
+    memory = np.arange(6.0)
+    np.lib.stride_tricks.as_strided(memory[offset:], size, [8 * s for s in stride])[...] = -1
+    assert x.flatten().tolist() == memory.tolist()
+    x.mul_(2)
+    assert v.tolist() == np.full(size, -2.0).tolist()
+
+
+ERRORS = {
+    "view size is not compatible": lambda x: x.t().view(6),
+    r"shape '\[4\]' is invalid for input of size 6": lambda x: x.view(4),
+    "only one dimension can be inferred": lambda x: x.view(-1, -1),
+    r"start \(1\) \+ length \(3\) exceeds dimension size": lambda x: x.narrow(0, 1, 3),
+    "index 2 is out of bounds for dimension 0 with size 2": lambda x: x[2],
+    "index 5 out of range": lambda x: x.select(1, 5),
+    "Dimension out of range": lambda x: x.transpose(0, 2),
+    "too many indices": lambda x: x[0, 0, 0],
+    "step must be greater than zero": lambda x: x[::-1],
+    "expanded size of the tensor": lambda x: x.expand(4, 3),
+    "diagonal dimensions cannot be identical": lambda x: x.diagonal(0, 1, 1),
+    "maximum size for tensor at dimension": lambda x: x.unfold(0, 3, 1),
+    "split_sizes to sum exactly": lambda x: x.split([1, 1], 1),
+    "out of bounds for storage": lambda x: x.as_strided((4, 2), (2, 1)),
+    "only supported for complex": torch.view_as_real,
+    "last dimension of size 2": torch.view_as_complex,
+    "more than one element of the written-to tensor": lambda x: x[:1].expand(2, 3).add_(1),
+    "some elements of the input tensor": lambda x: x.view(6)[1:].copy_(x.view(6)[:-1]),
+    "doesn't match the broadcast shape": lambda x: x[0].add_(x * 1),
+}
+
+
+@pytest.mark.parametrize(("words", "wrong"), ERRORS.items(), ids=range(len(ERRORS)))
+def test_errors_in_pytorchs_words(words, wrong):
+    x = base()
+    with pytest.raises((RuntimeError, IndexError, ValueError), match=words):
+        wrong(x)
+    assert x.flatten().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_as_strided_says_what_it_cannot_do():
+    gaps = torch.from_numpy(np.arange(6.0).reshape(3, 2)[::2])
+    with pytest.raises(NotImplementedError, match="gaps"):
+        gaps.as_strided((2,), (1,))
+    pairs = torch.view_as_real(torch.tensor([1j, 2.0]))
+    with pytest.raises(NotImplementedError, match="another dtype"):
+        pairs.as_strided((2,), (1,))
