@@ -9,6 +9,7 @@ import numpy as np
 
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Inputs, OptInput, Scalar, Static, Str
+from torchlike.ops.products import times_transposed
 from torchlike.ops.promotion import scalar_like
 from torchlike.tensor import Tensor
 
@@ -189,7 +190,7 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
             f"{weight.shape[1]}x{weight.shape[0]})"
         )
     # Flattened to 2-D: see matmul.
-    out = input.reshape(-1, input.shape[-1]) @ weight.T
+    out = times_transposed(input.reshape(-1, input.shape[-1]), weight)
     if bias is not None:
         out = out + bias
     return out.reshape(*input.shape[:-1], weight.shape[0])

@@ -2,7 +2,8 @@
 
 Max pooling runs one dimension after the other: the maximum of a row, then of the row maxima. Each
 step folds over the window with ``jnp.where``, so the gradient goes to one winner, the first in
-row-major order (and the last NaN), as PyTorch's does.
+row-major order (and the last NaN), as PyTorch's does. It works in channels-last order, like the
+convolutions before and after it (see conv.py).
 """
 
 from __future__ import annotations
@@ -195,17 +196,18 @@ def _max_pool(
         floats_only(input, "max_pool1d_impl")
     numbers_only(input, name)
     out = _output_sizes(input, n, name, kernel, stride, padding, dilation, ceil_mode)
-    first = input.ndim - n
-    spatial = input.shape[first:]
-    best: Any = input
+    channels = input.ndim - n - 1
+    spatial = input.shape[channels + 1 :]
+    best: Any = jnp.moveaxis(input, channels, -1)
     index: Any = None
     if with_index:
-        positions = jnp.arange(math.prod(spatial), dtype=np.int32).reshape(spatial)
-        index = jnp.broadcast_to(positions, input.shape)
+        positions = jnp.arange(math.prod(spatial), dtype=np.int32).reshape(*spatial, 1)
+        index = jnp.broadcast_to(positions, best.shape)
     for d in reversed(range(n)):
         geometry = (out[d], kernel[d], stride[d], padding[d], dilation[d])
-        best, index = max_along(best, index, first + d, geometry)
-    return (best, index.astype(np.int64)) if with_index else best
+        best, index = max_along(best, index, channels + d, geometry)
+    best = jnp.moveaxis(best, -1, channels)
+    return (best, jnp.moveaxis(index, -1, channels).astype(np.int64)) if with_index else best
 
 
 def _register_max_pool(n: int) -> None:

@@ -1,70 +1,25 @@
 """Recurrent networks: LSTM, GRU and plain RNN, one op for all layers, and their cells.
 
-The input's part of the gates is one product for the whole sequence, before a ``lax.scan`` over
-time. Its weight gradient is then one product too. Packed sequences are unpacked inside the op and
-masked: a sequence keeps its state once it has ended.
+The input's part of the gates is one product for the whole sequence, before the scan over time
+(recurrence.py). Its weight gradient is then one product too. Packed sequences are unpacked inside
+the op and masked: a sequence keeps its state once it has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Input, Inputs, OptInput, Str
+from torchlike.ops.products import times_transposed
+from torchlike.ops.recurrence import CELLS, over_time, recurrent_part
 from torchlike.tensor import Tensor
 
-#: Gates of each kind, by which weights are stacked in PyTorch's order (i f g o; r z n).
-_GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-
-
-# -- one step --------------------------------------------------------------------------------------
-
-
-def _project(x: Any, weight: Any, bias: Any) -> Any:
-    y = x @ weight.T
-    return y if bias is None else y + bias
-
-
-def _lstm_step(gates: Any, c: Any) -> tuple[Any, Any]:
-    i, f, g, o = jnp.split(gates, 4, -1)
-    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
-    return jax.nn.sigmoid(o) * jnp.tanh(c), c
-
-
-def _gru_step(from_input: Any, from_hidden: Any, h: Any) -> Any:
-    xr, xz, xn = jnp.split(from_input, 3, -1)
-    hr, hz, hn = jnp.split(from_hidden, 3, -1)
-    z = jax.nn.sigmoid(xz + hz)
-    n = jnp.tanh(xn + jax.nn.sigmoid(xr + hr) * hn)
-    return n + z * (h - n)
-
-
-_ACTIVATIONS: dict[str, Callable[..., Any]] = {
-    "rnn_tanh": jnp.tanh,
-    "rnn_relu": lambda x: jnp.maximum(x, 0),
-}
-
-
-def _step(kind: str, w: dict[str, Any]) -> Callable[..., Any]:
-    """``step(state, input part of the gates) -> state``; state is (h,) or (h, c)."""
-    w_hh, b_hh, w_hr = w["w_hh"], w["b_hh"], w["w_hr"]
-    if kind == "lstm":
-
-        def step(state: Any, x: Any) -> Any:
-            h, c = _lstm_step(x + state[0] @ w_hh.T, state[1])
-            return (h if w_hr is None else h @ w_hr.T), c
-
-        return step
-    if kind == "gru":
-        return lambda state, x: (_gru_step(x, _project(state[0], w_hh, b_hh), state[0]),)
-    act = _ACTIVATIONS[kind]
-    return lambda state, x: (act(x + state[0] @ w_hh.T),)
+# -- one direction ---------------------------------------------------------------------------------
 
 
 def _input_part(kind: str, x: Any, w: dict[str, Any]) -> Any:
@@ -73,28 +28,44 @@ def _input_part(kind: str, x: Any, w: dict[str, Any]) -> Any:
     if bias is not None and kind != "gru":
         # The GRU's reset gate multiplies the hidden bias; elsewhere both biases just add.
         bias = bias + w["b_hh"]
-    flat = _project(x.reshape(-1, x.shape[-1]), w["w_ih"], bias)
+    flat = times_transposed(x.reshape(-1, x.shape[-1]), w["w_ih"])
+    if bias is not None:
+        flat = flat + bias
     return flat.reshape(*x.shape[:-1], flat.shape[-1])
-
-
-# -- layers ----------------------------------------------------------------------------------------
 
 
 def _run_direction(
     kind: str, x: Any, state: tuple[Any, ...], w: dict[str, Any], mask: Any, reverse: bool
 ) -> tuple[Any, tuple[Any, ...]]:
     """One direction of one layer over (T, B, F): outputs (T, B, H) and the last state."""
-    step = _step(kind, w)
+    gates = _input_part(kind, x, w)
+    if w["w_hr"] is not None:
+        return _run_projected(gates, state, w, mask, reverse)
+    return over_time(kind, reverse, gates, w["w_hh"], _hidden_bias(kind, w), state, mask)
+
+
+def _hidden_bias(kind: str, w: dict[str, Any]) -> Any:
+    return w["b_hh"] if kind == "gru" else None
+
+
+def _run_projected(
+    gates: Any, state: tuple[Any, ...], w: dict[str, Any], mask: Any, reverse: bool
+) -> tuple[Any, tuple[Any, ...]]:
+    """An LSTM whose hidden state is a projection of its output (``proj_size``)."""
 
     def body(state: Any, inputs: Any) -> Any:
         x_t, live = inputs
-        new = step(state, x_t)
+        (h, c), _ = CELLS["lstm"].step(x_t, recurrent_part(state[0], w["w_hh"], None), state)
+        new = h @ w["w_hr"].T, c
         if live is not None:
             new = tuple(jnp.where(live[:, None], n, s) for n, s in zip(new, state, strict=True))
         return new, new[0]
 
-    last, outputs = lax.scan(body, state, (_input_part(kind, x, w), mask), reverse=reverse)
+    last, outputs = lax.scan(body, state, (gates, mask), reverse=reverse)
     return outputs, last
+
+
+# -- layers ----------------------------------------------------------------------------------------
 
 
 def _weights_of(weights: Any, layer: int, has_biases: bool, projected: bool) -> dict[str, Any]:
@@ -132,7 +103,7 @@ def _run_layers(
 
 def _check_states(kind: str, x: Any, states: Any, weights: Any, layers: int, batch: int) -> None:
     hidden = weights[1].shape[1]
-    cells = weights[1].shape[0] // _GATES[kind]
+    cells = weights[1].shape[0] // CELLS[kind].gates
     for name, state, size in zip(("hx", "cx"), states, (hidden, cells), strict=False):
         expected = (layers, batch, size)
         if state.shape != expected:
@@ -249,7 +220,7 @@ def _register(kind: str) -> None:
     composite(kind, method=False)(function)
 
 
-for _kind in _GATES:
+for _kind in CELLS:
     _register(_kind)
 
 
@@ -280,7 +251,8 @@ def _cell(kind: str, x: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh:
     if b_ih is not None and b_hh is None:
         b_hh = jnp.zeros_like(b_ih)
     w = {"w_ih": w_ih, "w_hh": w_hh, "b_ih": b_ih, "b_hh": b_hh, "w_hr": None}
-    return _step(kind, w)(states, _input_part(kind, x, w))
+    recurrent = recurrent_part(states[0], w_hh, _hidden_bias(kind, w))
+    return CELLS[kind].step(_input_part(kind, x, w), recurrent, states)[0]
 
 
 @op("lstm_cell_op", namespaces=(), method=False, residuals=True,

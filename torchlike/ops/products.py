@@ -1,0 +1,49 @@
+"""``x @ weight.T``, the product of every linear layer, with a weight gradient in the right order.
+
+The gradient of weight (M, N) over K rows is ``g.T @ x``. XLA's CPU backend computes such a product
+of tall matrices best with the small side first, even though the result is then transposed.
+Measured in ms, two x86-64 cores, float32, as (M, N) / as (N, M) and transposed:
+
+- K 2048: 512x64 2.1 / 0.9; 512x128 2.6 / 1.6; 1024x256 9.4 / 5.4; 256x256 1.6 / 1.6;
+- K 256: 512x128 0.36 / 0.24; 1024x256 1.1 / 2.0, where the transposition outweighs the product.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from jax import lax
+from jax.custom_derivatives import SymbolicZero
+
+
+def _small_side_first(rows: int, weight: Any) -> bool:
+    big, small = weight.shape
+    return big >= 2 * small and rows >= 4 * small and jax.default_backend() == "cpu"
+
+
+def product_of_tangent(x: Any, dweight: Any) -> Any:
+    """``x @ dweight.T``, whose transposition in ``dweight`` has the small side first."""
+    if _small_side_first(x.shape[0], dweight):
+        # The barrier keeps XLA from merging the transposition back into the product.
+        return x @ lax.optimization_barrier(dweight.T)
+    return x @ dweight.T
+
+
+@jax.custom_jvp
+def times_transposed(x: Any, weight: Any) -> Any:
+    """``x @ weight.T``. x: (K, N); weight: (M, N); result (K, M)."""
+    return x @ weight.T
+
+
+def _times_transposed_jvp(primals: Any, tangents: Any) -> Any:
+    (x, weight), (dx, dweight) = primals, tangents
+    parts = []
+    if not isinstance(dx, SymbolicZero):
+        parts.append(dx @ weight.T)
+    if not isinstance(dweight, SymbolicZero):
+        parts.append(product_of_tangent(x, dweight))
+    return times_transposed(x, weight), sum(parts[1:], parts[0])
+
+
+times_transposed.defjvp(_times_transposed_jvp, symbolic_zeros=True)
