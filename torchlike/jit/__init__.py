@@ -23,7 +23,18 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike.errors import JitCaptureError
+from torchlike.jit.explain import Entry, Explanation, explain
 from torchlike.jit.function import JitFunction
+from torchlike.jit.markers import (
+    Final,
+    annotate,
+    export,
+    ignore,
+    is_scripting,
+    is_tracing,
+    script_if_tracing,
+    unused,
+)
 
 _mode = "on"
 
@@ -64,4 +75,4 @@ class _CallableModule(types.ModuleType):
 
 sys.modules[__name__].__class__ = _CallableModule
 
-__all__ = ["JitCaptureError", "JitFunction", "jit", "set_mode"]
+__all__ = ["Entry", "Explanation", "JitCaptureError", "JitFunction", "explain", "jit", "set_mode"]

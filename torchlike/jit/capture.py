@@ -23,6 +23,8 @@ import jax.numpy as jnp
 
 from torchlike import modes, tape
 from torchlike.errors import JitCaptureError
+from torchlike.jit.places import MISSING
+from torchlike.jit.watch import Watch
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
 
@@ -90,6 +92,8 @@ class Capture:
         self._created: dict[int, weakref.ref[Storage]] = {}
         #: Cells written, with their contents before.
         self.written: dict[Storage, tuple[Any, Any, int]] = {}
+        #: What the cells written hold now, as far as this capture goes.
+        self.values: dict[Storage, Any] = {}
         self.slots: dict[tuple[int, str], Slot] = {}
         self.slots_written: dict[tuple[int, str], Slot] = {}
         self.host_values: list[tuple[Callable[[], Any], Any]] = []
@@ -97,13 +101,22 @@ class Capture:
         self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.attributes_written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.modules: dict[int, Any] = {}
+        self.optimizers: dict[int, Any] = {}
+        #: Plain Python values that user code can read.
+        self.watch = Watch()
+        #: Entries of parameter groups that are asked for anew at each run: (id(group), name).
+        self.host_places: set[tuple[int, str]] = set()
         #: What the function sees instead of its arguments: {id(stand-in): which argument}.
         self.stand_ins: dict[int, int] = {}
-        #: Tensors from outside whose autograd history an in-place op changed, as they were.
         #: Why the program must not be used again, if somebody said so.
         self.unrepeatable = ""
         self._undo: dict[int, Callable[[], None]] = {}
+        #: Tensors from outside whose autograd history an in-place op changed, as they were.
         self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
+        #: Tensors on cells from outside whose own fields changed, as they were, and by what.
+        self._fields: dict[int, tuple[Tensor, tuple[Any, ...], str]] = {}
+        #: Views made during the capture.
+        self._views: dict[int, weakref.ref[Tensor]] = {}
 
     # -- cells -------------------------------------------------------------------------------------
 
@@ -121,7 +134,9 @@ class Capture:
 
     def read(self, storage: Storage) -> Any:
         """The value of a cell; the first read of one that existed before makes it an input."""
-        if storage in self.written or self.is_created(storage):
+        if storage in self.values:
+            return self.values[storage]
+        if self.is_created(storage):
             return storage.cell if storage.host is None else storage.concrete()
         found = self.inputs.get(storage)
         if found is None:
@@ -135,8 +150,13 @@ class Capture:
 
     def write(self, storage: Storage, array: Any) -> None:
         """A cell was written: an output, if it existed before."""
-        if storage not in self.written and not self.is_created(storage):
-            self.written[storage] = (storage.cell, storage.host, storage.version)
+        if not self.is_created(storage):
+            if storage not in self.written:
+                self.written[storage] = (storage.cell, storage.host, storage.version)
+            # The cell itself keeps its contents: another thread may be using it.
+            self.values[storage] = array
+            if storage.shape == array.shape and storage.dtype == array.dtype:
+                return
         storage.cell, storage.host = array, None
 
     # -- slots and attributes ----------------------------------------------------------------------
@@ -179,17 +199,48 @@ class Capture:
     def write_attribute(self, owner: Any, name: str) -> None:
         """A plain attribute is about to be set."""
         self.attributes_written.setdefault(
-            (id(owner), name), (owner, name, owner.__dict__.get(name))
+            (id(owner), name), (owner, name, owner.__dict__.get(name, MISSING))
         )
 
     def enter_module(self, module: Any) -> None:
         """A module is being called: its plain attributes become guards."""
         self.modules[id(module)] = module
 
+    def enter_optimizer(self, optimizer: Any) -> None:
+        """An optimizer takes a step: its groups and state become guards."""
+        self.optimizers[id(optimizer)] = optimizer
+
     def history_write(self, t: Tensor) -> None:
         """An in-place op is about to change a tensor's autograd history."""
         if not self.is_created(t._storage) and id(t) not in self._histories:
             self._histories[id(t)] = (t, (t._node, t._output_nr, t._requires_grad, t._history))
+
+    def adopt_view(self, t: Tensor) -> None:
+        """A tensor on a storage that may be from outside was made during the capture."""
+        self._views[id(t)] = weakref.ref(t)
+
+    def field_write(self, t: Tensor, asked: str) -> None:
+        """A tensor's own geometry or ``requires_grad`` is about to change."""
+        made_here = self._views.get(id(t))
+        if self.is_created(t._storage) or (made_here is not None and made_here() is t):
+            return
+        if id(t) not in self._fields:
+            before = t._view, t._node, t._output_nr, t._requires_grad
+            self._fields[id(t)] = t, before, asked
+
+    def flags_written(self) -> list[tuple[Tensor, Any]]:
+        """Leaves from outside whose ``requires_grad`` changed, each with what it was.
+
+        JitCaptureError for other changes to a tensor from outside: the compiled function would
+        make them only once.
+        """
+        flags = []
+        for t, (view, node, _, requires_grad), asked in self._fields.values():
+            if t._view is not view or t._node is not node:
+                self.refuse(f"{asked} on a tensor from outside", asked.replace("_()", "()"))
+            if t._requires_grad is not requires_grad:
+                flags.append((t, requires_grad))
+        return flags
 
     def check_histories(self) -> None:
         """Refuse to leave a tensor from outside with a history made of tracers."""
@@ -204,6 +255,9 @@ class Capture:
 
     def host_value(self, getter: Callable[[], Any]) -> Any:
         """A value that ``getter`` provides at each call, in the order asked for; now its first."""
+        place = getattr(getter, "place", None)
+        if place is not None:
+            self.host_places.add((id(place[0]), place[1]))
         with self.outside():
             again = len(self.host_values) < len(self._drawn)
             value = self._drawn[len(self.host_values)] if again else getter()
@@ -257,10 +311,19 @@ class Capture:
             storage.cell, storage.host, storage.version = cell, host, version
         for t, (node, nr, requires_grad, history) in self._histories.values():
             t._node, t._output_nr, t._requires_grad, t._history = node, nr, requires_grad, history
+        for t, before, _ in self._fields.values():
+            t._view, t._node, t._output_nr, t._requires_grad = before
         for slot in self.slots_written.values():
             set_slot(slot.owner, slot.name, slot.initial)
+
+    def undo_python(self) -> None:
+        """Put plain Python values back: the capture failed, or the body runs once more."""
         for owner, name, value in self.attributes_written.values():
-            owner.__dict__[name] = value
+            if value is MISSING:
+                owner.__dict__.pop(name, None)
+            else:
+                owner.__dict__[name] = value
+        self.watch.restore()
 
 
 def _another_handle(array: Any) -> Any:

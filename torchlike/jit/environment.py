@@ -1,144 +1,281 @@
-"""What a capture took for granted besides cells: closures, globals, modules' plain attributes.
+"""What a capture took for granted besides cells, asked again at each call.
 
-A jitted function reads Python names while it is captured. Their values are in the graph; when one
-of them is bound to something else, the graph no longer fits. The names of the function itself (and
-of functions defined inside it) are compared at each call, at ~50 ns a name; modules' attributes
-only after some module was changed (``modes.epoch``).
+Plain Python values that user code read (see ``watch``) are compared at each call, at ~50 ns a name.
+So are optimizers' settings and the identities of their state tensors. Modules' own attributes, flags
+and hooks are compared only after something was changed through them (``modes.epoch``).
 """
 
 from __future__ import annotations
 
-import dis
+import functools
 import types
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
+from torchlike.jit import places
+from torchlike.jit.places import MISSING, Name, describe, same
+from torchlike.jit.watch import is_library
 from torchlike.tensor import Tensor
 
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
-
-
-def _unwrapped(fn: Any) -> Any:
-    while True:
-        if isinstance(fn, types.MethodType):
-            fn = fn.__func__
-        elif hasattr(fn, "__wrapped__"):
-            fn = fn.__wrapped__
-        elif hasattr(fn, "func") and not isinstance(fn, types.FunctionType):
-            fn = fn.func  # functools.partial
-        else:
-            return fn
-
-
-def _names(code: types.CodeType) -> set[str]:
-    """The globals that a code object, or one nested in it, loads."""
-    names = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
-    for const in code.co_consts:
-        if isinstance(const, types.CodeType):
-            names |= _names(const)
-    return names
-
-
-class Environment:
-    """The closure cells and globals that a function's code names."""
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        fn = _unwrapped(fn)
-        self.cells: list[Any] = []
-        self.globals: dict[str, Any] = {}
-        self.names: list[str] = []
-        if isinstance(fn, types.FunctionType):
-            self.cells = list(fn.__closure__ or ())
-            self.globals = fn.__globals__
-            self.names = sorted(_names(fn.__code__))
-
-
-_MISSING: Any = object()
-
-
-def _cell(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return _MISSING
+_TABLES = ("_parameters", "_buffers", "_modules")
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 class Snapshot:
-    """The environment and module attributes as a capture saw them."""
+    """Python as a capture saw it."""
 
-    def __init__(self, environment: Environment, capture: Any) -> None:
-        self.cells: list[tuple[Any, Any]] = []
-        self.names: list[tuple[str, Any]] = []
+    def __init__(self, capture: Any) -> None:
+        watch = capture.watch
+        bound = {(id(s.owner), s.name) for s in capture.slots_written.values()}
+        self.names: list[tuple[Any, str, Any]] = []
+        self._labels: list[Any] = []
+        others: list[Any] = []
+        for place in watch.places.values():
+            if isinstance(place, Name):
+                if _is_library_module(place.value) or (id(place.owner), place.name) in bound:
+                    continue
+                self.names.append((place.space.get, place.name, place.value))
+                self._labels.append(place)
+            else:
+                others.append(place)
+        self._others = others
+        self._checks = [place.holds for place in others]
+        self._spaces = watch.spaces()
+        self._optimizers = [Settings(o, capture) for o in capture.optimizers.values()]
+        self._checks += [o.holds for o in self._optimizers]
         #: Tensors reached by name, and whether they required grad.
-        self.flags: list[tuple[Tensor, Any]] = []
-        self.table = environment.globals
-        for cell in environment.cells:
-            value = _cell(cell)
-            self.cells.append((cell, value))
-            self._remember(value)
-        for name in environment.names:
-            value = self.table.get(name, _MISSING)
-            if value is not _MISSING and not isinstance(value, types.ModuleType):
-                self.names.append((name, value))
-                self._remember(value)
-        self.attributes = [
+        self._tensor_names = [(t, watch.label_of(t)) for t in watch.tensors.values()]
+        self._flags = [(t, t.requires_grad) for t in watch.tensors.values()]
+        changed = capture.attributes_written
+        self._attributes = [
             (owner, name, value) for owner, name, value in capture.attributes.values()
-        ]
-        bound = set(capture.slots_written)
-        self.modules = [
-            (m, skip, _plain(m, skip))
-            for m in capture.modules.values()
+            if (id(owner), name) not in changed
+        ]  # fmt: skip
+        names = frozenset(watch.names)
+        modules = {**watch.modules, **capture.modules}
+        self._modules = [
+            (m, skip, names, _plain(m, skip, names))
+            for m in modules.values()
             for skip in [frozenset(name for owner, name in bound if owner == id(m))]
         ]
-        changed = capture.attributes_written
-        self.attributes = [a for a in self.attributes if (id(a[0]), a[1]) not in changed]
 
-    def holds(self) -> Any:
-        """Whether closure and globals are unchanged."""
-        for cell, value in self.cells:
-            now = cell.cell_contents
-            if now is not value and not _equal(now, value):
+    def holds(self) -> bool:
+        """Whether plain Python values are unchanged."""
+        for get, name, value in self.names:
+            now = get(name, MISSING)
+            if now is not value and not same(now, value):
                 return False
-        table = self.table
-        for name, value in self.names:
-            now = table.get(name)
-            if now is not value and not _equal(now, value):
+        for owner, space in self._spaces:
+            if owner.__dict__ is not space:
+                return False
+        for check in self._checks:  # noqa: SIM110 - a generator costs 0.3 µs more
+            if not check():
                 return False
         return True
 
-    def structure_holds(self) -> Any:
-        """Whether the modules' attributes are unchanged."""
-        for owner, name, value in self.attributes:
-            if owner.__dict__.get(name) != value:
-                return False
-        if any(t.requires_grad != flag for t, flag in self.flags):
+    def structure_holds(self) -> bool:
+        """Whether the modules' attributes, hooks and flags are unchanged."""
+        return next(self._structure_differences(), None) is None
+
+    def difference(self) -> str:
+        """What changed, in words; "" when nothing did."""
+        for place in (*self._labels, *self._others):
+            if not place.holds():
+                return (
+                    f"`{place.label}` changed: {describe(place.before())} → {describe(place.now())}"
+                )
+        for owner, space in self._spaces:
+            if owner.__dict__ is not space:
+                return f"the __dict__ of {describe(owner)} was replaced"
+        for settings in self._optimizers:
+            if not settings.holds():
+                return settings.difference()
+        return next(self._structure_differences(), "")
+
+    @property
+    def size(self) -> int:
+        """How many places are compared at each call."""
+        return len(self.names) + len(self._checks) + len(self._spaces)
+
+    def storage_names(self) -> dict[int, str]:
+        """Names of tensors that were reached: {id(storage): name}."""
+        names = {id(t._storage): name for t, name in self._tensor_names}
+        for module, *_ in self._modules:
+            for table in _TABLES[:2]:
+                for name, t in module.__dict__.get(table, {}).items():
+                    if t is not None:
+                        names.setdefault(id(t._storage), f"{type(module).__name__}.{name}")
+        for settings in self._optimizers:
+            settings.name_states(names)
+        return names
+
+    def labels(self) -> list[str]:
+        """The places that are compared at each call, as messages name them."""
+        return [p.label for p in (*self._labels, *self._others)]
+
+    def _structure_differences(self) -> Iterator[str]:
+        for owner, name, value in self._attributes:
+            now = owner.__dict__.get(name)
+            if not same(now, value):
+                kind = type(owner).__name__
+                yield f"`{kind}.{name}` changed: {describe(value)} → {describe(now)}"
+        for t, flag in self._flags:
+            if t.requires_grad != flag:
+                yield f"requires_grad of a {describe(t)} changed: {flag} → {not flag}"
+        for module, skip, names, before in self._modules:
+            now = _plain(module, skip, names)
+            if now != before:
+                name = next(n for n in (*before, *now) if before.get(n) != now.get(n))
+                was, became = before.get(name, MISSING), now.get(name, MISSING)
+                yield f"`{type(module).__name__}.{name}` changed: {was} → {became}"
+
+
+class Settings:
+    """An optimizer's groups and state tensors: whether its step would still be the same program.
+
+    Numbers that the program asks for anew at each run (a learning rate) may change, but for their
+    being zero, which some rules leave out.
+    """
+
+    def __init__(self, optimizer: Any, capture: Any) -> None:
+        self._optimizer = optimizer
+        self._groups = list(optimizer.param_groups)
+        self._live = [(g, k) for g in self._groups for k in g if (id(g), k) in capture.host_places]
+        self._fixed = [
+            (g, k, v) for g in self._groups for k, v in g.items()
+            if (id(g), k) not in capture.host_places and k != "params"
+        ]  # fmt: skip
+        self._zero = [(g, k, _is_zero(g[k])) for g, k in self._live]
+        self._params = [(g["params"], tuple(map(id, g["params"]))) for g in self._groups]
+        self._kept = [g["params"][:] for g in self._groups]
+        self._state = optimizer.state
+        self._states = [
+            (s, tuple(map(id, s.values())), list(s.values())) for s in self._state.values()
+            if isinstance(s, dict)
+        ]  # fmt: skip
+        self._n_states = len(self._state)
+        self._sizes = [(g, len(g)) for g in self._groups]
+
+    def holds(self) -> bool:
+        optimizer = self._optimizer
+        groups = optimizer.param_groups
+        if optimizer.state is not self._state or len(self._state) != self._n_states:
             return False
-        return all(_plain(m, skip) == plain for m, skip, plain in self.modules)
+        if len(groups) != len(self._groups):
+            return False
+        for now, before in zip(groups, self._groups, strict=True):
+            if now is not before:
+                return False
+        for group, n in self._sizes:
+            if len(group) != n:
+                return False
+        for params, ids in self._params:
+            if tuple(map(id, params)) != ids:
+                return False
+        for group, name, value in self._fixed:
+            now = group.get(name, MISSING)
+            if now is not value and not same(now, value) and not _equal_tuples(now, value):
+                return False
+        for group, name, zero in self._zero:
+            if _is_zero(group[name]) != zero:
+                return False
+        for state, ids, _ in self._states:
+            if tuple(map(id, state.values())) != ids:
+                return False
+        return True
 
-    def _remember(self, value: Any) -> None:
-        if isinstance(value, Tensor):
-            self.flags.append((value, value.requires_grad))
+    def name_states(self, names: dict[int, str]) -> None:
+        """Add names of state tensors."""
+        for p, state in self._state.items():
+            of = names.get(id(p._storage), "a parameter") if isinstance(p, Tensor) else str(p)
+            for name, t in state.items():
+                if isinstance(t, Tensor):
+                    names.setdefault(id(t._storage), f"{name} of {of}")
+
+    def difference(self) -> str:
+        """What changed, in words."""
+        kind = type(self._optimizer).__name__
+        for group, name, value in self._fixed:
+            now = group.get(name, MISSING)
+            if not same(now, value) and not _equal_tuples(now, value):
+                return f"`{kind}.{name}` changed: {describe(value)} → {describe(now)}"
+        for group, name, zero in self._zero:
+            if _is_zero(group[name]) != zero:
+                return f"`{kind}.{name}` changed: {'0' if zero else 'nonzero'} → {group[name]}"
+        if len(self._optimizer.param_groups) != len(self._groups):
+            return f"the parameter groups of {kind} changed"
+        return f"the parameters or state of {kind} were replaced"
 
 
-def _equal(a: Any, b: Any) -> Any:
-    """Whether two different objects are the same to a graph: numbers and strings, by value."""
-    return type(a) is type(b) and isinstance(a, _VALUES) and a == b
+def _is_zero(value: Any) -> bool:
+    return False if isinstance(value, Tensor) else value == 0
 
 
-def _plain(module: Any, skip: frozenset[str]) -> dict[str, Any]:
-    """What a module's graph depends on besides cells: plain values, and the identities of its
-    tensors and submodules (but for attributes in ``skip``, which the program binds itself)."""
+def _equal_tuples(a: Any, b: Any) -> bool:
+    """Pairs such as ``betas``."""
+    return type(a) is tuple and type(b) is tuple and len(a) == len(b) and all(map(same, a, b))
+
+
+def _is_library_module(value: Any) -> bool:
+    if not isinstance(value, types.ModuleType):
+        return False
+    return is_library(value.__name__, getattr(value, "__file__", None) or "<frozen>")
+
+
+@functools.lru_cache(maxsize=4096)
+def _library_names(cls: type) -> frozenset[str]:
+    """Attributes that the library's own code of a module class reads (Linear: in_features …)."""
+    found: set[str] = set()
+    for base in cls.__mro__:
+        if str(base.__module__).partition(".")[0] == "torchlike":
+            for value in base.__dict__.values():
+                code = getattr(getattr(value, "__wrapped__", value), "__code__", None)
+                if code is not None:
+                    found.update(code.co_names)
+    return frozenset(found)
+
+
+def _plain(module: Any, skip: frozenset[str], names: frozenset[str]) -> dict[str, Any]:
+    """What a module's graph depends on besides cells: plain values that some code names, and the
+    identities of its tensors, submodules, functions and hooks (but for attributes in ``skip``,
+    which the program binds itself)."""
     found: dict[str, Any] = {}
+    named = names | _library_names(type(module))
     for name, value in module.__dict__.items():
         if name in skip:
             continue
-        if isinstance(value, _VALUES) and name[:1] != "_":
-            found[name] = value
+        if isinstance(value, _VALUES):
+            if name in named and name[:2] != "__":
+                found[name] = type(value).__name__, repr(value)
         elif isinstance(value, Tensor):
             found[name] = id(value), value.requires_grad
-    for table in ("_parameters", "_buffers", "_modules"):
+        elif name in _HOOKS:
+            found[name] = tuple(value)  # ids of handles: never used twice
+        elif name in named and name not in _TABLES:
+            found[name] = "held", _HeldAs(value)
+    for table in _TABLES:
         for name, value in module.__dict__.get(table, {}).items():
             if name not in skip:
                 flag = value.requires_grad if isinstance(value, Tensor) else None
                 found[f"{table}.{name}"] = id(value), flag
     return found
+
+
+class _HeldAs:
+    """A value compared by identity, but for tuples of plain values; kept alive."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _HeldAs):
+            return False
+        return places.same(self.value, other.value) or _equal_tuples(self.value, other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return describe(self.value)

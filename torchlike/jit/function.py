@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import functools
 import gc
+import threading
 import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 from jax import core
 
 from torchlike import dtypes, modes, tape
 from torchlike.autograd import engine
 from torchlike.dispatch.record import OpNode
 from torchlike.errors import JitCaptureError
-from torchlike.jit import environment
 from torchlike.jit.capture import Capture, slot_value
+from torchlike.jit.environment import Snapshot
+from torchlike.jit.keys import static_key
+from torchlike.jit.places import MISSING, describe, same
 from torchlike.jit.program import (
     Program,
     Template,
@@ -26,22 +28,21 @@ from torchlike.jit.program import (
     deliver,
     signature,
 )
+from torchlike.jit.recompiles import Recompiles, key_difference
+from torchlike.jit.structure import (
+    flatten,
+    flatten_call,
+    forget_examples,
+    unflatten,
+    unflatten_call,
+)
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import Tensor
 
 #: After so many captures that could not be kept, say so (each call then compiles anew).
 _WARN_AFTER = 3
-_SIMPLE = (int, float, complex, bool, str, bytes, type(None), np.generic)
-
-
-def _is_leaf(x: Any) -> Any:
-    return isinstance(x, Tensor)
-
-
-def flatten(tree: Any) -> tuple[list[Any], Any]:
-    """Leaves and structure of nested tuples, lists and dicts; tensors are leaves."""
-    return jax.tree_util.tree_flatten(tree, is_leaf=_is_leaf)
+_capturing = threading.RLock()
 
 
 class JitFunction:
@@ -55,7 +56,11 @@ class JitFunction:
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
         self._programs: dict[Any, list[Program]] = {}
-        self._environment = environment.Environment(fn)
+        self._calls = 0
+        self._recompiles = Recompiles(self._name)
+        self._latest_key: tuple[Any, ...] | None = None
+        #: The program that ran last.
+        self.latest: Program | None = None
         self._max_programs = max_programs
         self._uncacheable = 0
         self.compiles = 0
@@ -64,6 +69,7 @@ class JitFunction:
     def reset(self) -> None:
         """Forget every compiled program."""
         self._programs.clear()
+        self._latest_key = self.latest = None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance is an argument like any other."""
@@ -72,42 +78,82 @@ class JitFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if modes.current.capture is not None:
             return self._fn(*args, **kwargs)  # nested: part of the graph being captured
-        leaves, structure = flatten((args, kwargs))
+        leaves, structure = flatten_call(args, kwargs)
         tensors: list[Tensor] = []
         key: list[Any] = [structure, modes.current.grad_enabled, dtypes.get_default_dtype(),
-                          modes.current.inference]  # fmt: skip
+                          modes.current.inference, modes.current.device]  # fmt: skip
         first: dict[int, int] = {}
         for leaf in leaves:
             if isinstance(leaf, Tensor):
                 key.append(signature(leaf, first))
                 tensors.append(leaf)
             else:
-                key.append(_static(leaf))
+                key.append(static_key(leaf))
         whole = tuple(key)
         for program in self._programs.get(whole, ()):
             if program.fits(tensors):
+                return self._run(program, tensors)
+        # One capture at a time: two threads that train one model would see each other's tracers.
+        with _capturing:
+            for program in self._programs.get(whole, ()):
+                if program.fits(tensors):
+                    return self._run(program, tensors)
+            return self._capture(whole, tensors, leaves, structure)
+
+    def _run(self, program: Program, tensors: list[Tensor]) -> Any:
+        self._calls = program.used = self._calls + 1
+        self.latest = program
+        if program.written:
+            with program.lock:  # a call reads state and writes it back: two would lose one update
                 outputs, kept = program.run(tensors)
                 return deliver(program, tensors, outputs, kept, None)
-        return self._capture(whole, tensors, leaves, structure)
+        outputs, kept = program.run(tensors)
+        return deliver(program, tensors, outputs, kept, None)
 
     # -- capture -----------------------------------------------------------------------------------
 
+    def _reason(self, key: tuple[Any, ...], tensors: list[Tensor]) -> str:
+        """Why the call needs another program; "" for the first."""
+        for program in self._programs.get(key, ()):
+            return program.difference(tensors)
+        if self._latest_key is None:
+            return ""
+        code = getattr(self._fn, "__code__", None)
+        names = () if code is None else code.co_varnames[: code.co_argcount]
+        return key_difference(self._latest_key, key, names)
+
+    def _keep(self, key: Any, program: Program) -> None:
+        """Remember a program; the one unused for longest goes when there are too many."""
+        self._programs.setdefault(key, []).insert(0, program)
+        kept = [(p.used, k, p) for k, programs in self._programs.items() for p in programs]
+        if len(kept) > self._max_programs:
+            _, oldest_key, oldest = min(kept, key=lambda entry: entry[0])
+            self._programs[oldest_key].remove(oldest)
+            if not self._programs[oldest_key]:
+                del self._programs[oldest_key]
+
     def _capture(self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any) -> Any:
         """Trace, compile, run for the first time and remember."""
+        reason = self._reason(key, arguments)
         run = _Tracing(self, arguments, leaves, structure, frozenset())
         closed = run.trace()
         shared = run.arguments_that_are_state()
         if shared:
             # An argument is also reached from outside: once more, with that one as itself.
+            run.capture.undo_python()
             run = _Tracing(self, arguments, leaves, structure, shared, run.first_values)
             closed = run.trace()
         capture, program = run.capture, run.program
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
-        program.guard(environment.Snapshot(self._environment, capture), capture)
+        program.guard(Snapshot(capture), capture)
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         capture.inputs.clear()
         self.compiles += 1
+        self._calls = program.used = self._calls + 1
+        self.latest, self._latest_key = program, key
+        if reason and program.cacheable and not capture.unrepeatable:
+            self._recompiles.note(reason)
         del first_arrays
         outputs, kept = program.run(arguments, run.first_values)
         result = deliver(program, arguments, outputs, kept, run.made)
@@ -115,9 +161,7 @@ class JitFunction:
         if capture.unrepeatable:
             return result
         if program.cacheable:
-            programs = self._programs.setdefault(key, [])
-            programs.insert(0, program)
-            del programs[self._max_programs :]
+            self._keep(key, program)
         else:
             self._uncacheable += 1
             if self._uncacheable == _WARN_AFTER:
@@ -152,9 +196,14 @@ class _Tracing:
             if i not in as_themselves:
                 self._position.setdefault(id(t._storage), i)
         seen = iter(self._seen)
-        self.args, self.kwargs = structure.unflatten(
-            [next(seen) if isinstance(x, Tensor) else x for x in leaves]
-        )
+        self._given = [next(seen) if isinstance(x, Tensor) else x for x in leaves]
+        self._structure = structure
+        self.args, self.kwargs = unflatten_call(structure, self._given)
+        watch = self.capture.watch
+        watch.visit(owner._fn, owner._name)
+        for i, leaf in enumerate(leaves):
+            if not isinstance(leaf, Tensor):
+                watch.visit(leaf, f"argument {i}")
         self._roots: list[tuple[Tensor, Edge]] = []
         self._new: list[Tensor] = []
 
@@ -198,6 +247,7 @@ class _Tracing:
             return jax.make_jaxpr(self.body)()
         except BaseException as error:
             capture.fail()
+            capture.undo_python()
             raise _cleaned(error) from error.__cause__
         finally:
             modes.current.capture = None
@@ -214,24 +264,46 @@ class _Tracing:
 
     def body(self) -> list[Any]:
         """What is traced: the function, then its backward on placeholders if outputs need one."""
+        watch = self.capture.watch
+        watch.start()
+        try:
+            result = self.fn(*self.args, **self.kwargs)
+            leaves, structure = flatten(result, dataclass_too=True)
+            del result
+            self._check_arguments()
+            return self._results(leaves, structure)
+        finally:
+            watch.stop()
+
+    def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
+        """Arrays of the cells written, of what is returned, and of the gradients."""
         capture, program = self.capture, self.program
-        result = self.fn(*self.args, **self.kwargs)
-        leaves, structure = flatten(result)
-        del result
+        leaves = [_without_unknown_place(x) for x in leaves]
         capture.check_histories()
-        slots = [(s, slot_value(s.owner, s.name)) for s in capture.slots_written.values()]
+        program.flags = [
+            (capture.stand_ins.get(id(t), t), before, t._requires_grad)
+            for t, before in capture.flags_written()
+        ]
+        slots = [
+            (s, _without_unknown_place(slot_value(s.owner, s.name)))
+            for s in capture.slots_written.values()
+        ]
         index: dict[int, int] = {}
         gradients: list[Any] = []
         templates = [self._template(x, index) if isinstance(x, Tensor) else x for x in leaves]
         program.slot_outputs = [
             (slot, None if v is None else self._template(v, index)) for slot, v in slots
         ]
+        capture.watch.settle()
         self._check_kept(index)
         if self._roots:
             gradients = self._joint_backward()
-        program.result = (templates, structure.unflatten)
+            capture.watch.settle()
+        self._check_python()
+        forget_examples(structure)
+        program.result = (templates, functools.partial(unflatten, structure))
         program.written = [self._where(s) for s in capture.written]
-        outputs = [s.cell for s in capture.written] + [s.read() for s in self.made]
+        outputs = [capture.read(s) for s in capture.written] + [s.read() for s in self.made]
         program.n_made = len(self.made)
         self.n_forward = len(outputs)
         self.first_values = [placeholder for _, placeholder in capture.host_values]
@@ -328,11 +400,42 @@ class _Tracing:
             for key, (owner, name, before) in self.capture.attributes_written.items()
             if not isinstance(before, Tensor)
             and key not in slots
-            and owner.__dict__.get(name) != before
+            and not same(owner.__dict__.get(name, MISSING), before)
         ]
         if changed:
             self.program.cacheable = False
-            self.program.why_not = f"it changes the Python attribute(s) {', '.join(changed)}"
+            self.program.why_not = (
+                f"it changes the Python attribute(s) {', '.join(changed)}, which a compiled "
+                "program would do only once; use a tensor (a buffer) or change it outside"
+            )
+
+    def _check_arguments(self) -> None:
+        """Lists and dictionaries reach the function as copies: a change would be lost."""
+        leaves, structure = flatten_call(self.args, self.kwargs)
+        if structure != self._structure or any(
+            a is not b for a, b in zip(leaves, self._given, strict=True)
+        ):
+            self.capture.refuse(
+                "changing a list or dictionary that was passed as an argument",
+                "a returned list or dictionary",
+            )
+
+    def _check_python(self) -> None:
+        """Plain Python values that the body changed, and what it took from clocks and iterators."""
+        watch, program = self.capture.watch, self.program
+        changes = [
+            f"`{p.label}` ({describe(p.before())} → {describe(p.now())})" for p in watch.changes()
+        ]
+        if changes:
+            watch.reasons.insert(
+                0, f"it changes the Python value(s) {', '.join(changes[:5])}, which a compiled "
+                "program would do only once; use a tensor, return the value, or change it outside",
+            )  # fmt: skip
+        if watch.reasons:
+            program.cacheable = False
+            program.why_not = "; ".join(dict.fromkeys((*watch.reasons, program.why_not))).rstrip(
+                "; "
+            )
 
     # -- joining the tape --------------------------------------------------------------------------
 
@@ -379,6 +482,15 @@ class _Tracing:
                 t._view.cached_version = -1
 
 
+def _without_unknown_place(x: Any) -> Any:
+    """A view at an index that only the compiled program knows, as a copy; the rest as it is."""
+    if isinstance(x, Tensor) and x._view is not None:
+        offset = x._view.geometry.offset
+        if offset != offset:  # views.UNKNOWN
+            return x.clone()
+    return x
+
+
 def _is_freed(node: Node, first_sequence: int) -> Any:
     """Whether backward already ran through the graph behind a node."""
     seen, stack = set(), [node]
@@ -411,21 +523,6 @@ def _boundary(roots: Sequence[Edge], capture: Capture) -> list[Edge]:
             seen.add(node)
             stack += [e for e in node.edges if e is not None]
     return list(found)
-
-
-def _static(leaf: Any) -> Any:
-    if isinstance(leaf, _SIMPLE):
-        return type(leaf), leaf
-    if isinstance(leaf, np.ndarray):
-        raise TypeError(
-            "a NumPy array was passed to a jitted function, where it would be frozen: pass "
-            "torchlike.from_numpy(array)"
-        )
-    try:
-        hash(leaf)
-    except TypeError:
-        return id(leaf)
-    return leaf
 
 
 def _cleaned(error: BaseException) -> BaseException:

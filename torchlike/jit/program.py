@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 from torchlike import errors, modes
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, Slot
+from torchlike.jit.keys import static_key
 from torchlike.storage import Storage
 from torchlike.tape import Edge, Node, gradient_edge
-from torchlike.tensor import Tensor
+from torchlike.tensor import _FIELDS, Tensor
 
 
 class FreedNode(Node):
@@ -95,10 +97,14 @@ class Program:
         self.guard_slots: list[tuple[Slot, Any]] = []
         #: Slots that only a change of structure rebinds, and the objects they held.
         self.structure: list[tuple[Slot, Any]] = []
+        #: Leaves whose gradient the program computes, and the hooks they had.
+        self.hooked: list[tuple[Tensor, Any]] = []
         self.snapshot: Any = None
         self.fixed_ids: frozenset[int] = frozenset()
         #: Arguments that were state too when captured: (which, the storage it must be).
         self.identities: list[tuple[int, Storage]] = []
+        #: Leaves (or which arguments they are) whose requires_grad is changed: from, to.
+        self.flags: list[tuple[Any, Any, Any]] = []
         self.slot_outputs: list[tuple[Slot, Template | None]] = []
         self.written: list[tuple[str, Any]] = []
         self.n_made = 0
@@ -110,6 +116,13 @@ class Program:
         self.residual_inputs: tuple[int, ...] = ()
         self.donated: tuple[int, ...] = ()
         self.epoch = -1
+        self.lock = threading.Lock()
+        #: When the function last ran this program, in calls.
+        self.used = 0
+        #: Shapes and dtypes of the inputs, and where each comes from.
+        self.input_avals: list[Any] = []
+        self.input_sources: list[tuple[str, Any]] = []
+        self.n_residuals = 0
         self.cacheable = True
         self.why_not = ""
 
@@ -122,6 +135,8 @@ class Program:
         described = [s for s in capture.slots.values() if s.is_read or s in self.slot_inputs]
         rebound = [s for s in described if capture.is_rebound(s)]
         self.guard_slots = [(s, describe_slot(s.initial)) for s in rebound]
+        leaves = {id(s.owner): s.owner for s in capture.slots.values() if s.argument < 0}
+        self.hooked = [(t, hooks_of(t)) for t in leaves.values() if isinstance(t, Tensor)]
         self.structure = [(s, s.initial) for s in described if not capture.is_rebound(s)]
         self.fixed_ids = frozenset(id(s) for s in self.fixed)
 
@@ -129,6 +144,9 @@ class Program:
         """Whether everything the capture took for granted still holds."""
         for slot, descriptor in self.guard_slots:
             if describe_slot(slot.value(arguments)) != descriptor:
+                return False
+        for leaf, before, _ in self.flags:
+            if isinstance(leaf, Tensor) and leaf._requires_grad is not before:
                 return False
         for i, storage in self.identities:
             if arguments[i]._storage is not storage:
@@ -152,7 +170,31 @@ class Program:
             self.snapshot.structure_holds()
             and not any(s.abandoned for s in self.fixed)
             and all(slot.value(()) is held for slot, held in self.structure)
+            and all(hooks_of(t) == hooks for t, hooks in self.hooked)
         )
+
+    def difference(self, arguments: Sequence[Tensor]) -> str:
+        """Why this program does not fit a call with the same key, in words."""
+        for slot, descriptor in self.guard_slots:
+            now = slot.value(arguments)
+            if describe_slot(now) != descriptor:
+                name = f"`{type(slot.owner).__name__}.{slot.name.removeprefix('_')}`"
+                if now is None or descriptor is True:
+                    return (
+                        f"{name} changed: {'a tensor → None' if now is None else 'None → a tensor'}"
+                    )
+                return f"the shape or kind of {name} changed"
+        changed = self.snapshot.difference()
+        if changed:
+            return changed
+        for slot, held in self.structure:
+            if slot.value(()) is not held:
+                return f"`{type(slot.owner).__name__}.{slot.name}` was bound to another tensor"
+        if any(hooks_of(t) != hooks for t, hooks in self.hooked):
+            return "the hooks of a tensor changed"
+        if any(s.abandoned for s in self.fixed):
+            return "the .data of a tensor was replaced"
+        return "an argument is (or is no longer) state of the function as well"
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -225,6 +267,8 @@ def deliver(
         node = CompiledNode(program, edges, residuals)
     for slot, template in program.slot_outputs:
         slot.bind(arguments, None if template is None else _build(template, arguments, made, node))
+    for leaf, _, requires_grad in program.flags:
+        (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
     leaves, rebuild = program.result
     return rebuild([
         _build(leaf, arguments, made, node) if isinstance(leaf, Template) else leaf
@@ -268,8 +312,19 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
     alias = first.setdefault(id(storage), len(first))
     view = t._view
     chain = None if view is None else (view.steps, view.dynamic)
+    own = t.__dict__
+    users = () if own.keys() <= _FIELDS else tuple(
+        [(k, static_key(v)) for k, v in own.items() if k not in _FIELDS])  # fmt: skip
     return (storage.shape, storage.dtype, storage.strides, chain, t.requires_grad, t._node is None,
-            alias, type(t))  # fmt: skip
+            alias, type(t), users, None if t._hooks is None else hooks_of(t))  # fmt: skip
+
+
+def hooks_of(t: Tensor) -> Any:
+    """Which hooks a leaf has, by the ids of their handles."""
+    if t._hooks is None:
+        return (), ()
+    before, after = t._hooks
+    return tuple(after), tuple([i for hooks in before.values() for i in hooks])
 
 
 def describe_slot(value: Any) -> Any:
@@ -300,11 +355,15 @@ def compile_program(
     program.fixed = [what for _, (what, _) in groups["fixed"]]
     program.slot_inputs = [what for _, (what, _) in groups["slot"]]
     program.argument_inputs = [what for _, (what, _) in groups["argument"]]
+    sources_of = [(k, what) for k in ("fixed", "slot", "argument", "host")
+                  for _, (what, _) in groups[k]]  # fmt: skip
+    program.input_sources = sources_of
     program.used_getters = [what for _, (what, _) in groups["host"]]
     program.getters = [getter for getter, _ in capture.host_values]
     inputs = [groups[k] for k in ("fixed", "slot", "argument", "host")]
     input_vars = [var for group in inputs for var, _ in group]
     first_arrays = [const for group in inputs for _, (_, const) in group]
+    program.input_avals = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in first_arrays]
     constant_vars = [var for var, _ in groups["constant"]]
     constants = [what for _, (what, _) in groups["constant"]]
     cotangent_vars = {what: var for var, (what, _) in groups["cotangent"]}
@@ -320,6 +379,7 @@ def compile_program(
     kept_inputs = set(split.residual_inputs)
     program.donated = tuple(sorted(i for i in donated if i not in kept_inputs))
     program.residual_inputs = tuple(split.residual_inputs)
+    program.n_residuals = len(split.forward.outvars) - n_forward
     program.forward = jax.jit(
         joint.evaluator(split.forward, constants), donate_argnums=program.donated
     )

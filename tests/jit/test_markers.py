@@ -1,0 +1,22 @@
+"""What code says to TorchScript changes nothing."""
+
+import torchlike as torch
+
+
+def test_decorators_give_the_function_back():
+    def f():
+        return 1
+
+    for marked in (torch.jit.ignore(f), torch.jit.ignore(drop=True)(f), torch.jit.ignore()(f),
+                   torch.jit.unused(f), torch.jit.export(f), torch.jit.script_if_tracing(f)):  # fmt: skip
+        assert marked is f
+    assert torch.jit.annotate(int, 3) == 3
+
+
+def test_is_tracing_while_capturing():
+    @torch.jit
+    def f(x):
+        return x + int(torch.jit.is_tracing()) + 10 * int(torch.jit.is_scripting())
+
+    assert f(torch.zeros(1)) == 1
+    assert not torch.jit.is_tracing()

@@ -1,0 +1,127 @@
+"""Under torchlike.jit views alias as they do eagerly, and tensors from outside keep or get the
+geometry and flags that the Python code gives them, or the compiler refuses."""
+
+import pytest
+
+import torchlike as torch
+from torchlike.errors import JitCaptureError
+
+
+def eager_and_jitted(fn, *arguments):
+    """What ``fn`` gives both ways, on clones of the arguments."""
+    return [run(*(a.clone() for a in arguments)) for run in (fn, torch.jit(fn))]
+
+
+def assert_same(fn, *arguments):
+    eager, jitted = eager_and_jitted(fn, *arguments)
+    assert [t.tolist() for t in eager] == [t.tolist() for t in jitted]
+
+
+X, AT = torch.arange(6.0).view(3, 2), torch.tensor(1)
+
+
+def written_through(x, i):
+    x = x * 1
+    row = x[i]
+    row.mul_(10)
+    return x, row.clone()
+
+
+def read_after_a_write(x, i):
+    row = x[i]
+    x.add_(1)
+    return x, row.clone()
+
+
+def part_of_a_part(x, i):
+    x = x * 1
+    x[1:][-i][0] += 5
+    x[i, None, [1, 0]] = x[0] * 1
+    return (x,)
+
+
+def gradients(x, i):
+    w = (x * 1).detach().requires_grad_()
+    y = w * 2
+    y[i].mul_(w[i - 1])
+    (y * y).sum().backward()
+    return w.grad, y.detach()
+
+
+@pytest.mark.parametrize("fn", [written_through, read_after_a_write, part_of_a_part, gradients])
+@pytest.mark.parametrize("i", [1, 0, -1])
+def test_a_number_in_a_tensor_selects_a_view(fn, i):
+    assert_same(fn, X, torch.tensor(i))
+
+
+def test_another_index_is_no_other_program():
+    f = torch.jit(read_after_a_write)
+    rows = [f(X.clone(), torch.tensor(i))[1].tolist() for i in (0, 1, 2)]
+    assert rows == [[1, 2], [3, 4], [5, 6]]
+    assert f.compiles == 1
+
+
+def test_out_of_range_it_reads_nan_and_writes_nothing():
+    x, row = torch.jit(written_through)(X.clone(), torch.tensor(3))
+    assert x.tolist() == X.tolist()
+    assert row.isnan().all()
+
+
+def test_where_it_begins_is_known_to_the_program_alone():
+    with pytest.raises(JitCaptureError, match="storage_offset"):
+        torch.jit(lambda x, i: x[i].storage_offset())(X, AT)
+    with pytest.raises(JitCaptureError, match="storage_offset"):
+        torch.jit(lambda x, i: x[i].as_strided((1,), (1,)))(X, AT)
+
+
+def test_requires_grad_of_arguments_and_of_state_is_set_at_each_call():
+    state = {"p": torch.ones(2)}
+
+    @torch.jit
+    def f(x):
+        x.requires_grad_()
+        state["p"].requires_grad_()
+        (x * state["p"] * x).sum().backward()
+        return x * 1
+
+    for _ in range(2):
+        x = torch.tensor([1.0, 2.0])
+        f(x)
+        assert x.requires_grad
+        assert x.is_leaf
+        assert x.grad.tolist() == [2, 4]
+    assert state["p"].requires_grad
+    assert state["p"].grad.tolist() == [2, 8]
+    state["p"].requires_grad_(False)
+    f(torch.ones(2))
+    assert state["p"].requires_grad
+
+
+REFUSED = {
+    "argument's geometry": lambda x: x.t_(),
+    "geometry of state": lambda x: STATE.unsqueeze_(0),
+    "result's history": lambda x: x.detach_(),
+}
+STATE = torch.ones(3)
+
+
+@pytest.mark.parametrize("fn", REFUSED.values(), ids=REFUSED.keys())
+def test_what_would_change_a_tensor_from_outside_only_once_is_refused(fn):
+    history = fn is REFUSED["result's history"]
+    x = torch.ones(2, 3, requires_grad=True) * 2 if history else torch.ones(2, 3)
+    with pytest.raises(JitCaptureError, match="from outside"):
+        torch.jit(fn)(x)
+    assert (x.shape, STATE.shape) == ((2, 3), (3,))
+
+
+def test_views_made_inside_may_change():
+    x = torch.arange(6.0).view(2, 3)
+
+    @torch.jit
+    def f():
+        v = x.detach()
+        v.t_()
+        return v * 1
+
+    assert f().tolist() == f().tolist() == x.t().tolist()
+    assert x.shape == (2, 3)

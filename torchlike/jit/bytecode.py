@@ -1,0 +1,96 @@
+"""What a function's code names: globals, attributes, methods; read from its bytecode."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+from typing import NamedTuple
+
+#: With one of these, code can reach an attribute whose name it does not spell as one.
+_BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "attrgetter", "methodcaller"))
+_WHOLE = frozenset(("vars", "__dict__", "asdict", "astuple", "fields", "replace", "dir"))
+_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
+_ATTRIBUTE = frozenset(("LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"))
+
+
+class Reads(NamedTuple):
+    """The names that one code object (not those nested in it) mentions."""
+
+    globals: tuple[str, ...]
+    #: Attributes loaded as values, stored or deleted.
+    attributes: frozenset[str]
+    #: Attributes loaded only to be called (``d.values()`` is not the attribute ``d.values``).
+    methods: frozenset[str]
+    #: Attributes that may be missing and matter for that: stored, or asked for by ``hasattr``.
+    probed: frozenset[str]
+    imports: tuple[str, ...]
+    #: Whether attributes of any name may be reached (``vars``, ``getattr`` with a computed name).
+    whole: bool
+
+
+def _strings(constants: tuple[object, ...]) -> set[str]:
+    found: set[str] = set()
+    for c in constants:
+        if isinstance(c, str) and c.isidentifier():
+            found.add(c)
+        elif isinstance(c, tuple):
+            found |= _strings(c)
+    return found
+
+
+@functools.lru_cache(maxsize=8192)
+def reads_of(code: types.CodeType) -> Reads:
+    """What ``code`` names. Cached: code objects are immutable."""
+    names: dict[str, None] = {}
+    attributes: set[str] = set()
+    methods: set[str] = set()
+    stored: set[str] = set()
+    imports: list[str] = []
+    matches = False
+    for i in dis.get_instructions(code):
+        if i.opname in _GLOBAL:
+            names[i.argval] = None
+        elif i.opname == "LOAD_METHOD":
+            methods.add(i.argval)
+        elif i.opname in _ATTRIBUTE:
+            # From Python 3.12 on a method call is a LOAD_ATTR with its low bit set.
+            called = i.opname == "LOAD_ATTR" and "NULL|self" in i.argrepr
+            (methods if called else attributes).add(i.argval)
+            if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
+                stored.add(i.argval)
+        elif i.opname == "IMPORT_NAME":
+            imports.append(i.argval)
+        elif i.opname == "MATCH_CLASS":
+            matches = True
+    mentioned = set(names) | attributes | methods
+    by_name = bool(mentioned & _BY_NAME)
+    if by_name or matches:
+        spelled = _strings(code.co_consts)
+        attributes |= spelled
+        stored |= spelled
+    if "AttributeError" in names:
+        stored |= attributes
+    # getattr with a name that is no constant: there are fewer strings than look-ups to know it by,
+    # so any attribute of what the frame sees counts.
+    whole = bool(mentioned & _WHOLE) or (by_name and _computed_names(code))
+    return Reads(tuple(names), frozenset(attributes), frozenset(methods), frozenset(stored),
+                 tuple(imports), whole)  # fmt: skip
+
+
+def _computed_names(code: types.CodeType) -> bool:
+    """Whether some ``getattr(…)`` is given a name that is not a literal."""
+    skipped = ("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG")
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in skipped]
+    for k, i in enumerate(instructions):
+        if i.argval not in _BY_NAME or not i.opname.startswith("LOAD_"):
+            continue
+        rest = range(k + 1, len(instructions))
+        call = next((j for j in rest if instructions[j].opname == "CALL"), None)
+        if call is None:
+            return True
+        # The name is the last argument, or the last but one when a default follows.
+        name = instructions[call - (2 if instructions[call].arg == 3 else 1)]
+        if name.opname != "LOAD_CONST" or not isinstance(name.argval, str):
+            return True
+    return False

@@ -1,0 +1,162 @@
+"""``torchlike.jit.explain``: what became of a function: inputs, outputs, guards, cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from torchlike.jit.function import JitFunction
+from torchlike.jit.program import Program
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One array that goes into or comes out of a program."""
+
+    role: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    donated: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What ``explain`` found. ``str()`` and ``.table`` show it."""
+
+    name: str
+    #: What the call returned (it was made: a training step has taken its step).
+    result: Any
+    inputs: list[Entry]
+    outputs: list[Entry]
+    guards: list[str]
+    #: Why the program is not kept for the next call; "" when it is.
+    not_kept: str
+    flops: float
+    bytes_accessed: float
+    #: Bytes of arguments, outputs and temporaries of the executable.
+    argument_bytes: int
+    output_bytes: int
+    temporary_bytes: int
+    #: Seconds XLA took (the persistent cache makes them fewer).
+    compile_seconds: float
+    has_backward: bool
+
+    @property
+    def table(self) -> Table:
+        """A rich table."""
+        table = Table(title=f"torchlike.jit: {self.name}", show_lines=False)
+        for column in ("", "name", "shape", "dtype", "donated"):
+            table.add_column(column)
+        for entry in (*self.inputs, *self.outputs):
+            table.add_row(entry.role, entry.name, str(list(entry.shape)), entry.dtype,
+                          "yes" if entry.donated else "")  # fmt: skip
+        table.add_section()
+        for guard in self.guards:
+            table.add_row("guard", guard, "", "", "")
+        table.add_section()
+        for what, value in (
+            ("flops", f"{self.flops:,.0f}"),
+            ("bytes accessed", f"{self.bytes_accessed:,.0f}"),
+            ("argument bytes", f"{self.argument_bytes:,}"),
+            ("output bytes", f"{self.output_bytes:,}"),
+            ("temporary bytes", f"{self.temporary_bytes:,}"),
+            ("compile time", f"{self.compile_seconds * 1e3:.1f} ms"),
+            ("backward", "a second executable" if self.has_backward else "none outside"),
+            ("kept", f"no: {self.not_kept}" if self.not_kept else "yes"),
+        ):
+            table.add_row(what, value, "", "", "")
+        return table
+
+    def __str__(self) -> str:
+        console = Console(width=120, color_system=None)
+        with console.capture() as captured:
+            console.print(self.table)
+        return captured.get()
+
+
+def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
+    """``explain(fn)(*args)`` calls ``fn`` compiled and tells about the program that ran.
+
+    The call is a real one: state is changed as by any call.
+    """
+    compiled = fn if isinstance(fn, JitFunction) else JitFunction(fn)
+
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        result = compiled(*args, **kwargs)
+        program = compiled.latest
+        assert program is not None
+        return _explanation(compiled, program, result)
+
+    return explained
+
+
+def _explanation(compiled: JitFunction, program: Program, result: Any) -> Explanation:
+    started = time.perf_counter()
+    executable = program.forward.lower(*program.input_avals).compile()
+    seconds = time.perf_counter() - started
+    cost = executable.cost_analysis() or {}
+    memory = executable.memory_analysis()
+    names = program.snapshot.storage_names()
+    inputs = []
+    for i, (aval, (kind, what)) in enumerate(
+        zip(program.input_avals, program.input_sources, strict=True)
+    ):
+        role, name = _role(kind, what, names)
+        if kind == "host":
+            place = getattr(program.getters[what], "place", None)
+            name = "a random draw" if place is None else place[1]
+        donated = i in program.donated
+        inputs.append(Entry(role, name, tuple(aval.shape), str(aval.dtype), donated))
+    outputs = [
+        Entry(role, name, tuple(aval.shape), str(aval.dtype))
+        for aval, (role, name) in zip(
+            executable.out_info, _output_roles(program, names), strict=False
+        )
+    ]
+    return Explanation(
+        name=compiled._name, result=result, inputs=inputs, outputs=outputs,
+        guards=program.snapshot.labels(), not_kept="" if program.cacheable else program.why_not,
+        flops=float(cost.get("flops", 0.0)), bytes_accessed=float(cost.get("bytes accessed", 0.0)),
+        argument_bytes=getattr(memory, "argument_size_in_bytes", 0),
+        output_bytes=getattr(memory, "output_size_in_bytes", 0),
+        temporary_bytes=getattr(memory, "temp_size_in_bytes", 0),
+        compile_seconds=seconds, has_backward=program.backward is not None,
+    )  # fmt: skip
+
+
+def _role(kind: str, what: Any, names: dict[int, str]) -> tuple[str, str]:
+    if kind == "fixed":
+        return "hidden input", names.get(id(what), "a tensor")
+    if kind == "slot":
+        return "hidden input", _slot_name(what, names)
+    if kind == "argument":
+        return "argument", str(what)
+    return "host value", ""
+
+
+def _slot_name(slot: Any, names: dict[int, str]) -> str:
+    storage = getattr(slot.owner, "_storage", None)
+    owner = names.get(id(storage), type(slot.owner).__name__)
+    return f"{owner}.{slot.name.removeprefix('_')}"
+
+
+def _output_roles(program: Program, names: dict[int, str]) -> list[tuple[str, str]]:
+    roles = []
+    for kind, what in program.written:
+        if kind == "argument":
+            roles.append(("written argument", str(what)))
+        else:
+            roles.append(("hidden output", _role(kind, what, names)[1]))
+    slots = {t.output: s for s, t in program.slot_outputs if t is not None and t.output >= 0}
+    for i in range(program.n_made):
+        if i in slots:
+            roles.append(("hidden output", _slot_name(slots[i], names)))
+        else:
+            roles.append(("result", str(i)))
+    return roles + [("kept for backward", "")] * program.n_residuals

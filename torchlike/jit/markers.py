@@ -1,0 +1,47 @@
+"""What PyTorch code says to TorchScript in passing: answered truthfully, with no TorchScript here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from torchlike import modes
+
+__all__ = ["Final", "annotate", "export", "ignore", "is_scripting", "is_tracing",
+           "script_if_tracing", "unused"]  # fmt: skip
+
+
+def is_scripting() -> Any:
+    """False: Python runs as Python, also while ``torchlike.jit`` captures it."""
+    return False
+
+
+def is_tracing() -> Any:
+    """Whether ``torchlike.jit`` is capturing."""
+    return modes.current.capture is not None
+
+
+def ignore(drop: Any = False, **options: Any) -> Any:
+    """The function as it is: capture runs Python, so nothing is kept from a compiler. Also with
+    arguments, ``@ignore(drop=True)``."""
+    return drop if callable(drop) else lambda fn: fn
+
+
+def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it is."""
+    return fn
+
+
+def export(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it is: every method of a module can be called."""
+    return fn
+
+
+def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it is."""
+    return fn
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value; the type is for readers."""
+    return the_value

@@ -1,0 +1,323 @@
+"""Places: where Python keeps a value that a capture took for granted, and whether it still does.
+
+A place is checked at each call of a compiled function, at ~50 ns, so each kind is one tight method.
+"""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchlike.tensor import Tensor
+
+_VALUES = (int, float, complex, bool, str, bytes, type(None), np.generic)
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Any = _Missing()
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two objects are the same to a graph: plain values by value (0.0 is not -0.0, 1 is not
+    True, NaN is NaN), everything else by identity."""
+    if a is b:
+        return True
+    kind = type(a)
+    if kind is not type(b) or not isinstance(a, _VALUES):
+        return False
+    if kind is float or kind is complex:
+        return a.hex() == b.hex() if kind is float else repr(a) == repr(b)
+    if isinstance(a, np.generic):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    return bool(a == b)
+
+
+def describe(value: Any) -> str:
+    """A value in a few words, for messages."""
+    if isinstance(value, Tensor):
+        return f"tensor of shape {list(value.shape)} at {id(value):#x}"
+    if isinstance(value, (*_VALUES, list, tuple, dict, set, _Missing)):
+        text = repr(value) if not _holds_tensors(value) else f"{type(value).__name__} of tensors"
+        return text if len(text) <= 60 else text[:57] + "..."
+    name = getattr(value, "__qualname__", None)
+    return name if isinstance(name, str) else f"{type(value).__name__} object at {id(value):#x}"
+
+
+def _holds_tensors(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return isinstance(value, (list, tuple, dict, set)) and any(
+        not isinstance(x, _VALUES) for x in itertools.islice(items, 1000)
+    )
+
+
+class Place:
+    """Base: a value kept somewhere, its label for messages, and who owns it."""
+
+    __slots__ = ("label", "owner")
+
+    def __init__(self, owner: Any, label: str) -> None:
+        self.owner = owner
+        self.label = label
+
+    def holds(self) -> bool:
+        """Whether the value is what it was."""
+        raise NotImplementedError
+
+    def before(self) -> Any:
+        """The value as it was."""
+        raise NotImplementedError
+
+    def now(self) -> Any:
+        """The value as it is."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        """Put the value back as it was."""
+        raise NotImplementedError
+
+
+class Name(Place):
+    """A name in a dictionary that Python looks names up in: globals, an instance, a class."""
+
+    __slots__ = ("name", "space", "value")
+
+    def __init__(self, owner: Any, space: Any, name: str, value: Any, label: str) -> None:
+        super().__init__(owner, label)
+        self.space = space
+        self.name = name
+        self.value = value
+
+    def now(self) -> Any:
+        return self.space.get(self.name, MISSING)
+
+    def before(self) -> Any:
+        return self.value
+
+    def holds(self) -> bool:
+        now = self.space.get(self.name, MISSING)
+        return now is self.value or same(now, self.value)
+
+    def restore(self) -> None:
+        if isinstance(self.space, types.MappingProxyType):
+            if self.value is MISSING:
+                delattr(self.owner, self.name)
+            else:
+                setattr(self.owner, self.name, self.value)
+        elif self.value is MISSING:
+            self.space.pop(self.name, None)
+        else:
+            self.space[self.name] = self.value
+
+
+class Member(Place):
+    """An attribute kept in ``__slots__``."""
+
+    __slots__ = ("descriptor", "value")
+
+    def __init__(self, owner: Any, descriptor: Any, label: str) -> None:
+        super().__init__(owner, label)
+        self.descriptor = descriptor
+        self.value = self.now()
+
+    def now(self) -> Any:
+        try:
+            return self.descriptor.__get__(self.owner)
+        except AttributeError:
+            return MISSING
+
+    def before(self) -> Any:
+        return self.value
+
+    def holds(self) -> bool:
+        return same(self.now(), self.value)
+
+    def restore(self) -> None:
+        if self.value is MISSING:
+            self.descriptor.__delete__(self.owner)
+        else:
+            self.descriptor.__set__(self.owner, self.value)
+
+
+class Cell(Place):
+    """A variable that functions share (a closure)."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, cell: types.CellType, label: str) -> None:
+        super().__init__(cell, label)
+        self.value = self.now()
+
+    def now(self) -> Any:
+        try:
+            return self.owner.cell_contents
+        except ValueError:
+            return MISSING
+
+    def before(self) -> Any:
+        return self.value
+
+    def holds(self) -> bool:
+        now = self.now()
+        return now is self.value or same(now, self.value)
+
+    def restore(self) -> None:
+        if self.value is MISSING:
+            del self.owner.cell_contents
+        else:
+            self.owner.cell_contents = self.value
+
+
+class Items(Place):
+    """The elements of a list, set or deque."""
+
+    __slots__ = ("ids", "items")
+
+    def __init__(self, owner: Any, label: str) -> None:
+        super().__init__(owner, label)
+        self.items = tuple(owner)
+        #: Kept so that one C-speed pass compares all elements (~25 ns each).
+        self.ids = tuple(map(id, self.items))
+
+    def now(self) -> Any:
+        return list(self.owner)
+
+    def before(self) -> Any:
+        return list(self.items)
+
+    def holds(self) -> bool:
+        if tuple(map(id, self.owner)) == self.ids:
+            return True
+        return len(self.owner) == len(self.items) and all(map(same, self.owner, self.items))
+
+    def restore(self) -> None:
+        if isinstance(self.owner, (set, deque)):
+            self.owner.clear()
+            (self.owner.update if isinstance(self.owner, set) else self.owner.extend)(self.items)
+        else:
+            self.owner[:] = self.items
+
+
+class Entries(Place):
+    """The keys (in order) and values of a dictionary."""
+
+    __slots__ = ("ids", "items")
+
+    def __init__(self, owner: Any, label: str) -> None:
+        super().__init__(owner, label)
+        self.items = dict(owner)
+        self.ids = tuple(map(id, self.items)) + tuple(map(id, self.items.values()))
+
+    def now(self) -> Any:
+        return dict(self.owner)
+
+    def before(self) -> Any:
+        return self.items
+
+    def holds(self) -> bool:
+        owner = self.owner
+        if tuple(map(id, owner)) + tuple(map(id, owner.values())) == self.ids:
+            return True
+        return len(owner) == len(self.items) and all(
+            (k is k2 or (same(k, k2) or (type(k) is type(k2) and k == k2))) and same(v, v2)
+            for (k, v), (k2, v2) in zip(owner.items(), self.items.items(), strict=True)
+        )
+
+    def restore(self) -> None:
+        self.owner.clear()
+        self.owner.update(self.items)
+
+
+class Numbers(Place):
+    """The contents of a NumPy array."""
+
+    __slots__ = ("contents",)
+
+    def __init__(self, owner: np.ndarray, label: str) -> None:
+        super().__init__(owner, label)
+        self.contents = owner.copy()
+
+    def now(self) -> Any:
+        return self.owner
+
+    def before(self) -> Any:
+        return self.contents
+
+    def holds(self) -> bool:
+        a, b = self.owner, self.contents
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        if a.dtype.hasobject:
+            return all(map(same, a.ravel().tolist(), b.ravel().tolist()))
+        return a.tobytes() == b.tobytes()
+
+    def restore(self) -> None:
+        self.owner[...] = self.contents
+
+
+class State(Place):
+    """What a getter says of an object: a random generator's state, a context variable.
+
+    ``put_back`` undoes a change; without it there is none that capture code could make.
+    """
+
+    __slots__ = ("getter", "put_back", "value")
+
+    def __init__(
+        self, owner: Any, label: str, getter: Callable[[Any], Any],
+        put_back: Callable[[Any, Any], Any] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(owner, label)
+        self.getter = getter
+        self.put_back = put_back
+        self.value = getter(owner)
+
+    def now(self) -> Any:
+        return self.getter(self.owner)
+
+    def before(self) -> Any:
+        return self.value
+
+    def holds(self) -> bool:
+        now = self.getter(self.owner)
+        return now is self.value or bool(now == self.value)
+
+    def restore(self) -> None:
+        if self.put_back is not None:
+            self.put_back(self.owner, self.value)
+
+
+class Function(Place):
+    """The parts of a function that can be exchanged under its name: code and defaults."""
+
+    __slots__ = ("code", "defaults", "named")
+
+    def __init__(self, owner: types.FunctionType, label: str) -> None:
+        super().__init__(owner, label)
+        self.code, self.defaults, self.named = self.now()
+
+    def now(self) -> Any:
+        return self.owner.__code__, self.owner.__defaults__, self.owner.__kwdefaults__
+
+    def before(self) -> Any:
+        return self.code, self.defaults, self.named
+
+    def holds(self) -> bool:
+        owner = self.owner
+        return (
+            owner.__code__ is self.code
+            and owner.__defaults__ is self.defaults
+            and owner.__kwdefaults__ is self.named
+        )
+
+    def restore(self) -> None:
+        owner = self.owner
+        owner.__code__, owner.__defaults__, owner.__kwdefaults__ = self.before()
