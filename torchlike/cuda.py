@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 
-from torchlike import devices
+from torchlike import devices, unsupported
+
+#: Kernels in CUDA source: not supported, and says what to use instead.
+jiterator = SimpleNamespace(**unsupported.functions("cuda.jiterator"))
 
 
 def is_available() -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike import devices, dtypes
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.errors import NO_DATA
 from torchlike.nn.parameter import is_lazy
 from torchlike.tensor import Tensor
 from torchlike.tensor import memory_format as memory_formats
@@ -62,6 +63,11 @@ class Conversions:
             )
 
         def convert(t: Tensor) -> Tensor:
+            if t.is_meta and device is not None and devices.resolve(device).type != "meta":
+                raise NotImplementedError(
+                    f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                )
             wanted = dtype if t.dtype.category > 1 else None
             if memory_format is not None and not is_lazy(t) and t.dim() in (4, 5):
                 return t.to(device, wanted, memory_format=memory_format)

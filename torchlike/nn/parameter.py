@@ -7,14 +7,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import devices, errors
+from torchlike import errors
 from torchlike.dtypes import get_default_dtype
 from torchlike.ops.conversion import clone
-from torchlike.tensor import Tensor, wrap
+from torchlike.ops.creation import finish
+from torchlike.tensor import Tensor
 
 
 def _empty() -> Tensor:
-    return wrap(jax.device_put(np.empty(0, get_default_dtype().numpy)))
+    return finish(jax.device_put(np.empty(0, get_default_dtype().numpy)))
 
 
 class _ParameterMeta(type(Tensor)):
@@ -98,9 +99,8 @@ class UninitializedParameter(Parameter):
 
     def __new__(cls, requires_grad: Any = True, device: Any = None, dtype: Any = None) -> Any:
         kind = get_default_dtype() if dtype is None else dtype
-        target = devices.to_jax(devices.resolve(device))
         self = object.__new__(cls)
-        self._storage = wrap(jax.device_put(np.empty(0, kind.numpy), target))._storage
+        self._storage = finish(jax.device_put(np.empty(0, kind.numpy)), device)._storage
         self._view = None
         self._requires_grad = bool(requires_grad)
         return self
@@ -108,8 +108,8 @@ class UninitializedParameter(Parameter):
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become a Parameter of this shape, holding zeros."""
         kind = self.dtype if dtype is None else dtype
-        target = devices.to_jax(self.device if device is None else devices.resolve(device))
-        self.data = wrap(jax.device_put(np.zeros(tuple(shape), kind.numpy), target))
+        values = jax.device_put(np.zeros(tuple(shape), kind.numpy))
+        self.data = finish(values, device or self.device)
         self.__class__ = Parameter  # type: ignore[assignment]
 
     @property

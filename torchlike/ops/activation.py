@@ -6,6 +6,7 @@ at kinks are PyTorch's, which ``jnp.where`` on the right comparison gives.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from torchlike import errors
 from torchlike.dispatch.registry import NAMESPACES, OPS, composite, export, op
 from torchlike.dispatch.schema import Float, Input, Int, Number, Str
 from torchlike.ops.checks import floats_only, scalar_type_of
+from torchlike.ops.promotion import in_float32
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -134,6 +136,10 @@ def prelu(input: Input, weight: Input):
             f"prelu: Type promoting not supported. Got {scalar_type_of(input)} and "
             f"{scalar_type_of(weight)}"
         )
+    if weight.ndim > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+        )
     if weight.size != 1:
         if input.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -151,19 +157,20 @@ def prelu(input: Input, weight: Input):
 # -- smooth ----------------------------------------------------------------------------------------
 
 
-@op(namespaces=_F, method=False, elementwise=True)
+@op(casts_out=False, namespaces=_F, method=False, elementwise=True)
 def gelu(input: Input, *, approximate: Str = "none"):
     """``input * Φ(input)``; with ``approximate="tanh"`` the tanh form (Hendrycks & Gimpel 2016)."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     floats_only(input, "GeluKernelImpl")
-    return jax.nn.gelu(input, approximate=approximate == "tanh")
+    return in_float32(functools.partial(jax.nn.gelu, approximate=approximate == "tanh"))(input)
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def silu(input: Input):
     """``input * sigmoid(input)``, also called swish."""
-    floats_only(input, "silu_cpu")
+    if input.dtype.kind != "c":
+        floats_only(input, "silu_cpu")
     return input * jax.nn.sigmoid(input)
 
 
@@ -174,7 +181,7 @@ def mish(input: Input):
     return input * jnp.tanh(jax.nn.softplus(input))
 
 
-@op(namespaces=_F, method=False, elementwise=True)
+@op(casts_out=False, namespaces=_F, method=False, elementwise=True)
 def softplus(input: Input, beta: Float = 1.0, threshold: Float = 20.0):
     """``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input > threshold``."""
     floats_only(input, "softplus_cpu")
@@ -223,14 +230,14 @@ def hardswish(input: Input):
     return jnp.where(input <= -3, 0, jnp.where(input >= 3, input, middle))
 
 
-@op(elementwise=True, namespaces=("", *_F))
+@op(casts_out=False, elementwise=True, namespaces=("", *_F))
 def hardshrink(input: Input, lambd: Float = 0.5):
     """``input`` where ``|input| > lambd``, else 0."""
     floats_only(input, "hardshrink_cpu")
     return jnp.where((input >= -lambd) & (input <= lambd), 0, input)
 
 
-@op(namespaces=_F, method=False, elementwise=True)
+@op(casts_out=False, namespaces=_F, method=False, elementwise=True)
 def softshrink(input: Input, lambd: Float = 0.5):
     """``input`` moved toward 0 by ``lambd``, and 0 within it. RuntimeError when lambd < 0."""
     floats_only(input, "softshrink_check")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -40,6 +41,8 @@ def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[in
                 f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument "
                 f"#1 'self' (while checking arguments for {name})"
             )
+        if isinstance(output_size, tuple) and input.ndim <= len(output_size):
+            raise ValueError(f"Input dimension should be at least {n + 1}")
         colon = ":" if "max" in name else ""
         raise RuntimeError(
             f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got{colon} {list(input.shape)}"
@@ -169,7 +172,17 @@ def max_unpool_op(input: Input, indices: Input, size: IntOrInts):
     places = indices.reshape(flat.shape).astype(np.int32)
     rows = jnp.arange(flat.shape[0], dtype=np.int32)[:, None]
     empty = jnp.zeros((flat.shape[0], math.prod(size)), input.dtype)
-    return empty.at[rows, places].set(flat).reshape(*planes, *size)
+
+    @jax.custom_jvp
+    def written(values: Any) -> Any:
+        return empty.at[rows, places].set(values)
+
+    @written.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        # Of several values with one place the last is written, and each gets that place's gradient.
+        return written(*primals), empty.at[rows, places].add(tangents[0])
+
+    return written(flat).reshape(*planes, *size)
 
 
 def _register_unpool(n: int) -> None:

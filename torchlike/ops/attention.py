@@ -66,10 +66,11 @@ def _weights(
         key = jnp.repeat(key, query.shape[-3] // key.shape[-3], -3)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     wide = np.dtype(np.float32) if query.dtype.itemsize < 4 else query.dtype
-    scores = jnp.matmul(
-        query * jnp.asarray(factor, query.dtype), jnp.swapaxes(key, -1, -2),
-        preferred_element_type=wide,
-    )  # fmt: skip
+    if wide == query.dtype:
+        query = query * jnp.asarray(factor, wide)
+    scores = jnp.matmul(query, jnp.swapaxes(key, -1, -2), preferred_element_type=wide)
+    if wide != query.dtype:  # a scaled 16-bit query would be rounded once more
+        scores = scores * jnp.asarray(factor, wide)
     may_be_empty = mask is not None
     if mask is not None:
         check_broadcast(scores, mask)

@@ -14,9 +14,10 @@ from torchlike import tensor as tensors
 from torchlike.dispatch import inplace
 from torchlike.dispatch.registry import add_method, composite, op
 from torchlike.dispatch.schema import Input, Operand, Static
+from torchlike.meta import MetaArray
 from torchlike.ops.creation import finish, numpy_dtype, preserve_strides
 from torchlike.ops.views import shape_arguments
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, wrap
 
 
 @op("clone_op", namespaces=(), method=False, needs="nothing", grad_name="CloneBackward0")
@@ -31,10 +32,10 @@ def cast_op(input: Input, dtype: Static):
     """Convert to a dtype as C does: complex loses its imaginary part, floats truncate."""
     if input.dtype.kind == "c" and dtype.kind != "c":
         input = input.real
-    if input.dtype.kind == "f" and dtype.kind == "u":
+    if dtypes.kind_of(input.dtype) == "f" and dtype.kind == "u":
         # C wraps through a signed integer; XLA saturates.
         return input.astype(np.int64).astype(dtype)
-    if input.dtype.kind == "f" and dtype.kind == "i" and dtype.itemsize < 4:
+    if dtypes.kind_of(input.dtype) == "f" and dtype.kind == "i" and dtype.itemsize < 4:
         return input.astype(np.int32).astype(dtype)
     return input.astype(dtype)
 
@@ -80,10 +81,22 @@ def cast(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 def _move(t: Tensor, device: devices.device) -> Tensor:
+    if device.type == "meta":
+        return t if t.is_meta else _without_values(t)
+    if t.is_meta:
+        raise NotImplementedError(errors.NO_DATA)
     target = devices.to_jax(device)
     if t.device == device or (t._storage.host is not None and device.type == "cpu"):
         return t
     return move_op(t, target)
+
+
+def _without_values(t: Tensor) -> Tensor:
+    """A leaf of the same geometry on the meta device."""
+    made = wrap(MetaArray(t.shape, t.dtype.numpy))
+    preserve_strides(made, t)
+    made._requires_grad = t.requires_grad and modes.current.grad_enabled
+    return made
 
 
 @op("move_op", namespaces=(), method=False, needs="nothing", grad_name="ToCopyBackward0")
@@ -257,16 +270,19 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         raise NotImplementedError(
             "resize_ of a view to another number of elements: use a new tensor"
         )
-    flat = input._read().reshape(-1)
-    count = math.prod(shape)
-    if count > flat.size:
-        flat = jnp.concatenate([flat, jnp.zeros(count - flat.size, flat.dtype)])
-    input._storage.write(flat[:count].reshape(shape))
+    if input.is_meta:
+        input._storage.write(MetaArray(shape, input.dtype.numpy))
+    else:
+        flat = input._read().reshape(-1)
+        count = math.prod(shape)
+        if count > flat.size:
+            flat = jnp.concatenate([flat, jnp.zeros(count - flat.size, flat.dtype)])
+        input._storage.write(flat[:count].reshape(shape))
     input._storage.strides = None
     return input
 
 
-@composite(namespaces=())
+@composite()
 def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
     """``resize_(other.size())``."""
     return resize_(input, other.shape)

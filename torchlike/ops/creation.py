@@ -13,8 +13,10 @@ import numpy as np
 
 from torchlike import devices, dtypes, errors, modes, views
 from torchlike import tensor as tensors
-from torchlike.dispatch.call import iterator_order
+from torchlike.dispatch.memory_order import iterator_order
 from torchlike.dispatch.registry import composite
+from torchlike.meta import MetaArray
+from torchlike.ops.outputs import given
 from torchlike.ops.views import shape_arguments
 from torchlike.storage import Storage, device_array
 from torchlike.tensor import Tensor
@@ -30,7 +32,9 @@ def finish(
     if layout is not None and layout is not tensors.strided:
         raise NotImplementedError(f"layout={layout!r}: torchlike's tensors are strided")
     target = devices.resolve(device)
-    if target.type != "cpu" or jax.default_backend() != "cpu":
+    if target.type == "meta":
+        array = MetaArray(array.shape, array.dtype)
+    elif target.type != "cpu" or jax.default_backend() != "cpu":
         array = jax.device_put(array, devices.to_jax(target))
     t = tensors.wrap(array)
     if modes.current.inference:
@@ -65,14 +69,16 @@ def checked_size(size: Any, name: str) -> tuple[int, ...]:
 # -- from data -------------------------------------------------------------------------------------
 
 
-def _infer(data: Any) -> Any:
-    """Nested Python data as a NumPy array with PyTorch's inferred dtype."""
+def _infer(data: Any, cast: Any = False) -> Any:
+    """Nested Python data as a NumPy array with PyTorch's inferred dtype; in full precision when a
+    ``cast`` follows, for float64 must not be rounded to the default dtype first."""
     if isinstance(data, np.ndarray):
         return data
     if isinstance(data, np.generic):
         return np.asarray(data)
     if isinstance(data, (bool, int, float, complex)):
-        return np.asarray(data, dtypes.scalar_dtype(data).numpy)
+        whole = cast and isinstance(data, (float, complex))
+        return np.asarray(data, None if whole else dtypes.scalar_dtype(data).numpy)
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if not isinstance(data, Sequence):
@@ -92,6 +98,8 @@ def _infer(data: Any) -> Any:
         if not isinstance(bad, (str, bytes)):
             raise RuntimeError(f"Could not infer dtype of {type(bad).__name__}")
         raise TypeError(f"new(): invalid data type '{type(bad).__name__}'")
+    if cast and array.size:
+        return array
     if array.dtype.kind == "f" and not _has_array(data):
         return array.astype(dtypes.get_default_dtype().numpy)
     if array.dtype.kind == "c" and not _has_array(data):
@@ -159,7 +167,7 @@ def tensor(
     if isinstance(data, jax.Array):
         array: Any = data
     else:
-        array = _infer(data)
+        array = _infer(data, dtype is not None)
     if dtype is not None:
         array = _cast_data(array, numpy_dtype(dtype))
     else:
@@ -237,6 +245,19 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return tensors.wrap(jnp.from_dlpack(ext_tensor))
 
 
+def out_dtype(out: Tensor | None, dtype: Any, default: Any = None) -> np.dtype:
+    """The dtype of a creation function with ``out=``: that of ``out``, which ``dtype`` must agree
+    with. RuntimeError when it does not."""
+    if out is None:
+        return numpy_dtype(dtype, default)
+    if dtype is not None and numpy_dtype(dtype) != out.dtype.numpy:
+        given_, own = (
+            dtypes.scalar_type(d) for d in (dtypes.from_numpy_dtype(numpy_dtype(dtype)), out.dtype)
+        )
+        raise RuntimeError(f"dtype {given_} does not match dtype of out parameter ({own})")
+    return out.dtype.numpy
+
+
 # -- filled ----------------------------------------------------------------------------------------
 
 
@@ -245,8 +266,10 @@ def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
     return jax.jit(lambda value: jnp.full(shape, value).astype(dtype), inline=True)
 
 
-def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
+def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = None) -> Any:
     """An array of one value. NumPy makes small ones quicker than a dispatch does."""
+    if devices.resolve(device).type == "meta":
+        return MetaArray(shape, dtype)
     if modes.current.capture is None and math.prod(shape) <= 1 << 16:
         return device_array(np.full(shape, value, dtype))
     return _full_array(shape, dtype)(value)
@@ -262,9 +285,8 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
         if kw:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
         shape = checked_size(size, name)
-        if out is not None:
-            return out.resize_(shape).fill_(value)
-        return finish(filled(shape, value, numpy_dtype(dtype)), device, requires_grad, layout)
+        kind = out_dtype(out, dtype)
+        return given(out, finish(filled(shape, value, kind, device), device, requires_grad, layout))
 
     function.__doc__ = f"A tensor of the given size, filled with {value}."
     return composite(name, method=False)(function)
@@ -291,9 +313,9 @@ def full(
         fill_value = fill_value._read()
         array = _full_array(shape, numpy_dtype(dtype))(fill_value)
     else:
-        array = filled(shape, fill_value, numpy_dtype(dtype, dtypes.scalar_dtype(fill_value)))
-    made = finish(array, device, requires_grad, layout)
-    return made if out is None else out.resize_(shape).copy_(made)
+        kind = out_dtype(out, dtype, dtypes.scalar_dtype(fill_value))
+        array = filled(shape, fill_value, kind, device)
+    return given(out, finish(array, device, requires_grad, layout))
 
 
 def _like(name: str, default: Any) -> None:
@@ -309,8 +331,9 @@ def _like(name: str, default: Any) -> None:
             value = args[0] if args else kw["fill_value"]
             value = value.item() if isinstance(value, Tensor) else value
         target = numpy_dtype(dtype, input.dtype)
-        made = finish(filled(input._geometry.size, value, target), device or input.device,
-                      requires_grad, layout)  # fmt: skip
+        device = device or input.device
+        array = filled(input._geometry.size, value, target, device)
+        made = finish(array, device, requires_grad, layout)
         preserve_strides(made, input, memory_format)
         return made
 
@@ -353,8 +376,9 @@ def _new(name: str, value: Any) -> None:
         shape = checked_size(size, name)
         if isinstance(fill, Tensor):
             fill = fill.item()
-        array = filled(shape, fill, numpy_dtype(dtype, self.dtype))
-        return finish(array, device or self.device, requires_grad, layout)
+        device = device or self.device
+        array = filled(shape, fill, numpy_dtype(dtype, self.dtype), device)
+        return finish(array, device, requires_grad, layout)
 
     method.__doc__ = f"``{name.removeprefix('new_')}`` with this tensor's dtype and device."
     composite(name, namespaces=())(method)
@@ -411,17 +435,21 @@ def arange(
     start, end, step = bounds
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not all(math.isfinite(b) for b in (start, end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     inferred = dtypes.int64 if all(isinstance(b, int) for b in bounds) else None
-    target = numpy_dtype(dtype, inferred)
+    target = out_dtype(out, dtype, inferred)
+    if out is not None and target.kind in "iu" and not int(step):
+        raise ValueError("step must be nonzero")
     count = max(math.ceil((end - start) / step), 0)
     if target.kind in "iu" and all(isinstance(b, int) for b in bounds):
         count = len(range(start, end, step))
     kind = np.int64 if target.kind in "iub" else np.float64
     values = (kind(start) + np.arange(count, dtype=kind) * kind(step)).astype(target)
     made = finish(device_array(values), device, requires_grad, layout)
-    return made if out is None else out.resize_(made.shape).copy_(made)
+    return _sequence_into(out, made)
 
 
 @composite("range", method=False)
@@ -438,15 +466,22 @@ def linspace(
     device: Any = None, requires_grad: Any = False,
 ) -> Tensor:  # fmt: skip
     """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
-    made = finish(device_array(_spaced(start, end, steps, dtype)), device, requires_grad, layout)
-    return made if out is None else out.resize_(made.shape).copy_(made)
+    values = _spaced(start, end, steps, out_dtype(out, dtype))
+    return _sequence_into(out, finish(device_array(values), device, requires_grad, layout))
 
 
-def _spaced(start: Any, end: Any, steps: int, dtype: Any) -> np.ndarray:
+def _sequence_into(out: Tensor | None, made: Tensor) -> Tensor:
+    """``out=`` of a sequence: keeps its shape where the number of elements is right."""
+    fits = out is not None and out.numel() == made.numel()
+    return given(out, made.reshape(out.shape) if fits else made)  # type: ignore[union-attr]
+
+
+def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
+    if isinstance(steps, (bool, float)):
+        raise TypeError(f"argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = (b.item() if isinstance(b, Tensor) else b for b in (start, end))
-    target = numpy_dtype(dtype)
     work = np.dtype(np.float64) if target.kind in "iu" or target.itemsize == 8 else (
         np.dtype(np.complex64) if target.kind == "c" else np.dtype(np.float32))  # fmt: skip
     if steps == 1:
@@ -465,9 +500,9 @@ def logspace(
     layout: Any = None, device: Any = None, requires_grad: Any = False,
 ) -> Tensor:  # fmt: skip
     """``base`` to the powers of ``linspace(start, end, steps)``."""
-    values = np.power(base, _spaced(start, end, steps, dtypes.float64))
-    made = finish(jnp.asarray(values.astype(numpy_dtype(dtype))), device, requires_grad, layout)
-    return made if out is None else out.resize_(made.shape).copy_(made)
+    values = np.power(base, _spaced(start, end, steps, np.dtype(np.float64)))
+    made = finish(device_array(values.astype(out_dtype(out, dtype))), device, requires_grad, layout)
+    return _sequence_into(out, made)
 
 
 @composite(method=False)
@@ -476,11 +511,16 @@ def eye(
     device: Any = None, requires_grad: Any = False,
 ) -> Tensor:  # fmt: skip
     """The identity matrix of n rows (and m columns)."""
-    if n < 0:
-        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
-    made = finish(device_array(np.eye(n, m, dtype=numpy_dtype(dtype))), device, requires_grad,
-                  layout)  # fmt: skip
-    return made if out is None else out.resize_(made.shape).copy_(made)
+    for name, count in (("n", n), ("m", m)):
+        if count is not None and count < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {count}")
+    kind = out_dtype(out, dtype)
+    if devices.resolve(device).type == "meta":
+        values: Any = MetaArray((n, n if m is None else m), kind)
+    else:
+        values = device_array(np.eye(n, m, dtype=kind))
+    made = finish(values, device, requires_grad, layout)
+    return given(out, made)
 
 
 def _legacy(*args: Any, **kwargs: Any) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 from jax import lax
 
-from torchlike import modes
+from torchlike import dtypes, modes
 from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, export, op
 from torchlike.dispatch.schema import Bool, Input, Str
@@ -36,7 +36,7 @@ def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = Fals
             f"{name}: {argument} must be batches of square matrices, but they are {x.shape[-2]} by "
             f"{x.shape[-1]} matrices"
         )
-    if x.dtype.kind not in "fc":
+    if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {type_name(x)}"
         )
@@ -51,8 +51,8 @@ def adjoint(x: Any) -> Any:
 
 def first_failure(info: Tensor) -> tuple[str, int] | None:
     """(where in the batch, its code) of the first nonzero info; None when all is well, or while a
-    graph is captured, where there are no values to look at."""
-    if modes.current.capture is not None:
+    graph is captured or on the meta device, where there are no values to look at."""
+    if modes.current.capture is not None or info.is_meta:
         return None
     codes = np.asarray(info._read())
     if not codes.any():
@@ -81,6 +81,8 @@ def cholesky_op(input: Input, upper: Bool):
 
 def _cholesky_info(factor: Tensor, input: Tensor) -> Tensor:
     """Per matrix: 0, or the order of the first leading minor that is not positive-definite."""
+    if factor.is_meta:
+        return factor.new_empty(factor.shape[:-2], dtype=dtypes.int32)
     values = factor.detach()._read()
     failed = jnp.isnan(values.real).any((-2, -1))
     if modes.current.capture is not None:
@@ -134,7 +136,7 @@ def linalg_cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor
 @composite()
 def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
     """``linalg.cholesky``."""
-    return linalg_cholesky(input, upper=upper, out=out)
+    return given(out, linalg_cholesky(input, upper=upper), cast=True)
 
 
 # -- qr --------------------------------------------------------------------------------------------
@@ -405,7 +407,7 @@ def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
 def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
     """The compact LU factorization and pivots (and info codes): a tuple."""
     found = lu_factor_ex(A, pivot=pivot)
-    return given(out, tuple(found) if get_infos else tuple(found)[:2])
+    return given(out, tuple(found) if get_infos else tuple(found)[:2], cast=True)
 
 
 # -- reflectors ------------------------------------------------------------------------------------
@@ -425,10 +427,10 @@ _GEQRF = named("geqrf", "a tau")
 @composite()
 def geqrf(input: Tensor, *, out: Any = None) -> Any:
     """The compact QR factorization: reflectors below the diagonal, R on and above it, and tau."""
-    return given(out, _GEQRF(*geqrf_op(input)))
+    return given(out, _GEQRF(*geqrf_op(input)), cast=True)
 
 
-@op("householder_product", namespaces=("linalg",), method=False)
+@op("householder_product", casts_out=True, namespaces=("linalg",), method=False)
 def householder_product(A: Input, tau: Input):
     """The leading columns of the product of Householder reflectors."""
     require_matrix(A, "linalg.householder_product")

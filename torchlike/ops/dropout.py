@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from torchlike import dtypes
+from torchlike import views
+from torchlike.dispatch.memory_order import iterator_order
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
 from torchlike.ops.random import draw
-from torchlike.random import bernoulli as coins
-from torchlike.random.arithmetic import cast
+from torchlike.random import dropout as noise
+from torchlike.random.bernoulli import bernoulli_mask
 from torchlike.tensor import Tensor, wrap
 
 
 @op("apply_noise", namespaces=(), method=False, inplace=True, elementwise=True,
     needs={"input": ["noise"]}, grad_name="MulBackward0")  # fmt: skip
 def apply_noise(input: Input, noise: Operand):
-    """``input * noise``."""
-    return input * noise.astype(input.dtype)
+    """``input * noise``, multiplied in the wider of the two dtypes."""
+    return (input * noise).astype(input.dtype)
 
 
 def check_probability(p: float) -> None:
@@ -31,26 +32,44 @@ def check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def dropout_noise(shape: tuple[int, ...], p: float, dtype: dtypes.dtype, generator: Any = None):
-    """An array of zeros (probability p) and ``1 / (1 - p)``. Draws two words an element.
+def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> Any:
+    """An array of the input's shape, drawn in the order of its memory.
 
-    The kept value is the quotient rounded in the dtype (half types through float32), as PyTorch
-    rounds it.
+    PyTorch fills ``empty_like(input)``, so a transposed input has its noise along its memory.
     """
-    keep = 1.0 - p
-    kind = dtype.numpy
-    wide = np.float32 if kind.itemsize == 2 else kind.type
-    scale = cast(np.asarray(wide(1) / wide(keep)), kind)
-    mask = draw(generator, lambda engine: coins.bernoulli_mask(engine, shape, keep))
-    return jnp.where(mask, scale, jnp.zeros((), kind))
+    size, stride, _ = input._geometry
+    if not views.is_contiguous(size, stride):
+        if not views.is_dense(input._geometry):
+            stride = views.dense_strides(size, iterator_order(size, [stride]))
+        order = views.dense_order(size, stride)
+        if order != tuple(range(len(size))):
+            inner, back = tuple(size[d] for d in order), np.argsort(order)
+            return draw(None, lambda e: np.ascontiguousarray(made(e, inner).transpose(back)))
+    return draw(None, lambda e: made(e, size))
 
 
-def _drop(input: Tensor, p: float, shape: tuple[int, ...], inplace: Any) -> Tensor:
+def _mask(input: Tensor, p: float, shape: tuple[int, ...] | None) -> Any:
+    """Bools, True where an element is kept; of ``shape``, or like ``input``."""
+    if shape is None:
+        return _like(input, lambda e, size: noise.dropout_mask(e, size, p))
+    return draw(None, lambda e: noise.dropout_mask(e, shape, p))
+
+
+def keep_mask(input: Tensor, p: float) -> Any:
+    """Bools like ``input``, True with probability 1 - p; drawn also where p is 0 or 1."""
+    return _like(input, lambda e, size: bernoulli_mask(e, size, 1 - p))
+
+
+def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) -> Tensor:
     check_probability(p)
     if p == 0.0 or input.numel() == 0:
         return input
-    noise: Any = wrap(dropout_noise(shape, p, input.dtype)) if p < 1.0 else 0.0
-    return apply_noise.spec.in_place(input, noise) if inplace else apply_noise(input, noise)
+    factor: Any = 0.0
+    if p < 1.0 and not input.is_meta:
+        kind = input.dtype.numpy
+        scale = np.array(noise.dropout_scale(kind, p), kind)
+        factor = wrap(jnp.where(_mask(input, p, shape), scale, jnp.zeros((), kind)))
+    return apply_noise.spec.in_place(input, factor) if inplace else apply_noise(input, factor)
 
 
 def _feature_shape(input: Tensor) -> tuple[int, ...]:
@@ -66,7 +85,7 @@ def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = 
     ValueError for p outside [0, 1].
     """
     check_probability(p)
-    return _drop(input, p, tuple(input.shape), inplace) if training else input
+    return _drop(input, p, None, inplace) if training else input
 
 
 composite("dropout", method=False)(
@@ -82,10 +101,12 @@ def _feature_dropout(name: str, dims: tuple[int, ...]) -> None:
         check_probability(p)
         if not training:
             return input
-        lifted = name == "dropout1d" and input.dim() == 2
+        lifted = (name, input.dim()) in (("dropout1d", 2), ("dropout3d", 4))
         x = input.unsqueeze(0) if lifted else input
         result = _drop(x, p, _feature_shape(x), inplace)
-        return result.squeeze(0) if lifted else result
+        if lifted:
+            return input if inplace else result.squeeze(0)
+        return result
 
     function.__doc__ = f"Zero whole channels with probability p, when training ({name})."
     composite(name, namespaces=("nn.functional",), method=False)(function)
@@ -98,40 +119,42 @@ composite("feature_dropout", method=False)(
 )
 
 
+@jax.custom_jvp
+def _rounded_product(x: Any, noise: Any) -> Any:
+    """``x * noise``, rounded also where a sum follows: LLVM would contract the two to one fma, but
+    not through a select, which changes nothing here."""
+    product = x * noise
+    return jnp.where(product == product, product, jnp.nan)
+
+
+@_rounded_product.defjvp
+def _rounded_product_jvp(primals: Any, tangents: Any) -> Any:
+    x, noise = primals
+    return _rounded_product(x, noise), tangents[0] * noise
+
+
 @op("apply_alpha_noise", namespaces=(), method=False, inplace=True, elementwise=True,
     needs={"input": ["noise"]}, grad_name="AddBackward0")  # fmt: skip
 def apply_alpha_noise(input: Input, noise: Input, shift: Input):
     """``input * noise + shift``, the product rounded on its own."""
-    info = jnp.finfo(input.dtype)
-    # reduce_precision keeps XLA from contracting the product and the sum into one fma.
-    return lax.reduce_precision(input * noise, info.nexp, info.nmant) + shift
+    return _rounded_product(input, noise) + shift
 
 
-def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...], inplace: Any) -> Tensor:
+def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) -> Tensor:
     """Dropout that keeps mean and variance of self-normalising networks."""
     check_probability(p)
     if p == 0.0 or input.numel() == 0:
         return input
     if p == 1.0:
         return apply_noise.spec.in_place(input, 0.0) if inplace else apply_noise(input, 0.0)
-    alpha = 1.7580993408473766
-    a = 1.0 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
-    kind = input.dtype.numpy
-    wide = np.dtype(np.float32) if kind.itemsize == 2 else kind
-
-    def rounded(x: Any) -> np.ndarray:
-        return cast(np.asarray(x, wide), kind)
-
-    mask = draw(None, lambda e: coins.bernoulli_mask(e, shape, 1 - p))
-    values = []
-    for kept in (0.0, 1.0):
-        b = rounded(rounded(kept - 1).astype(wide) * wide.type(alpha * a))
-        b = rounded(b.astype(wide) + wide.type(alpha * a * p))
-        values.append((rounded(wide.type(kept) * wide.type(a)), b))
-    noise = jnp.where(mask, values[1][0], values[0][0])
-    shift = jnp.where(mask, values[1][1], values[0][1])
+    if input.is_meta:
+        return input if inplace else apply_noise(input, 1.0)
+    kept, dropped = noise.alpha_values(input.dtype.numpy, p)
+    mask = _mask(input, p, shape)
+    factor = wrap(jnp.where(mask, kept.noise, dropped.noise))
+    shift = wrap(jnp.where(mask, kept.shift, dropped.shift))
     run = apply_alpha_noise.spec.in_place if inplace else apply_alpha_noise
-    return run(input, wrap(noise), wrap(shift))
+    return run(input, factor, shift)
 
 
 @composite(namespaces=("nn.functional",), method=False)
@@ -140,7 +163,7 @@ def alpha_dropout(
 ) -> Tensor:
     """Alpha dropout, when training. ValueError for p outside [0, 1]."""
     check_probability(p)
-    return _alpha_drop(input, p, tuple(input.shape), inplace) if training else input
+    return _alpha_drop(input, p, None, inplace) if training else input
 
 
 @composite(namespaces=("nn.functional",), method=False)

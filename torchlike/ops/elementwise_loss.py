@@ -288,7 +288,7 @@ def poisson_nll_loss_op(
     input: Input, target: Input, log_input: Bool, full: Bool, eps: Float, reduction: Str
 ):
     """Poisson likelihood, with Stirling's approximation of the constant when ``full``."""
-    x, y = promoted(input, target)
+    x, y = promoted_float(input, target)
     loss = jnp.exp(x) - y * x if log_input else x - y * jnp.log(x + eps)
     if full:
         safe = jnp.where(y > 1, y, 1)

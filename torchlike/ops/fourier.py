@@ -12,6 +12,7 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Int, OptInt, OptStr, Static, Str
 from torchlike.ops.creation import finish, numpy_dtype
 from torchlike.ops.gathering import type_name
+from torchlike.ops.outputs import given
 from torchlike.ops.shaping import roll
 from torchlike.ops.views import shape_arguments
 from torchlike.tensor import Tensor
@@ -63,7 +64,14 @@ def _check_norm(norm: str | None) -> None:
         raise RuntimeError(f'Invalid normalization mode: "{norm}"')
 
 
-@op("fft_op", namespaces=(), method=False, needs="nothing", grad_name="FftC2CBackward0")
+@op(
+    "fft_op",
+    casts_out="kind",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    grad_name="FftC2CBackward0",
+)
 def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
     """One transform along one axis."""
     _check_norm(norm)
@@ -72,7 +80,14 @@ def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
     return _one_axis(kind, input, n, errors.wrap_dim(dim, input.ndim), norm)
 
 
-@op("fftn_op", namespaces=(), method=False, needs="nothing", grad_name="FftC2CBackward0")
+@op(
+    "fftn_op",
+    casts_out="kind",
+    namespaces=(),
+    method=False,
+    needs="nothing",
+    grad_name="FftC2CBackward0",
+)
 def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
     """Transforms along several axes; -1 in ``sizes`` keeps a size."""
     _check_norm(norm)
@@ -150,7 +165,7 @@ def _frequencies(name: str, fn: Any) -> None:
                  device: Any = None, requires_grad: Any = False) -> Tensor:  # fmt: skip
         values = fn(n, d).astype(numpy_dtype(dtype))
         made = finish(jnp.asarray(values), device, requires_grad, layout)
-        return made if out is None else out.resize_(made.shape).copy_(made)
+        return given(out, made)
 
     function.__doc__ = f"The frequencies of ``{name.removesuffix('freq')}`` of size n, spacing d."
     composite(name, namespaces=("fft",), method=False)(function)

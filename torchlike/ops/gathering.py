@@ -46,7 +46,7 @@ def check_along(index: Any, input: Any, dim: int) -> None:
 
 def missing_value(x: Any) -> Any:
     """What an out-of-range read gives under jit, where nothing can be raised: NaN for floats."""
-    return jnp.nan if x.dtype.kind in "fc" else None
+    return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 
 
 def _check_gather(input: Any, dim: int, index: Any, sparse_grad: Any) -> None:

@@ -6,21 +6,24 @@ where index tensors or masks remain, one gather on that view.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, modes
+from torchlike import dtypes, modes, views
 from torchlike.dispatch.inplace import copy_, update_with_sequences
+from torchlike.dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike.dispatch.registry import add_method, composite, op
 from torchlike.dispatch.schema import Bool, Input, Inputs, Static
 from torchlike.ops.creation import tensor as make_tensor
+from torchlike.ops.overwrite import accumulate as add_at
 from torchlike.ops.overwrite import overwrite
 from torchlike.ops.views import make_view, select, sliced, unsqueeze
 from torchlike.tensor import Tensor
-from torchlike.views import Alias, step
+from torchlike.views import Alias, Geometry, SelectAt, step
 
 _INVALID = (
     "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
@@ -63,7 +66,7 @@ def index_op(input: Input, indices: Inputs, layout: Static):
 def _poison(x: Any) -> Any:
     """What an out-of-range read gives under jit, where nothing can be raised: NaN, or the largest
     integer, so that it shows."""
-    return jnp.nan if x.dtype.kind in "fc" else None
+    return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 
 
 @op("index_put_op", namespaces=(), method=False, check=_check_put, grad_name="IndexPutBackward0")
@@ -83,7 +86,7 @@ def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, a
             f"indexing result of shape {list(region)}"
         )
     values = values.astype(input.dtype)
-    return input.at[at].add(values) if accumulate else overwrite(input, at, values)
+    return add_at(input, at, values) if accumulate else overwrite(input, at, values)
 
 
 # -- taking an index apart -------------------------------------------------------------------------
@@ -104,12 +107,7 @@ def _dims_taken(i: Any) -> int:
 
 def _normalize(item: Any) -> Any:
     """Sequences and arrays as index tensors; the rest as it is."""
-    if (
-        isinstance(item, Tensor) and not item.dim() and item.dtype.category == 1
-        and item.dtype.name != "uint8" and modes.current.capture is None
-    ):  # fmt: skip
-        # A number in a tensor selects, and so gives a view, as PyTorch does. While a graph is
-        # captured its value is unknown: there it gathers.
+    if _selects(item) and modes.current.capture is None:
         return int(item._value("an index"))
     if item is None or item is Ellipsis or isinstance(item, (slice, Tensor, bool, int)):
         return item
@@ -126,6 +124,14 @@ def _normalize(item: Any) -> Any:
     if hasattr(item, "__index__"):
         return item.__index__()
     raise IndexError(_INVALID.format(kind=type(item).__name__))
+
+
+def _selects(item: Any) -> Any:
+    """Whether an index is a number in a tensor, which gives a view as the number would."""
+    return (
+        isinstance(item, Tensor) and not item.dim() and item.dtype.category == 1
+        and item.dtype.name != "uint8"
+    )  # fmt: skip
 
 
 def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
@@ -156,15 +162,34 @@ def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
     return start, max(-(-(stop - start) // by), 0), by
 
 
+def _is_deprecated_tuple(item: Any) -> Any:
+    """Whether a list stands for a tuple of indices, as it did in early NumPy: when it is short and
+    holds anything but numbers. PyTorch still reads it so, and warns."""
+    if type(item) is not list or len(item) >= 32:
+        return False
+    if not any(i is None or i is Ellipsis or isinstance(i, _NO_NUMBERS) for i in item):
+        return False
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated: it means "
+        "x[tuple(seq)] and may come to mean x[torch.tensor(seq)]; write the one you want",
+        UserWarning,
+        stacklevel=4,
+    )
+    return True
+
+
+_NO_NUMBERS = (Tensor, list, tuple, range, str, np.ndarray, slice)
+
+
 def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None]:
     """The view reached by the basic parts of an index, and the index tensors left (or None).
 
     The list has an entry for each leading dimension of the view: a tensor, or None for a dimension
     taken whole.
     """
-    items = list(item) if isinstance(item, tuple) else [item]
+    items = list(item) if isinstance(item, tuple) or _is_deprecated_tuple(item) else [item]
     items = [_normalize(i) for i in items]
-    if x.dim() == 0 and any(type(i) is int for i in items):
+    if x.dim() == 0 and any(type(i) is int or _selects(i) for i in items):
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
@@ -198,6 +223,8 @@ def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None
                     f"index {i} is out of bounds for dimension {len(indices)} with size {n}"
                 )
             view = select(view, d, i)
+        elif _selects(i):  # while a graph is captured
+            view = make_view(view, step(SelectAt, d), (i._read(),), "SelectBackward0")
         elif i.dtype.name in ("bool", "uint8"):
             advanced = True
             shape = view._geometry.size[d : d + i.dim()]
@@ -250,7 +277,39 @@ def getitem(self: Tensor, item: Any) -> Tensor:
             return make_view(self, step(Alias), (), name)
         return view
     layout = tuple(i is not None for i in indices)
-    return index_op(view, [i for i in indices if i is not None], layout)
+    used = [i for i in indices if i is not None]
+    found = index_op(view, used, layout)
+    keep_gathered_order(found, view, used, layout)
+    return found
+
+
+def keep_gathered_order(found: Tensor, view: Tensor, used: list[Tensor], layout: Any) -> None:
+    """Give what was gathered the memory order that PyTorch gives it.
+
+    There the gather is one elementwise loop over the source, with a stride of 0 along the
+    dimensions of the index, and the index tensors; the order of the result is that loop's.
+    """
+    if all(t._view is None and t._storage.strides is None for t in (view, *used)):
+        return
+    size, stride, _ = view._geometry
+    indexed = [d for d, is_indexed in enumerate(layout) if is_indexed]
+    if indexed[-1] - indexed[0] == len(indexed) - 1:
+        before = list(range(indexed[0]))
+    else:
+        before = []  # dimensions of separated index tensors come first
+    after = [d for d in range(len(size)) if d not in before and d not in indexed]
+    of_result = found._geometry.size
+    index_size = of_result[len(before) : len(of_result) - len(after)]
+    zeros = (0,) * len(index_size)
+    strides = [(*(stride[d] for d in before), *zeros, *(stride[d] for d in after))]
+    for i in used:
+        # The index is expanded, and reshaped to stand at its place among the other dimensions.
+        expanded = broadcast_strides(i._geometry, index_size)
+        placed = (1,) * len(before) + index_size + (1,) * len(after)
+        found_strides = views.view_strides(index_size, expanded, placed)
+        of_index = Geometry(placed, found_strides or views.contiguous_strides(placed), 0)
+        strides.append(broadcast_strides(of_index, of_result))
+    found._storage.strides = iterator_strides(of_result, strides)
 
 
 def setitem(self: Tensor, item: Any, value: Any) -> None:

@@ -17,7 +17,9 @@ from torchlike.ops.promotion import result_dtype
 from torchlike.tensor import Size, Tensor
 
 
-@op("cat_op", namespaces=(), method=False, needs="nothing", grad_name="CatBackward0")
+@op(
+    "cat_op", casts_out=True, namespaces=(), method=False, needs="nothing", grad_name="CatBackward0"
+)
 def cat_op(tensors: Inputs, dim: Int = 0):
     """Tensors one after the other along a dimension; 1-D tensors without elements are skipped."""
     if not tensors:
@@ -69,7 +71,7 @@ def _keep_channels_last(joined: Tensor, parts: Any) -> None:
         preserve_strides(joined, joined, format)
 
 
-@op(method=False, needs="nothing")
+@op(casts_out=True, method=False, needs="nothing")
 def stack(tensors: Inputs, dim: Int = 0):
     """Tensors of one size joined along a new dimension. RuntimeError when sizes differ."""
     if not tensors:

@@ -36,15 +36,18 @@ def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
     return reduction
 
 
+def check_reduction(reduction: str) -> None:
+    """ValueError for an unknown reduction."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
 def reduced(loss: Any, reduction: str) -> Any:
     """The loss summed, averaged or as it is. ValueError for an unknown reduction."""
+    check_reduction(reduction)
     if reduction == "mean":
         return jnp.mean(loss)
-    if reduction == "sum":
-        return jnp.sum(loss)
-    if reduction != "none":
-        raise ValueError(f"{reduction} is not a valid value for reduction")
-    return loss
+    return jnp.sum(loss) if reduction == "sum" else loss
 
 
 def _wide(x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,9 @@ import numpy as np
 
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, Int, OptInput, Str
-from torchlike.ops.checks import floats_only
-from torchlike.ops.loss import reduced, reduction_of
-from torchlike.ops.promotion import check_broadcast, promoted
+from torchlike.ops.checks import floats_only, scalar_type_of
+from torchlike.ops.loss import check_reduction, reduced, reduction_of
+from torchlike.ops.promotion import check_broadcast, promoted, promoted_float
 from torchlike.ops.softmax import pairwise_distance
 from torchlike.tensor import Tensor
 
@@ -33,7 +34,8 @@ def margin_ranking_loss_op(
     input1: Input, input2: Input, target: Input, margin: Float, reduction: Str
 ):
     """``max(0, -target * (input1 - input2) + margin)``."""
-    return reduced(_relu(-target * (input1 - input2) + margin), reduction)
+    (difference,) = promoted_float(-target * (input1 - input2))
+    return reduced(_relu(difference + margin), reduction)
 
 
 @composite(namespaces=("", *_F), method=False)
@@ -83,7 +85,7 @@ def cosine_embedding_loss_op(
                 f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found "
                 f"inputs with sizes {list(input1.shape)} and {list(input2.shape)}."
             )
-    a, b = promoted(input1, input2)
+    a, b = promoted_float(input1, input2)
     dim = target.ndim
     product, eps = jnp.sum(a * b, dim), 1e-12
     lengths = (jnp.sum(a * a, dim) + eps) * (jnp.sum(b * b, dim) + eps)
@@ -190,14 +192,18 @@ def multi_margin_loss_op(
     input: Input, target: Input, weight: OptInput, p: Int, margin: Float, reduction: Str
 ):
     """``sum(max(0, margin - x[y] + x[i]) ** p) / C`` over i != y."""
+    check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     floats_only(input, "multi_margin_loss")
-    if weight is not None and weight.shape != (input.shape[-1],):
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {scalar_type_of(target)}")
+    classes = input.shape[-1] if input.ndim else 1
+    if weight is not None and weight.shape != (classes,):
         raise RuntimeError(
-            f"inconsistent weight size, expected {input.shape[-1]} but got {list(weight.shape)}"
+            f"inconsistent weight size, expected {classes} but got {list(weight.shape)}"
         )
-    x = input.reshape(-1, input.shape[-1])
+    x = input.reshape(math.prod(input.shape[:-1]), classes)
     y = target.reshape(-1, 1).astype(np.int32)
     if y.shape[0] != x.shape[0]:
         raise RuntimeError(
@@ -211,7 +217,7 @@ def multi_margin_loss_op(
     if weight is not None:
         loss = loss * jnp.sum(jnp.where(chosen, weight, 0), 1, keepdims=True)
     per_sample = jnp.sum(loss, 1) / x.shape[1]
-    return reduced(per_sample, reduction)
+    return reduced(per_sample if input.ndim > 1 else per_sample[0], reduction)
 
 
 @composite(namespaces=_F, method=False)
@@ -229,6 +235,12 @@ def multi_margin_loss(
 def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     values = np.asarray(target)
     classes = input.shape[-1] if input.ndim else 1
+    check_reduction(rest[-1])
+    if input.ndim and not input.shape[-1]:
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}"
+        )
     if values.size and (values.min() < -1 or values.max() >= classes):
         raise RuntimeError("argument #2 'target' is out of range")
 
@@ -241,7 +253,7 @@ def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
-    x = input.reshape(-1, input.shape[-1] if input.ndim else 1)
+    x = input.reshape(math.prod(input.shape[:-1]), input.shape[-1] if input.ndim else 1)
     labels = target.reshape(x.shape).astype(np.int32)
     # Labels end at the first -1.
     live = jnp.cumprod((labels >= 0).astype(np.int32), 1) == 1

@@ -9,11 +9,13 @@ import numpy as np
 
 from torchlike import dtypes
 from torchlike import tensor as tensors
+from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
 from torchlike.ops.creation import finish
 from torchlike.ops.indexing import index_op
 from torchlike.ops.joining import broadcast_tensors
+from torchlike.ops.outputs import given
 from torchlike.ops.pointwise import where_op
 from torchlike.ops.promotion import check_broadcast
 from torchlike.ops.views import require_tensor
@@ -71,7 +73,7 @@ def fill_value(value: Any, x: Any, name: str) -> Any:
         )
     value = jnp.asarray(value)
     if value.dtype.kind == "c" and x.dtype.kind != "c":
-        kind = "float" if x.dtype.kind == "f" else dtypes.from_numpy_dtype(x.dtype).name
+        kind = "float" if dtypes.kind_of(x.dtype) == "f" else dtypes.from_numpy_dtype(x.dtype).name
         raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
     return value.astype(x.dtype)
 
@@ -141,7 +143,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     # PyTorch fills the result column by column.
     if found.dim() == 2 and rows.size and rows.shape[1] > 1:
         found._storage.strides = (1, rows.shape[0])
-    return found if out is None else out.resize_(found.shape).copy_(found)
+    return given(out, found)
 
 
 def _at_least_1d(t: Tensor) -> Tensor:
@@ -164,4 +166,6 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     values, chosen = broadcast_tensors(_at_least_1d(input), _at_least_1d(mask))
     found = [tensors.wrap(jnp.asarray(p)) for p in _positions(chosen, "masked_select")]
     selected = index_op(values, found, (True,) * values.dim())
-    return selected if out is None else out.resize_(selected.shape).copy_(selected)
+    if out is not None:
+        check_overlap(out, (input, mask), "masked_select")
+    return given(out, selected)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
+from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Inputs, OptInput, Scalar, Static, Str
+from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.products import times_transposed
-from torchlike.ops.promotion import scalar_like
+from torchlike.ops.promotion import result_dtype, scalar_like
 from torchlike.tensor import Tensor
 
 
@@ -70,7 +73,7 @@ def matmul(input: Input, other: Input):
     _check_inner(input, other)
     if input.ndim > 2 and other.ndim == 2:
         # Flattened to 2-D: XLA's CPU weight gradient of a 3-D product is 1.4-3.2 times slower.
-        flat = input.reshape(-1, input.shape[-1]) @ other
+        flat = input.reshape(_rows(input), input.shape[-1]) @ other
         return flat.reshape(*input.shape[:-1], other.shape[-1])
     return jnp.matmul(input, other)
 
@@ -125,7 +128,7 @@ def vdot(input: Input, other: Input):
     return jnp.vdot(input, other)
 
 
-@op(aliases=("ger",))
+@op(casts_out=True, aliases=("ger",))
 def outer(input: Input, vec2: Input):
     """Every product of an element of one vector with one of the other."""
     if input.ndim != 1 or vec2.ndim != 1:
@@ -133,47 +136,76 @@ def outer(input: Input, vec2: Input):
     return jnp.outer(input, vec2)
 
 
-@op()
+@op(casts_out=lambda input, other: not (input.dim() and other.dim()))
 def inner(input: Input, other: Input):
     """Products summed over the last dimensions."""
     return jnp.inner(input, other)
 
 
 def _scaled_sum(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    """``beta * input + alpha * product``; NaN in an input weighted by 0 does not spread."""
+    """``beta * input + alpha * product``; NaN in an input weighted by 0 does not spread.
+
+    ``product`` may be wider than ``input``; the sum is rounded once.
+    """
     beta, alpha = scalar_like(beta, product), scalar_like(alpha, product)
-    weighted = jnp.where(beta == 0, jnp.zeros_like(input), beta * input)
-    return weighted + alpha * product
+    wide = input.astype(product.dtype)
+    weighted = jnp.where(beta == 0, jnp.zeros_like(wide), beta * wide)
+    return (weighted + alpha * product).astype(input.dtype)
+
+
+def _accumulator(x: Any) -> Any:
+    """The dtype in which PyTorch adds up 16-bit products."""
+    half = x.dtype.itemsize == 2 and dtypes.kind_of(x.dtype) == "f"
+    return np.dtype(np.float32) if half else None
+
+
+def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
+    """``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
+    jax.eval_shape(product.spec.fn, x, y)
+    if input.dtype != x.dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {scalar_type_of(input)} and "
+            f"{scalar_type_of(x)}"
+        )
+    return jnp.matmul(x, y, preferred_element_type=_accumulator(x))
 
 
 @op(inplace=True)
 def addmm(input: Input, mat1: Input, mat2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
     """``beta * input + alpha * (mat1 @ mat2)``."""
-    return _scaled_sum(input, mm.spec.fn(mat1, mat2), beta, alpha)
+    return _scaled_sum(input, _checked(input, mat1, mat2, mm), beta, alpha)
 
 
 @op(inplace=True)
 def addmv(input: Input, mat: Input, vec: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
     """``beta * input + alpha * (mat @ vec)``."""
-    return _scaled_sum(input, mv.spec.fn(mat, vec), beta, alpha)
+    return _scaled_sum(input, _checked(input, mat, vec, mv), beta, alpha)
 
 
-@op(inplace=True)
+@op(casts_out=True, inplace=True)
 def addr(input: Input, vec1: Input, vec2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
-    return _scaled_sum(input, jnp.outer(vec1, vec2), beta, alpha)
+    if vec1.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(
+            f"addr: Expected 1-D argument vec{1 if vec1.ndim != 1 else 2}, but got "
+            f"{(vec1 if vec1.ndim != 1 else vec2).ndim}-D"
+        )
+    kind = result_dtype(input, vec1, vec2).numpy
+    x, u, v = (t.astype(kind) for t in (input, vec1, vec2))
+    wide = _accumulator(u) or kind
+    return _scaled_sum(x, jnp.outer(u.astype(wide), v.astype(wide)), beta, alpha)
 
 
 @op(inplace=True)
 def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
     """``beta * input + alpha * (batch1 @ batch2)``."""
-    return _scaled_sum(input, bmm.spec.fn(batch1, batch2), beta, alpha)
+    return _scaled_sum(input, _checked(input, batch1, batch2, bmm), beta, alpha)
 
 
 @op(inplace=True)
 def addbmm(input: Input, batch1: Input, batch2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
-    return _scaled_sum(input, jnp.sum(bmm.spec.fn(batch1, batch2), 0), beta, alpha)
+    return _scaled_sum(input, jnp.sum(_checked(input, batch1, batch2, bmm), 0), beta, alpha)
 
 
 @op("linear", namespaces=("nn.functional",), method=False,
@@ -190,7 +222,7 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
             f"{weight.shape[1]}x{weight.shape[0]})"
         )
     # Flattened to 2-D: see matmul.
-    out = times_transposed(input.reshape(-1, input.shape[-1]), weight)
+    out = times_transposed(input.reshape(_rows(input), input.shape[-1]), weight)
     if bias is not None:
         out = out + bias
     return out.reshape(*input.shape[:-1], weight.shape[0])
@@ -221,8 +253,17 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 @op("tensordot_op", namespaces=(), method=False, grad_name="TensordotBackward0")
 def tensordot_op(a: Input, b: Input, dims: Static):
-    """Products summed over pairs of dimensions."""
-    return jnp.tensordot(a, b, dims)
+    """Products summed over pairs of dimensions; of a pair, one may have size 1."""
+    if isinstance(dims, int):
+        over_a, over_b = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
+    else:
+        over_a, over_b = dims
+    for d, e in zip(over_a, over_b, strict=True):
+        if a.shape[d] == 1 != b.shape[e]:
+            b = jnp.sum(b, e, keepdims=True)
+        elif b.shape[e] == 1 != a.shape[d]:
+            a = jnp.sum(a, d, keepdims=True)
+    return jnp.tensordot(a, b, (over_a, over_b))
 
 
 @composite(method=False)
@@ -234,10 +275,14 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
     return tensordot_op(a, b, canonical, out=out)
 
 
-@op()
+@op(casts_out=True)
 def kron(input: Input, other: Input):
     """The Kronecker product."""
-    return jnp.kron(input, other)
+    kind = result_dtype(input, other).numpy
+    x, y = input.astype(kind), other.astype(kind)
+    if kind == np.bool_:
+        return jnp.kron(x.astype(np.uint8), y.astype(np.uint8)).astype(bool)
+    return jnp.kron(x, y)
 
 
 @composite(method=False)

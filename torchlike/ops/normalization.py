@@ -16,6 +16,7 @@ from jax import lax
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Float, Input, Int, Kind, OptFloat, OptInput, Scalar, ints
 from torchlike.ops.checks import floats_only, scalar_type_of
+from torchlike.ops.promotion import promoted_float
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -106,7 +107,7 @@ def batch_norm_eval(
     )  # fmt: skip
     floats_only(input, "batch_norm")
     _check_mixed(input, running_mean, running_var, weight, bias)
-    shape = (1, channels) + (1,) * (input.ndim - 2)
+    shape = (1, channels) + (1,) * (input.ndim - 2) if input.ndim > 1 else (channels,)
     mean = lax.stop_gradient(_wide(running_mean)).reshape(shape)
     scale = lax.rsqrt(lax.stop_gradient(_wide(running_var)) + eps).reshape(shape)
     return _affine((_wide(input) - mean) * scale, weight, bias, shape).astype(input.dtype)
@@ -301,11 +302,13 @@ def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps
     """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang & Sennrich
     2019); ``eps`` is the dtype's machine epsilon unless given."""
     over = _check_normalized(input, normalized_shape, weight, None, "")
-    floats_only(input, "rms_norm")
+    if input.dtype.kind != "c":
+        floats_only(input, "rms_norm")
     x = _wide(input)
     if eps is None:
-        eps = float(ml_dtypes.finfo(x.dtype).eps)
-    scale = lax.rsqrt(jnp.mean(x * x, over, keepdims=True) + eps)
+        eps = float(ml_dtypes.finfo(x.real.dtype).eps)
+    energy = jnp.mean(x * x, over, keepdims=True) + eps
+    scale = 1 / jnp.sqrt(energy) if x.dtype.kind == "c" else lax.rsqrt(energy)
     return _affine(x * scale, weight, None, normalized_shape).astype(input.dtype)
 
 
@@ -374,12 +377,16 @@ def group_norm_toplevel(input: Tensor, num_groups: int, weight: Any = None, bias
     grad_name="DivBackward0")  # fmt: skip
 def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k: Float):
     """``input / (k + alpha * mean of squares of neighbouring channels) ** beta``."""
+    integers = input.dtype.kind in "iub"
     squares = input * input
     pads = [(0, 0)] * input.ndim
     pads[1] = (size // 2, (size - 1) // 2)
     padded = jnp.pad(squares, pads)
     total = sum(lax.slice_in_dim(padded, i, i + input.shape[1], axis=1) for i in range(size))
-    return input / (total / size * alpha + k) ** beta
+    # Means of integers are integers in PyTorch's pooling.
+    (mean,) = promoted_float(total // size if integers else total / size)
+    (x,) = promoted_float(input)
+    return x / (mean * alpha + k) ** beta
 
 
 @composite(namespaces=_F, method=False)

@@ -52,11 +52,18 @@ def matrix_norm_op(input: Input, order: Number, rows: Int, columns: Int, keepdim
     """A norm of matrices whose rows and columns lie on two axes."""
     x = input if dtype is None else input.astype(dtype)
     p = order.value
+    along, across = (rows, columns) if abs(p) == 1 else (columns, rows)
+    empty = 0 in (x.shape[rows], x.shape[columns]) if abs(p) == 2 else x.shape[across] == 0
+    if empty:
+        if p < 0:
+            raise IndexError(f"amin(): Expected reduction dim {across} to have non-zero size.")
+        sizes = [1 if d in (rows, columns) else n for d, n in enumerate(x.shape)]
+        zeros = jnp.zeros(sizes, x.real.dtype)
+        return zeros if keepdim else zeros.squeeze((rows, columns))
     if abs(p) == 2:
         s = svdvals_op.spec.fn(jnp.moveaxis(x, (rows, columns), (-2, -1)))
         found = jnp.max(s, -1) if p > 0 else jnp.min(s, -1)
         return jnp.expand_dims(found, (rows, columns)) if keepdim else found
-    along, across = (rows, columns) if abs(p) == 1 else (columns, rows)
     sums = jnp.sum(absolute(x), along, keepdims=True)
     best = (jnp.max if p > 0 else jnp.min)(sums, across, keepdims=True)
     return best if keepdim else best.squeeze((rows, columns))
@@ -159,10 +166,10 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
         require_matrix(A._read(), "linalg.cond")
         s = svdvals_op(A)
         ends = (s[..., 0], s[..., -1])
-        return given(out, ends[0] / ends[1] if p != -2 else ends[1] / ends[0])
+        return given(out, ends[0] / ends[1] if p != -2 else ends[1] / ends[0], cast=True)
     inverse, info = inv_ex_op(A)
     found = linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p)
-    return given(out, found.masked_fill(info != 0, math.inf))
+    return given(out, found.masked_fill(info != 0, math.inf), cast=True)
 
 
 @op(inplace=True)
@@ -172,7 +179,7 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
         raise RuntimeError(
             f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions"
         )
-    if input.dtype.kind not in "fc":
+    if dtypes.kind_of(input.dtype) not in "fc":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{type_name(input)}"
@@ -213,7 +220,7 @@ _MODES = (
 def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
     """Distances between the rows of two (batches of) matrices."""
     for name, x in (("X1", x1), ("X2", x2)):
-        if x.dtype.kind != "f":
+        if dtypes.kind_of(x.dtype) != "f":
             raise RuntimeError(
                 f"cdist only supports floating-point dtypes, {name} got: {type_name(x)}"
             )

@@ -36,6 +36,8 @@ def _forward(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def _reflected(fn: Callable[..., Any]) -> Callable[..., Any]:
     def operator(self: Tensor, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise TypeError(f"descriptor doesn't apply to a '{type(self).__name__}' object")
         return fn(_as_operand(other), self) if _usable(other) else NotImplemented
 
     return operator

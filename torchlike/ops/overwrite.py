@@ -41,6 +41,12 @@ def overwrite(x: Any, index: Index, values: Any) -> Any:
     return put(x, values.astype(x.dtype), *(i for i in index if not isinstance(i, slice)))
 
 
+def accumulate(x: Any, index: Index, values: Any) -> Any:
+    """``x`` with ``values`` added at ``index``; out of range is dropped. Bools add by "or"."""
+    place = x.at[index]
+    return (place.max if x.dtype == np.bool_ else place.add)(values, mode="drop")
+
+
 def along(index: Any, dim: int) -> Index:
     """The index that makes ``x[along(index, dim)]`` a gather: ``index`` along ``dim``, and each
     position itself along the others."""

@@ -12,12 +12,14 @@ from jax import lax
 from torchlike import dtypes
 from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Input, Number, Operand, OptOperand, OptStr, Scalar
-from torchlike.ops import subgradients
+from torchlike.ops import gamma, subgradients
 from torchlike.ops.promotion import (
     check_broadcast,
+    in_float32,
     is_number,
     promoted,
     promoted_float,
+    require_tensor,
     result_dtype,
     scalar_like,
 )
@@ -121,12 +123,13 @@ def floor_divide(input: Operand, other: Operand):
 @op(inplace=True, elementwise=True)
 def remainder(input: Operand, other: Operand):
     """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+    require_tensor("remainder", input, other)
     x, y = promoted(input, other)
     return jnp.remainder(x, y)
 
 
 @op(inplace=True, elementwise=True)
-def fmod(input: Operand, other: Operand):
+def fmod(input: Input, other: Operand):
     """The C remainder: the sign of the dividend."""
     x, y = promoted(input, other)
     return jnp.fmod(x, y)
@@ -143,7 +146,7 @@ def pow_scalar(input: Input, exponent: Number):
         if power < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         return lax.integer_pow(x, int(power)) if x.dtype != np.bool_ else x | (power == 0)
-    if x.dtype.kind == "f" and power == 0.5:
+    if dtypes.kind_of(x.dtype) == "f" and power == 0.5:
         return jnp.sqrt(x)
     if float(power.real).is_integer() and not isinstance(power, complex) and -64 <= power <= 64:
         return lax.integer_pow(x, int(power))
@@ -166,6 +169,11 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
     RuntimeError for integers to a negative integer power.
     """
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise TypeError(
+            f"pow() received an invalid combination of arguments - got ({type(input).__name__}, "
+            f"{type(exponent).__name__}), but expected at least one Tensor"
+        )
     number = isinstance(exponent, (int, float, complex)) and isinstance(input, Tensor)
     return (pow_scalar if number else pow_tensor)(input, exponent, out=out)
 
@@ -188,9 +196,10 @@ def _integer_power(x: Any, y: Any) -> Any:
     return jnp.where(negative, small, jnp.power(x, jnp.where(negative, 0, y)))
 
 
-@op(elementwise=True)
+@op(casts_out=False, elementwise=True)
 def float_power(input: Operand, exponent: Operand):
     """``pow`` in double precision."""
+    require_tensor("float_power", input, exponent)
     wide = np.complex128 if result_dtype(input, exponent).is_complex else np.float64
     check_broadcast(input, exponent)
     return subgradients.power(jnp.asarray(input).astype(wide), jnp.asarray(exponent).astype(wide))
@@ -208,14 +217,22 @@ def float_power_(input: Tensor, exponent: Any) -> Tensor:
     return input.copy_(result)
 
 
-def _binary(name: str, fn: Any, *, floats: Any = False, inplace: Any = False, **facts: Any) -> None:
+def _binary(name: str, fn: Any, *, floats: Any = False, inplace: Any = False,
+            other: Any = Input, **facts: Any) -> None:  # fmt: skip
+    """An op of two tensors (or, with ``other=Operand``, a tensor and a tensor or number)."""
     prepare = promoted_float if floats else promoted
 
-    def pure(input: Operand, other: Operand):
+    def pure(input: Input, other: other):  # type: ignore[valid-type]
         return fn(*prepare(input, other))
 
+    pure.__annotations__["other"] = other
     pure.__doc__ = f"``{name}(input, other)`` elementwise, broadcast and promoted."
     op(name, inplace=inplace, elementwise=True, **facts)(pure)
+
+
+def _heaviside(x: Any, y: Any) -> Any:
+    """0 below zero, 1 above, ``y`` at zero."""
+    return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
 _binary("maximum", subgradients.maximum)
@@ -224,24 +241,30 @@ _binary("fmax", subgradients.fmax)
 _binary("fmin", subgradients.fmin)
 _binary("atan2", jnp.arctan2, floats=True, inplace=True, aliases=("arctan2",))
 _binary("hypot", jnp.hypot, inplace=True)
-_binary("logaddexp", jnp.logaddexp, floats=True)
-_binary("logaddexp2", jnp.logaddexp2, floats=True)
-_binary("copysign", jnp.copysign, floats=True, inplace=True)
+_binary("logaddexp", in_float32(subgradients.logaddexp), floats=True)
+_binary("logaddexp2", in_float32(jnp.logaddexp2), floats=True)
+_binary("copysign", jnp.copysign, floats=True, inplace=True, other=Operand)
 _binary("nextafter", jnp.nextafter, floats=True, inplace=True, differentiable=False)
-_binary("heaviside", jnp.heaviside, inplace=True, differentiable=False)
+_binary("heaviside", _heaviside, inplace=True, differentiable=False, casts_out=False)
 _binary("gcd", jnp.gcd, inplace=True, differentiable=False)
 _binary("lcm", jnp.lcm, inplace=True, differentiable=False)
 
 
-_binary("xlogy", subgradients.xlogy, floats=True, inplace=True)
+@op(inplace=True, elementwise=True)
+def xlogy(input: Operand, other: Operand):
+    """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+    require_tensor("xlogy", input, other)
+    return subgradients.xlogy(*promoted_float(input, other))
 
 
 # -- comparisons and logic -------------------------------------------------------------------------
 
 
-def _comparison(name: str, fn: Any, aliases: tuple[str, ...] = ()) -> None:
-    def pure(input: Operand, other: Operand):
+def _comparison(name: str, fn: Any, aliases: tuple[str, ...] = (), other: Any = Operand) -> None:
+    def pure(input: Input, other: other):  # type: ignore[valid-type]
         return fn(*promoted(input, other))
+
+    pure.__annotations__["other"] = other
 
     pure.__doc__ = f"``{name}`` elementwise; a bool tensor."
     op(name, aliases=aliases, inplace=True, elementwise=True, differentiable=False)(pure)
@@ -253,13 +276,14 @@ _comparison("lt", jnp.less, ("less",))
 _comparison("le", jnp.less_equal, ("less_equal",))
 _comparison("gt", jnp.greater, ("greater",))
 _comparison("ge", jnp.greater_equal, ("greater_equal",))
-_comparison("logical_and", lambda x, y: (x != 0) & (y != 0))
-_comparison("logical_or", lambda x, y: (x != 0) | (y != 0))
-_comparison("logical_xor", lambda x, y: (x != 0) ^ (y != 0))
+_comparison("logical_and", lambda x, y: (x != 0) & (y != 0), other=Input)
+_comparison("logical_or", lambda x, y: (x != 0) | (y != 0), other=Input)
+_comparison("logical_xor", lambda x, y: (x != 0) ^ (y != 0), other=Input)
 
 
 def _bitwise(name: str, fn: Any) -> None:
     def pure(input: Operand, other: Operand):
+        require_tensor(name, input, other)
         x, y = promoted(input, other)
         if x.dtype.kind not in "iub":
             kind = dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
@@ -280,7 +304,7 @@ _bitwise("bitwise_left_shift", jnp.left_shift)
 _bitwise("bitwise_right_shift", jnp.right_shift)
 
 
-@op(inplace=True, elementwise=True, differentiable=False)
+@op(casts_out=False, inplace=True, elementwise=True, differentiable=False)
 def bitwise_not(input: Input):
     """Bits inverted; logical not for bools."""
     if input.dtype.kind not in "iub":
@@ -311,7 +335,7 @@ def isclose(input: Input, other: Input, rtol: Scalar = 1e-05, atol: Scalar = 1e-
         kinds = [dtypes.scalar_type(dtypes.from_numpy_dtype(t.dtype)) for t in (input, other)]
         raise RuntimeError(f"{kinds[0]} did not match {kinds[1]}")
     x, y = promoted(input, other)
-    wide = x.dtype if x.dtype.kind in "fc" else np.dtype(np.float64)
+    wide = x.dtype if dtypes.kind_of(x.dtype) in "fc" else np.dtype(np.float64)
     close = (x == y) | (
         jnp.isfinite(y)
         & (jnp.abs(x.astype(wide) - y.astype(wide)) <= atol + jnp.abs(rtol * y.astype(wide)))
@@ -324,6 +348,8 @@ def isclose(input: Input, other: Input, rtol: Scalar = 1e-05, atol: Scalar = 1e-
 
 def _unary_float(name: str, fn: Any, aliases: tuple[str, ...] = (), **facts: Any) -> None:
     """Functions that raise integers to the default float."""
+
+    fn = in_float32(fn)
 
     def pure(input: Input):
         return fn(*promoted_float(input))
@@ -346,9 +372,9 @@ for _name, _fn, _aliases in (
     ("asinh", jnp.arcsinh, ("arcsinh",)), ("acosh", jnp.arccosh, ("arccosh",)),
     ("atanh", jnp.arctanh, ("arctanh",)), ("erf", jax.scipy.special.erf, ()),
     ("erfc", jax.scipy.special.erfc, ()), ("erfinv", jax.scipy.special.erfinv, ()),
-    ("lgamma", jax.scipy.special.gammaln, ()), ("digamma", jax.scipy.special.digamma, ()),
+    ("lgamma", gamma.lgamma, ()), ("digamma", gamma.digamma, ()),
     ("sinc", jnp.sinc, ()), ("deg2rad", jnp.deg2rad, ()), ("rad2deg", jnp.rad2deg, ()),
-    ("i0", jax.scipy.special.i0, ()),
+    ("i0", subgradients.i0, ()),
 ):  # fmt: skip
     _unary_float(_name, _fn, _aliases)
 
@@ -372,7 +398,7 @@ def logit(input: Input, eps: OptOperand = None):
     return jnp.log(x / (1 - x))
 
 
-@op(inplace=True, elementwise=True, needs="nothing", aliases=("negative",))
+@op(casts_out=False, inplace=True, elementwise=True, needs="nothing", aliases=("negative",))
 def neg(input: Input):
     """``-input``. RuntimeError for bool tensors."""
     if input.dtype == np.bool_:
@@ -391,19 +417,19 @@ def positive(input: Input):
     return input
 
 
-@op(inplace=True, elementwise=True, aliases=("absolute",))
+@op(casts_out=False, inplace=True, elementwise=True, aliases=("absolute",))
 def abs(input: Input):
     """The absolute value; the modulus (real) of a complex tensor."""
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
 
 
-@op(inplace=True, elementwise=True)
+@op(casts_out=False, inplace=True, elementwise=True)
 def sign(input: Input):
     """-1, 0 or 1; bools stay."""
     return input if input.dtype == np.bool_ else jnp.sign(input)
 
 
-@op(inplace=True, elementwise=True)
+@op(casts_out=False, inplace=True, elementwise=True)
 def sgn(input: Input):
     """``sign`` for reals; ``z / |z|`` for complex numbers."""
     if input.dtype.kind != "c":
@@ -427,7 +453,8 @@ def _rounding(name: str, fn: Any, aliases: tuple[str, ...] = ()) -> None:
         return input if input.dtype.kind in "iu" else fn(input)
 
     pure.__doc__ = f"``{name}`` elementwise; integers stay as they are; the gradient is zero."
-    op(name, aliases=aliases, inplace=True, elementwise=True, needs="nothing")(pure)
+    op(name, aliases=aliases, inplace=True, elementwise=True, casts_out=False,
+       needs="nothing")(pure)  # fmt: skip
 
 
 _rounding("floor", jnp.floor)
@@ -435,7 +462,7 @@ _rounding("ceil", jnp.ceil)
 _rounding("trunc", jnp.trunc, ("fix",))
 
 
-@op(inplace=True, elementwise=True, needs="nothing")
+@op(casts_out=False, inplace=True, elementwise=True, needs="nothing")
 def round(input: Input, *, decimals: Scalar = 0):
     """Half to even, to ``decimals`` places; the gradient is zero."""
     if input.dtype.kind in "iub":
@@ -446,7 +473,7 @@ def round(input: Input, *, decimals: Scalar = 0):
                      jnp.round(scaled) / scale.astype(input.dtype))  # fmt: skip
 
 
-@op(inplace=True, elementwise=True)
+@op(casts_out=False, inplace=True, elementwise=True)
 def frac(input: Input):
     """``input - trunc(input)``."""
     return input - lax.stop_gradient(jnp.trunc(input))
@@ -459,7 +486,7 @@ def _predicate(name: str, fn: Any, for_integers: Any) -> None:
         return fn(input)
 
     pure.__doc__ = f"``{name}`` elementwise; a bool tensor."
-    op(name, elementwise=True, differentiable=False)(pure)
+    op(name, elementwise=True, casts_out=False, differentiable=False)(pure)
 
 
 _predicate("isnan", jnp.isnan, False)
@@ -470,13 +497,13 @@ _predicate("isneginf", jnp.isneginf, False)
 _predicate("isreal", jnp.isreal, True)
 
 
-@op(elementwise=True, differentiable=False)
+@op(casts_out=False, elementwise=True, differentiable=False)
 def signbit(input: Input):
     """Whether the sign bit is set."""
     return jnp.zeros(input.shape, bool) if input.dtype.kind in "ub" else jnp.signbit(input)
 
 
-@op(inplace=True, elementwise=True)
+@op(casts_out=False, inplace=True, elementwise=True)
 def nan_to_num(input: Input, nan: OptOperand = None, posinf: OptOperand = None,
                neginf: OptOperand = None):  # fmt: skip
     """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
@@ -499,18 +526,18 @@ def clamp(input: Input, min: OptOperand = None, max: OptOperand = None):
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     given = [v for v in (min, max) if v is not None]
     x, *bounds = promoted(input, *given)
-    if x.dtype.kind == "f":
+    if dtypes.kind_of(x.dtype) == "f":
         x = jnp.where(jnp.isnan(x), lax.stop_gradient(x), x)
     # where() rather than minimum(): a tie passes the whole gradient to input, as in PyTorch, and
     # NaN in the input stays NaN (without a gradient).
     if min is not None:
         low = bounds.pop(0)
         x = jnp.where(x < low, low, x)
-        x = jnp.where(jnp.isnan(low), low, x) if low.dtype.kind == "f" else x
+        x = jnp.where(jnp.isnan(low), low, x) if dtypes.kind_of(low.dtype) == "f" else x
     if max is not None:
         high = bounds.pop(0)
         x = jnp.where(x > high, high, x)
-        x = jnp.where(jnp.isnan(high), high, x) if high.dtype.kind == "f" else x
+        x = jnp.where(jnp.isnan(high), high, x) if dtypes.kind_of(high.dtype) == "f" else x
     return x
 
 
@@ -529,8 +556,9 @@ def clamp_max(input: Input, max: Operand):
 @op(inplace=True, elementwise=True)
 def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Scalar = 1):
     """``input + value * tensor1 * tensor2``."""
-    x, a, b = promoted(input, tensor1, tensor2)
-    return x + scalar_like(value, x) * a * b
+    return in_float32(lambda x, a, b: x + scalar_like(value, x) * a * b)(
+        *promoted(input, tensor1, tensor2)
+    )
 
 
 @op(inplace=True, elementwise=True)
@@ -542,19 +570,26 @@ def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: Scalar = 1):
             "Integer division with addcdiv is no longer supported, and in a future  release "
             "addcdiv will perform a true division of tensor1 and tensor2."
         )
-    return x + scalar_like(value, x) * (a / b)
+    return in_float32(lambda x, a, b: x + scalar_like(value, x) * (a / b))(x, a, b)
 
 
-@op(inplace=True, elementwise=True)
+def _lerp_casts(input: Any, end: Any, weight: Any) -> Any:
+    """PyTorch's kernel for one weight casts its result, the one for a tensor of weights not."""
+    return not isinstance(weight, Tensor) or not weight.dim()
+
+
+@op(casts_out=_lerp_casts, inplace=True, elementwise=True)
 def lerp(input: Input, end: Input, weight: Operand):
     """``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
     check_broadcast(input, end, weight)
-    w = jnp.asarray(weight).astype(input.dtype)
-    near_start = jnp.abs(w) < 0.5
-    return jnp.where(near_start, input + w * (end - input), end - (end - input) * (1 - w))
+
+    def between(x: Any, y: Any, w: Any) -> Any:
+        return jnp.where(jnp.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
+
+    return in_float32(between)(input, end, jnp.asarray(weight).astype(input.dtype))
 
 
-@op("where_op", namespaces=(), method=False, elementwise=True,
+@op("where_op", casts_out=False, namespaces=(), method=False, elementwise=True,
     needs={"input": ["condition"], "other": ["condition"]}, grad_name="WhereBackward0")  # fmt: skip
 def where_op(condition: Input, input: Operand, other: Operand):
     """``input`` where condition holds, else ``other``."""
@@ -572,7 +607,7 @@ def where_op(condition: Input, input: Operand, other: Operand):
 # -- complex numbers and casts ---------------------------------------------------------------------
 
 
-@op("complex", elementwise=True, method=False)
+@op("complex", casts_out=False, elementwise=True, method=False)
 def complex_op(real: Input, imag: Input):
     """A complex tensor from real and imaginary parts. RuntimeError unless the dtypes agree."""
     if real.dtype != imag.dtype or real.dtype.kind != "f":
@@ -583,7 +618,7 @@ def complex_op(real: Input, imag: Input):
     return lax.complex(*jnp.broadcast_arrays(real, imag))
 
 
-@op(elementwise=True, method=False)
+@op(casts_out=False, elementwise=True, method=False)
 def polar(abs: Input, angle: Input):
     """``abs * exp(i * angle)``."""
     return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))

@@ -6,9 +6,12 @@ for PyTorch's rules, so promotion costs nothing per call.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from torchlike import dtypes, errors
 
@@ -58,6 +61,34 @@ def promoted_float(*operands: Any) -> tuple[Any, ...]:
     common = result_dtype(*operands)
     dtype = (common if common.category >= 2 else dtypes.get_default_dtype()).numpy
     return tuple(jnp.asarray(x).astype(dtype) for x in operands)
+
+
+def require_tensor(name: str, *operands: Any) -> None:
+    """TypeError when all operands are Python numbers."""
+    if all(is_number(x) for x in operands):
+        kinds = ", ".join(
+            type(x).__name__ if not hasattr(x, "aval") else "Number" for x in operands
+        )
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected "
+            "at least one Tensor"
+        )
+
+
+def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn`` as PyTorch's CPU kernels compute half precision: in float32, rounded once at the end.
+
+    Operands must have one dtype.
+    """
+
+    @functools.wraps(fn)
+    def computed(*operands: Any) -> Any:
+        kind = operands[0].dtype
+        if kind.kind == "c" or kind.itemsize != 2 or dtypes.from_numpy_dtype(kind).category != 2:
+            return fn(*operands)
+        return fn(*(x.astype(np.float32) for x in operands)).astype(kind)
+
+    return computed
 
 
 def scalar_like(value: Any, x: Any) -> Any:

@@ -14,10 +14,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, modes, views
+from torchlike import devices, dtypes, modes, views
 from torchlike.dispatch.inplace import assign
-from torchlike.dispatch.registry import composite
-from torchlike.ops.creation import checked_size, finish, numpy_dtype
+from torchlike.dispatch.out import check_overlap
+from torchlike.dispatch.registry import composite, op
+from torchlike.dispatch.schema import Input, Inputs
+from torchlike.meta import MetaArray
+from torchlike.ops.creation import checked_size, finish, numpy_dtype, out_dtype
+from torchlike.ops.outputs import given
 from torchlike.random import bernoulli as coins
 from torchlike.random import continuous, integers, permutation
 from torchlike.random import normal as normals
@@ -64,7 +68,7 @@ def _refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill]) 
     """Fill in place: the old value and its history are gone."""
     check_in_place(t)
     views.check_writable(t._geometry)
-    if t.numel():
+    if t.numel() and not t.is_meta:
         assign(t, wrap(draw(generator, _in_memory_order(t, fill))))
     return t
 
@@ -73,11 +77,11 @@ def _made(
     fill: Fill, generator: Any, size: tuple[int, ...], dtype: np.dtype, out: Any, device: Any,
     requires_grad: Any, layout: Any = None,
 ) -> Tensor:  # fmt: skip
-    array = draw(generator, fill) if math.prod(size) else jnp.zeros(size, dtype)
-    if out is not None:
-        out.resize_(size)
-        return out.copy_(wrap(array))
-    return finish(array, device, requires_grad, layout)
+    if devices.resolve(device).type == "meta":
+        array: Any = MetaArray(size, dtype)
+    else:
+        array = draw(generator, fill) if math.prod(size) else jnp.zeros(size, dtype)
+    return given(out, finish(array, device, requires_grad, layout))
 
 
 # -- uniform and normal ----------------------------------------------------------------------------
@@ -86,12 +90,12 @@ def _made(
 def _require_float(dtype: np.dtype, name: str) -> None:
     if dtypes.from_numpy_dtype(dtype).category < 2:
         scalar = dtypes.scalar_type(dtypes.from_numpy_dtype(dtype))
-        raise RuntimeError(f"\"{name}\" not implemented for '{scalar}'")
+        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar}'")
 
 
-def _size_function(
-    name: str, fill_of: Callable[[tuple[int, ...], np.dtype], Fill], kernel: str
-) -> None:
+def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None:
+    """``name`` and ``name_like`` from ``fill_of(shape, dtype, contiguous)``."""
+
     def function(
         *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None,
@@ -102,9 +106,9 @@ def _size_function(
         if kw:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
         shape = checked_size(size, name)
-        kind = out.dtype.numpy if out is not None and dtype is None else numpy_dtype(dtype)
+        kind = out_dtype(out, dtype)
         _require_float(kind, kernel)
-        return _made(fill_of(shape, kind), generator, shape, kind, out, device, requires_grad,
+        return _made(fill_of(shape, kind, True), generator, shape, kind, out, device, requires_grad,
                      layout)  # fmt: skip
 
     def like(
@@ -117,9 +121,9 @@ def _size_function(
         size, stride, _ = input._geometry
         dense = views.dense_strides(size, views.dense_order(size, stride)) == stride
         if not dense or views.is_contiguous(size, stride):
-            return _made(fill_of(size, kind), generator, size, kind, None,
+            return _made(fill_of(size, kind, True), generator, size, kind, None,
                          device or input.device, requires_grad)  # fmt: skip
-        fill = _in_memory_order(input, lambda s: fill_of(s, kind))
+        fill = _in_memory_order(input, lambda s: fill_of(s, kind, False))
         made = _made(fill, generator, size, kind, None, device or input.device, requires_grad)
         made._storage.strides = stride
         return made
@@ -130,8 +134,10 @@ def _size_function(
     composite(f"{name}_like", method=False)(like)
 
 
-_size_function("rand", lambda s, d: lambda e: uniforms.uniform(e, s, d), "check_uniform_bounds")
-_size_function("randn", lambda s, d: lambda e: normals.normal(e, s, d), "normal_kernel_cpu")
+_size_function("rand", lambda s, d, c: lambda e: uniforms.uniform(e, s, d), "check_uniform_bounds")
+_size_function(
+    "randn", lambda s, d, c: lambda e: normals.normal(e, s, d, 0.0, 1.0, c), "normal_kernel_cpu"
+)
 
 
 @composite(namespaces=())
@@ -178,7 +184,7 @@ def normal(
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
     if not tensors:
         shape = checked_size((size,), "normal")
-        kind = numpy_dtype(dtype)
+        kind = out_dtype(out, dtype)
         return _made(
             lambda e: normals.normal(e, shape, kind, float(mean), float(std)),
             generator,
@@ -189,17 +195,35 @@ def normal(
             requires_grad,
             layout,
         )
+    if any(t.is_meta for t in tensors):
+        shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
+        return given(out, wrap(MetaArray(shape, tensors[0].dtype.numpy)), cast=True)
     if isinstance(std, Tensor) and modes.current.capture is None and (
         std.numel() and float(std.detach().min()) < 0
     ):  # fmt: skip
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
-    kind = tensors[0].dtype.numpy
+    # The noise is made in the memory of the result.
+    kind = (tensors[0] if out is None else out).dtype.numpy
     scale = 1.0 if isinstance(std, Tensor) else float(std)
+    if out is not None:
+        _require_float(out.dtype.numpy, "normal_kernel_cpu")
     z = wrap(draw(generator, lambda e: normals.normal(e, shape, kind, 0.0, scale)))
     with _no_grad():
         result = (z * std if isinstance(std, Tensor) else z) + mean
-    return result if out is None else out.resize_(shape).copy_(result)
+    return given(out, _drawn(result, *tensors), cast=True)
+
+
+@op("drawn", namespaces=(), method=False, needs="nothing", grad_name="DrawnBackward0")
+def _drawn_op(values: Input, parameters: Inputs):
+    """The values; their gradient to what they were drawn with is zero."""
+    return values
+
+
+def _drawn(values: Tensor, *parameters: Tensor) -> Tensor:
+    """Draws require grad where their parameters do, as in PyTorch, with gradients of zero."""
+    wanted = modes.current.grad_enabled and any(p.requires_grad for p in parameters)
+    return _drawn_op(values, list(parameters)) if wanted else values
 
 
 class _no_grad:
@@ -233,7 +257,7 @@ def randint(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
     shape = checked_size((size,), "randint")
-    kind = numpy_dtype(dtype, dtypes.int64)
+    kind = out_dtype(out, dtype, dtypes.int64)
     return _made(
         lambda e: integers.randint(e, shape, kind, low, high),
         generator,
@@ -258,14 +282,18 @@ def randint_like(
 
 
 @composite(namespaces=())
-def random_(
-    input: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None, **kw: Any
-) -> Tensor:
-    """Fill with integers: of ``[from, to)``, of ``[0, to)``, or over the dtype's exact range."""
-    low = kw.pop("from", from_)
-    if to is None and "to" not in kw and from_ is not None:
-        low, to = 0, low
-    bounds = () if low is None and to is None else (int(low or 0), None if to is None else int(to))
+def random_(input: Tensor, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
+    """Fill with integers: ``random_(from, to)`` of ``[from, to)`` (to None: up to the largest),
+    ``random_(to)`` of ``[0, to)``, ``random_()`` over the dtype's exact range.
+    """
+    given = [*args, kw["to"]] if "to" in kw else list(args)
+    given = [kw["from"], *given] if "from" in kw else given
+    if len(given) > 2 or kw.keys() - {"from", "to"}:
+        raise TypeError("random_() takes from and to, or to, or nothing")
+    if len(given) == 1 and "from" not in kw:
+        given = [0, *given]
+    bounds = () if not given else (
+        int(given[0]), None if len(given) == 1 or given[1] is None else int(given[1]))  # fmt: skip
     dtype = input.dtype.numpy
     return _refill(input, generator, lambda s: lambda e: integers.random(e, s, dtype, *bounds))
 
@@ -279,7 +307,7 @@ def randperm(
     n = int(n)
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    kind = numpy_dtype(dtype, dtypes.int64)
+    kind = out_dtype(out, dtype, dtypes.int64)
     return _made(lambda e: permutation.randperm(e, n, kind), generator, (n,), kind,
                  out, device, requires_grad)  # fmt: skip
 
@@ -331,8 +359,13 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
     if p is not None:
         return input.detach().clone().bernoulli_(p, generator=generator)
-    result = wrap(_bernoulli_each(input, generator).astype(input.dtype.numpy))
-    return result if out is None else out.resize_(result.shape).copy_(result)
+    if input.is_meta:
+        return given(out, wrap(MetaArray(input.shape, input.dtype.numpy)))
+    kind = input.dtype if out is None else out.dtype
+    if out is not None:
+        check_overlap(out, (input,), "bernoulli")
+    result = _drawn(wrap(_bernoulli_each(input, generator).astype(kind.numpy)), input)
+    return given(out, result)
 
 
 def _one_uniform(name: str, fill: Callable[..., np.ndarray], names: tuple[str, ...],
@@ -404,6 +437,8 @@ def multinomial(
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
+    if input.is_meta:
+        return given(out, wrap(MetaArray((*input.shape[:-1], num_samples), np.int64)))
     weights = input.detach()._read()
     if modes.current.capture is None:
         _check_weights(np.asarray(weights))
@@ -414,7 +449,7 @@ def multinomial(
     else:
         index = _with_replacement(weights, num_samples, generator)
     result = wrap(index.astype(np.int64))
-    return result if out is None else out.resize_(result.shape).copy_(result)
+    return given(out, result)
 
 
 def _check_weights(weights: np.ndarray) -> None:

@@ -182,10 +182,14 @@ def _run(
     directions = 2 if bidirectional else 1
     per_layer = len(weights) // num_layers
     lasts: list[list[Tensor]] = [[] for _ in states]
-    x = input
+    x: Any = input
     for k in range(num_layers):
         if k:
-            x = NAMESPACES["nn.functional"]["dropout"](x, dropout, True)
+            drop = NAMESPACES["nn.functional"]["dropout"]
+            # The noise is drawn time first also when the batch comes first, as PyTorch draws it.
+            swap = batch_first and x.dim() == 3
+            x = drop(x.transpose(0, 1).contiguous(), dropout, True).transpose(0, 1) if swap else (
+                drop(x, dropout, True))  # fmt: skip
         part = [s[k * directions : (k + 1) * directions] for s in states]
         x, *last = layers(x, part, weights[k * per_layer : (k + 1) * per_layer])
         for kept, state in zip(lasts, last, strict=True):

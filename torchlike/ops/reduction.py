@@ -14,8 +14,9 @@ from jax import lax
 from torchlike import dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number
-from torchlike.ops.promotion import promoted_float
-from torchlike.ops.subgradients import absolute
+from torchlike.ops.outputs import given
+from torchlike.ops.promotion import in_float32, promoted_float
+from torchlike.ops.subgradients import absolute, logaddexp
 from torchlike.tensor import Tensor
 
 
@@ -38,21 +39,21 @@ def _accumulated(x: Any, dtype: Any) -> Any:
     return x.astype(np.int64) if x.dtype.kind in "iub" else x
 
 
-@op(needs="nothing")
+@op(casts_out=True, needs="nothing")
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The sum over ``dim`` (all by default); integers are summed in int64."""
     x = _accumulated(input, dtype)
     return jnp.sum(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op()
+@op(casts_out=True)
 def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The sum with NaN as zero."""
     x = _accumulated(input, dtype)
     return jnp.nansum(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op(needs="nothing")
+@op(casts_out=True, needs="nothing")
 def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
     x = input if dtype is None else input.astype(dtype)
@@ -65,14 +66,14 @@ def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType 
     return jnp.mean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op()
+@op(casts_out=True)
 def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The mean of what is not NaN."""
     x = input if dtype is None else input.astype(dtype)
     return jnp.nanmean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op()
+@op(casts_out=True)
 def prod(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The product over ``dim`` (all by default)."""
     x = _accumulated(input, dtype)
@@ -179,14 +180,18 @@ def min_dim(input: Input, dim: Int, keepdim: Bool = False):
     return _extremum_along(input, dim, keepdim, False, "min")
 
 
-@op("max_all", namespaces=(), method=False, residuals=True, grad_name="MaxBackward1")
+@op(
+    "max_all", casts_out=True, namespaces=(), method=False, residuals=True, grad_name="MaxBackward1"
+)
 def max_all(input: Input):
     """The largest element."""
     _require_elements(input, "max")
     return jnp.max(input)
 
 
-@op("min_all", namespaces=(), method=False, residuals=True, grad_name="MinBackward1")
+@op(
+    "min_all", casts_out=True, namespaces=(), method=False, residuals=True, grad_name="MinBackward1"
+)
 def min_all(input: Input):
     """The smallest element."""
     _require_elements(input, "min")
@@ -198,6 +203,11 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
         if "axis" in kwargs:
             kwargs["dim"] = kwargs.pop("axis")
         other = args[0] if args else kwargs.get("other")
+        if not isinstance(input, Tensor):
+            raise TypeError(
+                f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(input).__name__}"
+            )
         if isinstance(other, Tensor):
             return elementwise(input, other, out=out)
         if not args and not kwargs:
@@ -243,10 +253,9 @@ def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> Any:
 @composite()
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
     """The minimum and the maximum, as a named pair."""
-    low, high = (None, None) if out is None else out
     if dim is None and not keepdim:
-        return _AMINMAX(min_all(input, out=low), max_all(input, out=high))
-    return _AMINMAX(amin(input, dim, keepdim, out=low), amax(input, dim, keepdim, out=high))
+        return given(out, _AMINMAX(min_all(input), max_all(input)))
+    return given(out, _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim)))
 
 
 _AMINMAX = _named("aminmax", "min max")
@@ -255,20 +264,20 @@ _AMINMAX = _named("aminmax", "min max")
 # -- statistics ------------------------------------------------------------------------------------
 
 
-@op("var_op", namespaces=(), method=False, grad_name="VarBackward0")
+@op("var_op", casts_out=True, namespaces=(), method=False, grad_name="VarBackward0")
 def var_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
     """Variance over ``dim`` with ``correction`` degrees of freedom taken off."""
     return _variance(input, dim, correction.value, keepdim)
 
 
-@op("std_op", namespaces=(), method=False, grad_name="StdBackward0")
+@op("std_op", casts_out=True, namespaces=(), method=False, grad_name="StdBackward0")
 def std_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
     """The square root of the variance."""
     return jnp.sqrt(_variance(input, dim, correction.value, keepdim))
 
 
 def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
-    if x.dtype.kind not in "fc":
+    if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     over = axes(dim, x.ndim)
     count = math.prod(x.shape[a] for a in over)
@@ -316,7 +325,7 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any 
     return (input.std(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
 
 
-@op()
+@op(casts_out=True)
 def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
     """``log(sum(exp(input)))`` over ``dim``, without overflow."""
     (x,) = promoted_float(input)
@@ -326,24 +335,41 @@ def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
 # -- cumulative ------------------------------------------------------------------------------------
 
 
-@op(needs="nothing", inplace=True)
+@op(casts_out="dtype", needs="nothing", inplace=True)
 def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     """The running sum along ``dim``."""
     x = _accumulated(input, dtype)
-    return jnp.cumsum(x, errors.wrap_dim(dim, x.ndim)) if x.ndim else x
+    d = errors.wrap_dim(dim, x.ndim)
+    return in_float32(lambda x: jnp.cumsum(x, d))(x) if x.ndim else x
 
 
-@op(inplace=True)
+@op(casts_out="dtype", inplace=True)
 def cumprod(input: Input, dim: Int, *, dtype: DType = None):
     """The running product along ``dim``."""
     x = _accumulated(input, dtype)
-    return jnp.cumprod(x, errors.wrap_dim(dim, x.ndim)) if x.ndim else x
+    d = errors.wrap_dim(dim, x.ndim)
+    return in_float32(lambda x: jnp.cumprod(x, d))(x) if x.ndim else x
 
 
 @op()
 def logcumsumexp(input: Input, dim: Int):
     """The running log-sum-exp along ``dim``."""
-    return lax.cumlogsumexp(input, errors.wrap_dim(dim, input.ndim)) if input.ndim else input
+    d = errors.wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return input
+    if input.dtype.kind != "c":
+        return in_float32(lambda x: lax.cumlogsumexp(x, d))(input)
+    # One after the other, as PyTorch does: the branch of the logarithm depends on the order.
+    first, rest = jnp.split(jnp.moveaxis(input, d, 0), [1])
+    if not first.size:
+        return input
+    _, found = lax.scan(_next_logsumexp, first[0], rest)
+    return jnp.moveaxis(jnp.concatenate([first, found]), 0, d)
+
+
+def _next_logsumexp(so_far: Any, x: Any) -> tuple[Any, Any]:
+    total = logaddexp(so_far, x)
+    return total, total
 
 
 def _running_extremum(x: Any, dim: int, largest: Any) -> Any:
@@ -355,8 +381,8 @@ def _running_extremum(x: Any, dim: int, largest: Any) -> Any:
     def later(a: Any, b: Any) -> Any:
         (xa, ia), (xb, ib) = a, b
         better = (xb >= xa) if largest else (xb <= xa)
-        better = better | (jnp.isnan(xb) if x.dtype.kind == "f" else False)
-        if x.dtype.kind == "f":
+        better = better | (jnp.isnan(xb) if dtypes.kind_of(x.dtype) == "f" else False)
+        if dtypes.kind_of(x.dtype) == "f":
             better = better & ~(jnp.isnan(xa) & ~jnp.isnan(xb))
         return jnp.where(better, xb, xa), jnp.where(better, ib, ia)
 
@@ -389,7 +415,7 @@ def norm_op(input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = Fal
 
 def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
     """``sum(|x| ** p) ** (1 / p)`` with PyTorch's subgradients (0 at 0)."""
-    if x.dtype.kind not in "fc":
+    if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))}"

@@ -358,6 +358,10 @@ def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, alig
     """Read ``input`` at the normalised positions of ``grid``."""
     _check_grid(input, grid, mode)
     floats_only(input, "grid_sampler")
+    if input.dtype.itemsize == 2:  # 8 bits cannot say between which pixels a position lies
+        wide = (input.astype(np.float32), grid.astype(np.float32))
+        found = grid_sample_op.spec.fn(*wide, mode, padding_mode, align_corners)
+        return found.astype(input.dtype)
     spatial = input.shape[2:]
     flat = grid.reshape(grid.shape[0], -1, grid.shape[-1])
     at = []

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import errors
+from torchlike import dtypes, errors
 from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Bool, Input, Int, Operand, Scalar, Str
 from torchlike.ops.gathering import check_along, check_flat, first_outside, require_index, type_name
 from torchlike.ops.masking import fill_value
+from torchlike.ops.overwrite import accumulate as add_at
 from torchlike.ops.overwrite import along, on_axis, overwrite
 from torchlike.tensor import Tensor
 
@@ -154,7 +155,7 @@ def scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce:
 def scatter_add(input: Input, dim: Int, index: Input, src: Input):
     """Values of ``src`` added at ``index`` along ``dim``."""
     x, at, values = _target(input, dim, index, src, "scatter_add")
-    return x.at[at].add(values, mode="drop").reshape(input.shape) if index.size else input
+    return add_at(x, at, values).reshape(input.shape) if index.size else input
 
 
 # -- reductions at an index ------------------------------------------------------------------------
@@ -166,15 +167,15 @@ def reduced(x: Any, at: Any, values: Any, reduce: str, include_self: Any) -> Any
         written = jnp.zeros(x.shape, bool).at[at].set(True, mode="drop")
         x = jnp.where(written, _identity(reduce, x.dtype), x)
     if reduce == "sum":
-        return x.at[at].add(values, mode="drop")
+        return add_at(x, at, values)
     if reduce == "mean":
         total = x.at[at].add(values, mode="drop")
         ones = jnp.ones(values.shape, np.int64)
         count = jnp.full(x.shape, int(include_self), np.int64).at[at].add(ones, mode="drop")
         count = jnp.maximum(count, 1).astype(x.dtype)
-        return total / count if x.dtype.kind in "fc" else total // count
+        return total / count if dtypes.kind_of(x.dtype) in "fc" else total // count
     if reduce == "prod":
-        return _product(at, x, values)
+        return x.at[at].min(values, mode="drop") if x.dtype == np.bool_ else _product(at, x, values)
     return _extremum(at, reduce == "amax", x, values)
 
 
@@ -185,7 +186,7 @@ def _identity(reduce: str, dtype: Any) -> Any:
         return jnp.ones((), dtype)
     if dtype == np.bool_:
         return jnp.asarray(reduce == "amin")
-    if dtype.kind == "f":
+    if dtypes.kind_of(dtype) == "f":
         return jnp.asarray(-jnp.inf if reduce == "amax" else jnp.inf, dtype)
     limits = jnp.iinfo(dtype)
     return jnp.asarray(limits.min if reduce == "amax" else limits.max, dtype)
@@ -285,9 +286,9 @@ def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple
 def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: Scalar = 1):
     """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
     x, at, values = _check_slices(input, dim, index, source, "index_add_")
-    return (
-        x.at[at].add(values * jnp.asarray(alpha).astype(x.dtype), mode="drop").reshape(input.shape)
-    )
+    factor = jnp.asarray(alpha).astype(x.dtype)
+    scaled = values & factor if x.dtype == np.bool_ else values * factor
+    return add_at(x, at, scaled).reshape(input.shape)
 
 
 def _check_index_copy(input: Any, dim: int, index: Any, *rest: Any) -> None:
@@ -383,5 +384,5 @@ def put(input: Input, index: Input, source: Input, accumulate: Bool = False):
         )
     flat, at, values = input.reshape(-1), (index.reshape(-1),), source.reshape(-1)
     if accumulate:
-        return flat.at[at].add(values, mode="drop").reshape(input.shape)
+        return add_at(flat, at, values).reshape(input.shape)
     return overwrite(flat, at, values).reshape(input.shape)

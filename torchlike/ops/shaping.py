@@ -14,6 +14,7 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Dims, Input, Int, Shape
 from torchlike.ops.gathering import index_select, type_name
 from torchlike.ops.joining import cat
+from torchlike.ops.outputs import given
 from torchlike.ops.views import shape_arguments, tensor_split
 from torchlike.tensor import Tensor
 
@@ -161,6 +162,8 @@ def roll(input: Input, shifts: Shape, dims: Dims = ()):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )
+    if not input.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     axes = tuple(errors.wrap_dim(d, input.ndim) for d in dims)
     return jnp.roll(input, shifts, axes)
 
@@ -235,12 +238,14 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return given(out, input.clone())
     for t in (prepend, append):
         if t is not None and t.dim() != input.dim():
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     parts = [t for t in (prepend, input, append) if t is not None]
     joined = cat(parts, dim) if len(parts) > 1 else input
-    return diff_op(joined, n, dim, out=out)
+    return given(out, diff_op(joined, n, dim), cast=True)
 
 
 @composite(namespaces=())
@@ -254,7 +259,8 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(have)}}}.")
     over = list(range(lead))
     over += [lead + d for d, n in enumerate(wanted) if n == 1 and have[lead + d] != 1]
-    return (input.sum(over, True) if over else input).reshape(wanted)
+    # With nothing to sum over PyTorch still calls sum(), which turns bools into counts.
+    return (input.sum(over, True) if over or not have else input).reshape(wanted)
 
 
 @composite(method=False)

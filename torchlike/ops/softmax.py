@@ -14,7 +14,7 @@ from torchlike import dtypes, errors
 from torchlike.dispatch.registry import add_method, composite, export, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Float, Input, Int
 from torchlike.ops.checks import floats_only, scalar_type_of
-from torchlike.ops.promotion import promoted, promoted_float
+from torchlike.ops.promotion import in_float32, promoted, promoted_float
 from torchlike.ops.reduction import axes, vector_norm
 from torchlike.tensor import Tensor
 
@@ -114,7 +114,7 @@ _family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``
 # -- lengths and similarities ----------------------------------------------------------------------
 
 
-@op("normalize_op", namespaces=(), method=False, grad_name="DivBackward0")
+@op("normalize_op", casts_out=True, namespaces=(), method=False, grad_name="DivBackward0")
 def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
     """``input / max(norm(input), eps)``."""
     norm = vector_norm(input, p, axes(dim, input.ndim), True)
@@ -132,7 +132,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
 def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: Float = 1e-08):
     """``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
     a, b = promoted(x1, x2)
-    if a.dtype.kind not in "fc":
+    if dtypes.kind_of(a.dtype) not in "fc":
         raise RuntimeError(
             f"expected common dtype to be floating point, yet common dtype is {scalar_type_of(a)}"
         )
@@ -144,7 +144,7 @@ def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: Float = 1e-08):
         # Raised to eps in value only: the gradient is that of the length itself, as in PyTorch.
         return x / (norm + lax.stop_gradient(jnp.where(norm < eps, eps - norm, 0)))
 
-    return jnp.sum(unit(a) * unit(b), over)
+    return in_float32(lambda a, b: jnp.sum(unit(a) * unit(b), over))(a, b)
 
 
 @op(namespaces=("", *_F), method=False)

@@ -13,7 +13,7 @@ import jax.scipy.linalg
 import numpy as np
 from jax import lax
 
-from torchlike import errors
+from torchlike import dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, export, op
 from torchlike.dispatch.schema import Bool, Input, Inputs, Int, OptFloat, OptInput
 from torchlike.ops.decompositions import (
@@ -206,7 +206,13 @@ def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any
     return given(out, _TRIANGULAR_SOLVE(solution, A.clone()))
 
 
-@op("cholesky_solve_op", namespaces=(), method=False, grad_name="CholeskySolveBackward0")
+@op(
+    "cholesky_solve_op",
+    casts_out=True,
+    namespaces=(),
+    method=False,
+    grad_name="CholeskySolveBackward0",
+)
 def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
     """The solution from a Cholesky factor."""
     for x in (input, input2):
@@ -230,7 +236,7 @@ def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
         return solve_triangular_op.spec.fn(adjoint(known), y, True, True, False)
 
     # As in PyTorch, the gradient is that of L @ L.mH with a full L, though one triangle is read.
-    real = factor.dtype.kind == "f"
+    real = dtypes.kind_of(factor.dtype) == "f"
     return lax.custom_linear_solve(
         lambda v: factor @ (adjoint(factor) @ v), b, with_factor, symmetric=real,
         transpose_solve=None if real else (
@@ -244,7 +250,13 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: Any = False, *, out: An
     return cholesky_solve_op(input, input2, upper, out=out)
 
 
-@op("cholesky_inverse_op", namespaces=(), method=False, grad_name="CholeskyInverseBackward0")
+@op(
+    "cholesky_inverse_op",
+    casts_out=True,
+    namespaces=(),
+    method=False,
+    grad_name="CholeskyInverseBackward0",
+)
 def cholesky_inverse_op(input: Input, upper: Bool):
     """The inverse from a Cholesky factor."""
     require_matrix(input, "cholesky_inverse", square=True)
@@ -298,6 +310,8 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) 
 def det(A: Input):
     """The determinant of square matrices."""
     require_matrix(A, "linalg.det", square=True)
+    if not A.shape[-1]:
+        return jnp.ones(A.shape[:-2], A.dtype)
     return jnp.linalg.det(A)
 
 
@@ -408,7 +422,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: Any = False, *, atol: Any = No
     """The pseudoinverse; singular values not above ``max(atol, rtol * largest)`` count as zero."""
     rtol = rcond if rtol is None else rtol
     found = pinv_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
-    return given(out, found)
+    return given(out, found, cast=True)
 
 
 @composite()
@@ -434,7 +448,8 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: Any = False, *, atol: Any
     """How many singular values are above ``max(atol, rtol * largest)``."""
     if tol is not None:
         atol, rtol = tol, 0.0
-    return given(out, matrix_rank_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian))
+    found = matrix_rank_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
+    return given(out, found, cast=True)
 
 
 @op("lstsq_op", namespaces=(), method=False, residuals=True, grad_name="LinalgLstsqBackward0")
@@ -488,7 +503,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *,
         rank if driver != "gels" else A.new_empty(0, dtype=rank.dtype),
         s.detach() if driver in ("gelsd", "gelss") else nothing,
     )
-    return given(out, found)
+    return given(out, found, cast=True)
 
 
 # -- matrix functions and products -----------------------------------------------------------------
@@ -506,13 +521,15 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     """The ``n``-th power of square matrices; a negative n inverts."""
     if n < 0:
         require_matrix(A._read(), "linalg.matrix_power", square=True)
-        return given(out, matrix_power_op(inv(A), -n))
-    return given(out, matrix_power_op(A, n))
+        return given(out, matrix_power_op(inv(A), -n), cast=True)
+    return given(out, matrix_power_op(A, n), cast=True)
 
 
 @op(namespaces=("", "linalg"), residuals=True)
 def matrix_exp(A: Input):
-    """The matrix exponential of square matrices."""
+    """The matrix exponential of square matrices; in float32 for 16-bit ones."""
+    if A.dtype.itemsize == 2 and dtypes.kind_of(A.dtype) == "f":
+        return matrix_exp.spec.fn(A.astype(np.float32)).astype(A.dtype)
     require_matrix(A, "linalg.matrix_exp", square=True)
     if not A.size:
         return A
@@ -559,7 +576,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
             f"prod(self.shape[:ind]), but got {math.prod(tail)} != {math.prod(head)}"
         )
     n = math.prod(head)
-    return given(out, inv(A.reshape(n, n)).reshape(tail + head))
+    return given(out, inv(A.reshape(n, n)).reshape(tail + head), cast=True)
 
 
 @composite(namespaces=("linalg",), method=False)
@@ -575,7 +592,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
             f"prod(self.shape[:other.ndim]), but got {n} != {B.numel()}"
         )
-    return given(out, solve(A.reshape(n, n), B.reshape(-1)).reshape(shape))
+    return given(out, solve(A.reshape(n, n), B.reshape(-1)).reshape(shape), cast=True)
 
 
 @composite("diagonal", namespaces=("linalg",), method=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -9,10 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import errors
+from torchlike import dtypes, errors
 from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int, OptInput
+from torchlike.ops.outputs import given
 from torchlike.ops.promotion import result_dtype
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
@@ -35,7 +37,7 @@ def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
 
 
 @op("sort_op", namespaces=(), method=False, residuals=True, returns=named("sort"),
-    elementwise=True, grad_name="SortBackward0")  # fmt: skip
+    elementwise=True, casts_out=False, grad_name="SortBackward0")  # fmt: skip
 def sort_op(input: Input, dim: Int = -1, descending: Bool = False):
     """Values in order along a dimension, and where they were."""
     if input.dtype.kind == "c":
@@ -71,7 +73,8 @@ def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     return sort_op(input, *_sort_arguments(args, kwargs), out=out)
 
 
-@op("argsort_op", namespaces=(), method=False, differentiable=False, elementwise=True)
+@op("argsort_op", namespaces=(), method=False, differentiable=False, elementwise=True,
+    casts_out=False)  # fmt: skip
 def argsort_op(input: Input, dim: Int, descending: Bool):
     """Where the values in order are."""
     return sort_op.spec.fn(input, dim, descending)[1]
@@ -87,7 +90,7 @@ def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
     """Values in order along the first dimension."""
     values = sort_op(input, 0, False)[0]
-    return values if out is None else out.resize_(values.shape).copy_(values)
+    return given(out, values)
 
 
 @op(residuals=True, returns=named("topk"))
@@ -143,7 +146,7 @@ def _at_rank(x: Any, d: int, rank: Any, keepdim: Any) -> tuple[Any, Any]:
 def _median_rank(x: Any, d: int, ignore_nan: Any) -> Any:
     """The rank of the lower median; of the last element (a NaN) where there is one."""
     n = x.shape[d]
-    if x.dtype.kind != "f":
+    if dtypes.kind_of(x.dtype) != "f":
         return (n - 1) // 2
     nans = jnp.sum(jnp.isnan(x), d, keepdims=True)
     if ignore_nan:
@@ -188,7 +191,7 @@ def nanmedian_all(input: Input):
 
 def _median_all(x: Any, ignore_nan: Any) -> Any:
     if not x.size:
-        return jnp.full((), jnp.nan if x.dtype.kind == "f" else 0, x.dtype)
+        return jnp.full((), jnp.nan if dtypes.kind_of(x.dtype) == "f" else 0, x.dtype)
 
     @jax.custom_jvp
     def of(flat: Any) -> Any:
@@ -267,7 +270,7 @@ def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_
     kind = np.int32 if out_int32 else np.int64
     if sequence.ndim == 1:
         return jnp.searchsorted(sequence, input, side=side).astype(kind)
-    rows = sequence.reshape(-1, sequence.shape[-1]), input.reshape(-1, input.shape[-1])
+    rows = tuple(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) for x in (sequence, input))
     one = jnp.vectorize(lambda s, v: jnp.searchsorted(s, v, side=side), signature="(n),(m)->(m)")
     return one(*rows).reshape(input.shape).astype(kind)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 
 from torchlike.dispatch.registry import NAMESPACES, composite, export, op
 from torchlike.dispatch.schema import Input, Int, Operand
-from torchlike.ops.promotion import promoted_float
+from torchlike.ops import gamma, subgradients
+from torchlike.ops.promotion import in_float32, promoted_float, require_tensor
 from torchlike.tensor import Tensor
 
 # Functions that stand elsewhere under another name.
@@ -19,12 +21,14 @@ for _public, _own in {
     "expit": "sigmoid", "logit": "logit", "exp2": "exp2", "expm1": "expm1", "log1p": "log1p",
     "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "digamma": "digamma", "psi": "digamma",
     "gammaln": "lgamma", "xlogy": "xlogy", "sinc": "sinc", "round": "round", "i0": "i0",
-    "logsumexp": "logsumexp",
+    "logsumexp": "logsumexp", "softmax": "softmax", "log_softmax": "log_softmax",
 }.items():  # fmt: skip
     export(NAMESPACES[""][_own], _public, ("special",))
 
 
 def _unary(name: str, fn: Any) -> None:
+    fn = in_float32(fn)
+
     def pure(input: Input):
         (x,) = promoted_float(input)
         return fn(x)
@@ -36,21 +40,28 @@ def _unary(name: str, fn: Any) -> None:
 for _name, _fn in (
     ("entr", special.entr), ("erfcx", special.erfcx), ("ndtr", special.ndtr),
     ("ndtri", special.ndtri), ("log_ndtr", special.log_ndtr), ("i0e", special.i0e),
-    ("i1", special.i1), ("i1e", special.i1e),
+    ("i1", subgradients.i1), ("i1e", special.i1e),
 ):  # fmt: skip
     _unary(_name, _fn)
 
 
-def _binary(name: str, fn: Any, namespaces: tuple[str, ...], **facts: Any) -> Any:
-    def pure(input: Operand, other: Operand):
+def _binary(
+    name: str, fn: Any, namespaces: tuple[str, ...], numbers: Any = False, **facts: Any
+) -> Any:
+    kind = Operand if numbers else Input
+
+    def pure(input: kind, other: kind):  # type: ignore[valid-type]
+        require_tensor(name, input, other)
         return fn(*promoted_float(input, other))
+
+    pure.__annotations__.update(input=kind, other=kind)
 
     pure.__doc__ = f"``{name}(input, other)`` elementwise, broadcast and promoted."
     return op(name, namespaces=namespaces, elementwise=True, **facts)(pure)
 
 
-_binary("xlog1py", special.xlog1py, ("special",), method=False)
-_binary("zeta", special.zeta, ("special",), method=False)
+_binary("xlog1py", special.xlog1py, ("special",), True, method=False)
+_binary("zeta", gamma.zeta, ("special",), True, method=False)
 _igamma = _binary("igamma", special.gammainc, ("",), inplace=True)
 _igammac = _binary("igammac", special.gammaincc, ("",), inplace=True)
 export(_igamma, "gammainc", ("special",))
@@ -64,7 +75,7 @@ def polygamma_op(input: Input, n: Int):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     (x,) = promoted_float(input)
-    return special.digamma(x) if n == 0 else special.polygamma(n, x)
+    return in_float32(functools.partial(gamma.polygamma, n))(x)
 
 
 @composite(namespaces=("", "special"), method=False)
@@ -78,7 +89,13 @@ def _polygamma_method(self: Tensor, n: int) -> Tensor:
     return polygamma_op(self, n)
 
 
+def _polygamma_in_place(self: Tensor, n: int) -> Tensor:
+    """The ``n``-th derivative of digamma, in place."""
+    return polygamma_op.spec.in_place(self, n)  # type: ignore[attr-defined]
+
+
 composite("polygamma", namespaces=())(_polygamma_method)
+composite("polygamma_", namespaces=())(_polygamma_in_place)
 
 
 @op("mvlgamma", elementwise=True, inplace=True)

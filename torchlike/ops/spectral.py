@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -144,11 +143,14 @@ def istft_op(input: Input, window: OptInput, n_fft: Int, hop: Int, normalized: B
     """Overlapping frames added up and divided by the overlapped squares of the window."""
     norm = "ortho" if normalized else "backward"
     spectra = jnp.swapaxes(input, -1, -2)
-    frames = jnp.fft.irfft(spectra, n_fft, -1, norm) if onesided else (
-        jnp.fft.ifft(spectra, n_fft, -1, norm))  # fmt: skip
-    if not onesided and not keep_complex:
-        frames = frames.real
+    if onesided or not keep_complex:
+        # A real signal is wanted: the second half of a two-sided spectrum is not looked at.
+        frames = jnp.fft.irfft(spectra[..., : n_fft // 2 + 1], n_fft, -1, norm)
+    else:
+        frames = jnp.fft.ifft(spectra, n_fft, -1, norm)
     real = frames.real.dtype
+    if window is not None and window.dtype.kind == "c":
+        real = frames.dtype
     weights = jnp.ones((n_fft,), real) if window is None else _padded_window(window, n_fft, real)
     count = frames.shape[-2]
     total = n_fft + hop * (count - 1)
@@ -202,8 +204,8 @@ def _invertible(window: Tensor, n_fft: int, hop: int, count: int, start: int, st
     values = np.asarray(window.detach()._read())
     left = (n_fft - len(values)) // 2
     padded = np.pad(values, (left, n_fft - len(values) - left))
-    envelope = np.zeros(n_fft + hop * (count - 1))
+    envelope = np.zeros(n_fft + hop * (count - 1), np.result_type(padded, np.float64))
     for i in range(count):
         envelope[i * hop : i * hop + n_fft] += padded**2
     part = envelope[start : min(stop, len(envelope))]
-    return math.isfinite(part.sum()) and (part.size == 0 or np.abs(part).min() > 1e-11)
+    return bool(np.isfinite(part.sum())) and (part.size == 0 or np.abs(part).min() > 1e-11)

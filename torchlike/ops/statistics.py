@@ -17,6 +17,7 @@ from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.gathering import type_name
 from torchlike.ops.joining import cat
 from torchlike.ops.outputs import given
+from torchlike.ops.promotion import promoted, result_dtype
 from torchlike.ops.reduction import _named as named
 from torchlike.ops.sorting import sorted_with_index
 from torchlike.tensor import Tensor
@@ -28,7 +29,8 @@ _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def _check_q(input: Any, q: Any, *rest: Any) -> None:
     values = np.asarray(q)
-    if values.size and values.dtype.kind == "f" and not ((values >= 0) & (values <= 1)).all():
+    floats = dtypes.kind_of(values.dtype) == "f"
+    if values.size and floats and not ((values >= 0) & (values <= 1)).all():
         bad = values.reshape(-1)[((values < 0) | (values > 1)).reshape(-1)][0]
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {bad:g}")
 
@@ -121,13 +123,14 @@ def _check_histogram(input: Any, bins: int, low: Any, high: Any, *rest: Any) -> 
         raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
 
 
-def _limits(x: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """The range of a histogram: of the data when low == high, widened when that is empty."""
+def _limits(x: Any, low: Any, high: Any, by: float = 1) -> tuple[Any, Any]:
+    """The range of a histogram: of the data when low == high, widened by ``by`` when that
+    is empty."""
     low, high = jnp.asarray(low).astype(x.dtype), jnp.asarray(high).astype(x.dtype)
     if x.size:
         same = low == high
         low, high = jnp.where(same, jnp.min(x), low), jnp.where(same, jnp.max(x), high)
-    return jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
+    return jnp.where(low == high, low - by, low), jnp.where(low == high, high + by, high)
 
 
 def _counted(x: Any, slot: Any, inside: Any, weight: Any, bins: int) -> Any:
@@ -147,7 +150,7 @@ def _uniform_histogram(x: Any, bins: int, low: Any, high: Any, weight: Any) -> A
 def histc(input: Input, bins: Int = 100, min: Scalar = 0, max: Scalar = 0):
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
     data when they are equal); the last includes its end, what is outside does not count."""
-    if input.dtype.kind != "f":
+    if dtypes.kind_of(input.dtype) != "f":
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_name(input)}'")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
@@ -162,7 +165,7 @@ def histogram_uniform(input: Input, bins: Int, min: Scalar, max: Scalar, weight:
                       density: Bool):  # fmt: skip
     """A histogram over equal intervals, and their edges."""
     x = input.reshape(-1)
-    low, high = _limits(x, min, max)
+    low, high = _limits(x, min, max, 0.5)
     hist = _uniform_histogram(x, bins, low, high, None if weight is None else weight.reshape(-1))
     edges = jnp.linspace(low, high, bins + 1, dtype=x.dtype)
     return _as_density(hist, edges) if density else hist, edges
@@ -205,7 +208,14 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | N
 # -- covariance ------------------------------------------------------------------------------------
 
 
-@op("cov_op", namespaces=(), method=False, grad_name="CovBackward0")
+def _check_weights(input: Any, correction: int, fweights: Any, aweights: Any) -> None:
+    for name, weights, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
+        fits = weights is not None and dtypes.kind_of(weights.dtype) in kinds
+        if fits and (np.asarray(weights) < 0).any():
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
+@op("cov_op", check=_check_weights, namespaces=(), method=False, grad_name="CovBackward0")
 def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput):
     """The covariance matrix of variables in rows."""
     if input.ndim > 2:
@@ -225,7 +235,7 @@ def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput
         if w.ndim > 1:
             raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got "
                                f"{name} with {w.ndim} dimensions")  # fmt: skip
-        if w.dtype.kind not in kinds:
+        if dtypes.kind_of(w.dtype) not in kinds:
             raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with "
                                f"{type_name(w)} dtype")  # fmt: skip
         if w.size != n:
@@ -233,14 +243,16 @@ def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput
                 f"cov(): expected {name} to have the same numel as there are observations in the "
                 f"input but got {w.size} != {n}"
             )
-        weights = w if weights is None else weights * w
+        weights = w if weights is None else jnp.multiply(*promoted(weights, w))
+    if weights is not None:
+        x = x.astype(result_dtype(x, weights).numpy)
     real = x.real.dtype
     if weights is None:
         total: Any = jnp.asarray(n, real)
         mean = jnp.mean(x, 1, keepdims=True)
         factor = total - correction
     else:
-        weights = weights.astype(real)
+        # In the weights' own dtype, as PyTorch computes it.
         total = jnp.sum(weights)
         mean = jnp.sum(x * weights, 1, keepdims=True) / total
         if aweights is None or correction == 0:
@@ -256,7 +268,10 @@ def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput
 @composite()
 def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
         aweights: Tensor | None = None) -> Tensor:  # fmt: skip
-    """The covariance matrix of variables in rows, observations in columns."""
+    """The covariance matrix of variables in rows, observations in columns.
+
+    RuntimeError for negative weights.
+    """
     return cov_op(input, correction, fweights, aweights)
 
 
@@ -352,10 +367,10 @@ def vander(x: Tensor, N: int | None = None, increasing: Any = False) -> Tensor:
 @composite("vander", namespaces=("linalg",), method=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Rising powers of the last dimension as a new one."""
-    if not x.dim():
-        raise RuntimeError("linalg.vander: The input tensor must have at least one dimension.")
+    given_0d = not x.dim()
+    x = x.unsqueeze(0) if given_0d else x
     n = x.shape[-1] if N is None else N
-    if n <= 1 and N is not None:
+    if n <= 1 and (N is not None or given_0d):
         raise RuntimeError("linalg.vander: N must be greater than 1.")
     return _vander(x, n, True)
 
@@ -364,6 +379,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 def gradient_op(input: Input, at: Input, dim: Int, edge_order: Int):
     """Second-order differences along one dimension at sample points (a vector)."""
     x = jnp.moveaxis(input, dim, -1)
+    if x.dtype.itemsize == 2:
+        return gradient_op.spec.fn(input.astype(np.float32), at, dim, edge_order).astype(x.dtype)
     gap = jnp.diff(at).astype(x.dtype)
     left, right = gap[:-1], gap[1:]
     inner = (
@@ -392,8 +409,11 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     else:
         dims = [errors.wrap_dim(d, input.dim())
                 for d in ((dim,) if isinstance(dim, int) else dim)]  # fmt: skip
+        for d in dims:
+            if dims.count(d) > 1:
+                raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     if not isinstance(spacing, (tuple, list)):
-        spacing = [spacing] * len(dims)
+        spacing = [1 if spacing is None else spacing] * len(dims)
     if len(spacing) != len(dims):
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
@@ -410,6 +430,6 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
         if isinstance(gap, Tensor) and gap.dim() == 0:
             gap = gap.item()
         at = gap if isinstance(gap, Tensor) else make_tensor(
-            np.arange(n) * gap, dtype=dtypes.float64)  # fmt: skip
+            np.arange(n) * gap, dtype=dtypes.float64, device=x.device)  # fmt: skip
         results.append(gradient_op(x, at, d, edge_order))
     return tuple(results)

@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.special
 
+from torchlike import dtypes
+
 
 @jax.custom_jvp
 def absolute(x: Any) -> Any:
@@ -97,10 +99,46 @@ def _first(wins: Any) -> Any:
 
 
 def _floating(choose: Any, plain: Any) -> Any:
-    return lambda x, y: (choose if x.dtype.kind == "f" else plain)(x, y)
+    return lambda x, y: (choose if dtypes.kind_of(x.dtype) == "f" else plain)(x, y)
 
 
 maximum = _floating(_choosing(jnp.maximum, _shared(jnp.less)), jnp.maximum)
 minimum = _floating(_choosing(jnp.minimum, _shared(jnp.greater)), jnp.minimum)
 fmax = _floating(_choosing(jnp.fmax, _first(jnp.greater_equal)), jnp.fmax)
 fmin = _floating(_choosing(jnp.fmin, _first(jnp.less_equal)), jnp.fmin)
+
+
+def logaddexp(x: Any, y: Any) -> Any:
+    """``log(exp(x) + exp(y))``; for complex numbers by the one of larger real part."""
+    if x.dtype.kind != "c":
+        return jnp.logaddexp(x, y)
+    x, y = jnp.broadcast_arrays(x, y)
+    high = jnp.where(x.real >= y.real, x, y)
+    low = jnp.where(x.real >= y.real, y, x)
+    return high + jnp.log1p(jnp.exp(low - high))
+
+
+@jax.custom_jvp
+def i0(x: Any) -> Any:
+    """The modified Bessel function of order 0; its derivative is i1, 0 at 0 (JAX's is 1 there)."""
+    return jax.scipy.special.i0(x)
+
+
+@i0.defjvp
+def _i0_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return i0(x), i1(x) * t
+
+
+@jax.custom_jvp
+def i1(x: Any) -> Any:
+    """The modified Bessel function of order 1."""
+    return jax.scipy.special.i1(x)
+
+
+@i1.defjvp
+def _i1_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    zero = x == 0
+    slope = i0(x) - i1(x) / jnp.where(zero, 1, x)
+    return i1(x), jnp.where(zero, 0.5, slope) * t

@@ -85,7 +85,7 @@ def unique_consecutive(input: Tensor, return_inverse: Any = False, return_counts
     n = len(rows)
     changed = rows[1:] != rows[:-1]
     if changed.ndim > 1:
-        changed = changed.reshape(max(n - 1, 0), -1).any(axis=1)
+        changed = changed.any(axis=tuple(range(1, changed.ndim)))
     starts = np.flatnonzero(np.concatenate([np.ones(min(n, 1), bool), changed]))
     inverse = np.zeros(n, np.int64)
     inverse[starts] = 1

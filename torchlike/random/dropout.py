@@ -100,7 +100,20 @@ def alpha_dropout_noise(
     check_dropout_probability(p)
     if p in (0.0, 1.0):
         return AlphaNoise(np.full(shape, 1.0 - p, dtype), np.zeros(shape, dtype))
-    kept = bernoulli(engine, shape, dtype, 1.0 - p)
+    return _alpha_noise(bernoulli(engine, shape, dtype, 1.0 - p), p)
+
+
+def alpha_values(dtype: np.dtype, p: float) -> tuple[AlphaNoise, AlphaNoise]:
+    """The noise and shift of a kept and of a dropped element, each 0-dim, for 0 < p < 1.
+
+    With ``dropout_mask`` this is all of alpha dropout, in an eighth of the bytes of the noise.
+    """
+    both = _alpha_noise(np.array([1.0, 0.0], dtype), p)
+    return AlphaNoise(both.noise[0], both.shift[0]), AlphaNoise(both.noise[1], both.shift[1])
+
+
+def _alpha_noise(kept: np.ndarray, p: float) -> AlphaNoise:
+    """Of ones for kept elements and zeros for dropped ones."""
     a = 1.0 / math.sqrt((SELU_FLOOR * SELU_FLOOR * p + 1.0) * (1.0 - p))
     shift = _affine(kept, -1.0, SELU_FLOOR * a, SELU_FLOOR * a * p)
     return AlphaNoise(multiply_scalar(kept, a), shift)

@@ -99,6 +99,10 @@ from torchlike.nn.modules.linear import (
     Identity,
     Linear,
 )
+from torchlike.nn.modules.linear_loss import (
+    LinearCrossEntropyLoss,
+    LinearCrossEntropyOptions,
+)
 from torchlike.nn.modules.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -165,6 +169,8 @@ from torchlike.nn.modules.pooling import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
     LPPool1d,
     LPPool2d,
     LPPool3d,
@@ -254,6 +260,8 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -289,6 +297,8 @@ __all__ = [
     "LazyLinear",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",

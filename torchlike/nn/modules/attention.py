@@ -8,7 +8,7 @@ from torchlike.nn import init
 from torchlike.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
-from torchlike.nn.multihead import multi_head_attention_forward
+from torchlike.ops.multihead import multi_head_attention_forward
 from torchlike.tensor import Tensor
 
 

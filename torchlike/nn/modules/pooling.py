@@ -269,3 +269,51 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """(N, C, D, H, W) or (C, D, H, W) to (N, C, *output_size); None keeps a dimension."""
 
     _ndim = 3
+
+
+class _FractionalMaxPoolNd(Module):
+    """Maxima of windows at pseudorandom places (Graham 2014)."""
+
+    _ndim: int
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: bool = False, _random_samples: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        n, name = self._ndim, type(self).__name__
+
+        def each(value: Any) -> Any:
+            return value if isinstance(value, (tuple, list)) else (value,) * n
+
+        self.kernel_size = each(kernel_size)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else each(output_size)
+        self.output_ratio = None if output_ratio is None else each(output_ratio)
+        if output_size is None and output_ratio is None:
+            raise ValueError(
+                f"{name} requires specifying either an output size, or a pooling ratio"
+            )
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        return getattr(F, f"fractional_max_pool{self._ndim}d")(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+            _random_samples=self._random_samples,
+        )  # fmt: skip
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """(N, C, H, W) or (C, H, W) to (N, C, *output_size)."""
+
+    _ndim = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """(N, C, T, H, W) or (C, T, H, W) to (N, C, *output_size)."""
+
+    _ndim = 3

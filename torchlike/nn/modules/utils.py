@@ -9,6 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike import devices
+from torchlike.meta import MetaArray
 from torchlike.nn.parameter import Parameter
 from torchlike.ops.creation import finish, numpy_dtype
 from torchlike.tensor import Tensor
@@ -38,6 +40,8 @@ def _reverse_repeat_tuple(t: Any, n: int) -> tuple[Any, ...]:
 def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0) -> Tensor:
     """A fresh tensor. Its memory is made by NumPy and handed over: nothing is compiled."""
     size = (shape,) if isinstance(shape, int) else tuple(shape)
+    if devices.resolve(device).type == "meta":
+        return finish(MetaArray(size, numpy_dtype(dtype)), device)
     return finish(jax.device_put(np.full(size, value, numpy_dtype(dtype))), device)
 
 

@@ -7,8 +7,12 @@ import warnings
 from typing import Any
 
 from torchlike import dtypes
-from torchlike.nn import functional as F
+from torchlike.dispatch.registry import composite
+from torchlike.ops.attention import scaled_dot_product_attention
+from torchlike.ops.dropout import dropout
 from torchlike.ops.joining import cat
+from torchlike.ops.matmul import linear
+from torchlike.ops.padding import pad
 from torchlike.tensor import Tensor
 
 
@@ -56,11 +60,11 @@ def _project(
     """Queries, keys and values; one product where one tensor is all three."""
     if isinstance(weights, Tensor):
         if query is key and key is value:
-            q, k, v = F.linear(query, weights, bias).chunk(3, -1)
+            q, k, v = linear(query, weights, bias).chunk(3, -1)
             return q, k, v
         weights = weights.chunk(3)
     biases = (None, None, None) if bias is None else bias.chunk(3)
-    q, k, v = (F.linear(*given) for given in zip((query, key, value), weights, biases, strict=True))
+    q, k, v = (linear(*given) for given in zip((query, key, value), weights, biases, strict=True))
     return q, k, v
 
 
@@ -78,6 +82,16 @@ def _mask_for_heads(
     return mask if mask.dim() == 2 else mask.unflatten(0, (batch, heads))
 
 
+def _static(given: Tensor, name: str, batch: int, heads: int, width: int) -> Tensor:
+    """Keys or values given as (batch * heads, S, width), in heads. AssertionError otherwise."""
+    for what, expected, found in (("(0)", batch * heads, given.size(0)),
+                                  ("(2)", width, given.size(2))):  # fmt: skip
+        if found != expected:
+            raise AssertionError(f"expecting {name}.size{what} of {expected}, but got {found}")
+    return given.unflatten(0, (batch, heads))
+
+
+@composite(namespaces=("nn.functional",), method=False)
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
     in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
@@ -94,14 +108,11 @@ def multi_head_attention_forward(
     ``attn_mask`` (L, S) or (N · num_heads, L, S) and ``key_padding_mask`` (N, S): bool masks hide
     where True, float masks are added. Gives (L, N, E) and, with ``need_weights``, the weights
     (N, L, S), or (N, num_heads, L, S) unless ``average_attn_weights``. Without a batch, N is left
-    out everywhere.
+    out everywhere. ``static_k``, ``static_v`` (N · num_heads, S, E / num_heads) stand in for the
+    projected keys and values.
 
     RuntimeError and AssertionError for masks and inputs that do not fit.
     """
-    if static_k is not None or static_v is not None:
-        raise NotImplementedError(
-            "static_k, static_v: call scaled_dot_product_attention with them instead"
-        )
     batched = _check_dims(query, key, value, key_padding_mask, attn_mask)
     if (key_padding_mask is not None and attn_mask is not None
             and key_padding_mask.dtype is not attn_mask.dtype):  # fmt: skip
@@ -109,7 +120,7 @@ def multi_head_attention_forward(
             "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type "
             "for both instead."
         )
-    padding = _additive(key_padding_mask, "key_padding_mask", query)
+    padding: Any = _additive(key_padding_mask, "key_padding_mask", query)
     mask = _additive(attn_mask, "attn_mask", query)
     if is_causal and mask is None:
         raise RuntimeError(
@@ -139,12 +150,15 @@ def multi_head_attention_forward(
             )
     elif key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    q: Any
     q, k, v = _project(
         query, key, value, separate if use_separate_proj_weight else in_proj_weight, in_proj_bias
     )
     q, k, v = (t.unflatten(-1, (num_heads, width)).permute(1, 2, 0, 3) for t in (q, k, v))
+    k = k if static_k is None else _static(static_k, "static_k", batch, num_heads, width)
+    v = v if static_v is None else _static(static_v, "static_v", batch, num_heads, width)
     source = k.size(2)
-    merged = _mask_for_heads(None if by_hint else mask, batch, num_heads, target, source)
+    merged: Any = _mask_for_heads(None if by_hint else mask, batch, num_heads, target, source)
     if padding is not None:
         if tuple(padding.shape) != (batch, source):
             raise AssertionError(
@@ -163,20 +177,20 @@ def multi_head_attention_forward(
     if more:
         k = cat([k, *(pair[0] for pair in more)], 2)
         v = cat([v, *(pair[1] for pair in more)], 2)
-        merged = None if merged is None else F.pad(merged, (0, len(more)))
+        merged = None if merged is None else pad(merged, (0, len(more)))
     dropped = dropout_p if training else 0.0
     weights = None
     if need_weights:
         scores = (q * math.sqrt(1.0 / width)) @ k.transpose(-2, -1)
-        weights = F.softmax(scores if merged is None else scores + merged, -1)
+        weights = (scores if merged is None else scores + merged).softmax(-1)
         if dropped:
-            weights = F.dropout(weights, dropped)
+            weights = dropout(weights, dropped)
         attended = weights @ v
         if average_attn_weights:
             weights = weights.mean(1)
         weights = weights if batched else weights.squeeze(0)
     else:
-        attended = F.scaled_dot_product_attention(q, k, v, merged, dropped, by_hint and not more)
+        attended = scaled_dot_product_attention(q, k, v, merged, dropped, by_hint and not more)
     joined = attended.permute(2, 0, 1, 3).reshape(target, batch, embed)
-    output = F.linear(joined, out_proj_weight, out_proj_bias)
+    output = linear(joined, out_proj_weight, out_proj_bias)
     return (output if batched else output.squeeze(1)), weights

@@ -1,0 +1,45 @@
+"""Index tensors: what is gathered, in which memory order, and how lists are read."""
+
+import pytest
+
+import torchlike as torch
+
+INDEX = torch.tensor([0, 1])
+#: Strides of x[index] for x of shape (5, 4, 3) made by zeros(3, 4, 5).permute(2, 1, 0), as PyTorch
+#: has them.
+ORDER = {
+    "first": (INDEX, (12, 1, 4)),
+    "middle": ((slice(None), INDEX), (1, 5, 10)),
+    "last": ((..., INDEX), (2, 10, 1)),
+    "matrix": (torch.tensor([[0, 1], [1, 2]]), (24, 12, 1, 4)),
+    "transposed matrix": (torch.tensor([[0, 1], [1, 2], [0, 0]]).t(), (12, 24, 1, 4)),
+    "pair": ((INDEX, INDEX), (3, 1)),
+    "separated": ((INDEX, slice(None), INDEX), (4, 1)),
+    "new dimension": ((None, INDEX), (24, 12, 1, 4)),
+    "new dimension between": ((slice(None), None, INDEX), (1, 30, 5, 10)),
+}
+
+
+@pytest.mark.parametrize(("index", "stride"), ORDER.values(), ids=ORDER.keys())
+def test_memory_order_of_what_is_gathered(index, stride):
+    x = torch.arange(60.0).view(3, 4, 5).permute(2, 1, 0)
+    found = x[index]
+    assert found.stride() == stride
+    assert found.tolist() == x.contiguous()[index].tolist()
+
+
+def test_a_gather_from_a_row_major_tensor_is_row_major():
+    assert torch.zeros(3, 4)[INDEX].stride() == (4, 1)
+    assert torch.zeros(3, 4)[:, INDEX].stride() == (2, 1)
+
+
+def test_a_list_holding_more_than_numbers_is_a_tuple_with_a_warning():
+    x = torch.arange(12.0).view(3, 4)
+    with pytest.warns(UserWarning, match="non-tuple sequence"):
+        assert x[[[0, 1], [1, 2]]].tolist() == [1, 6]
+    with pytest.warns(UserWarning, match="non-tuple sequence"):
+        assert x[[slice(None), 0]].tolist() == [0, 4, 8]
+    with pytest.warns(UserWarning, match="non-tuple sequence"):
+        x[[[0, 1], [1, 2]]] = 7.0
+    assert x.tolist() == [[0, 7, 2, 3], [4, 5, 7, 7], [8, 9, 10, 11]]
+    assert x[[0, 1]].shape == (2, 4)

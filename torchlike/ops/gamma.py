@@ -1,0 +1,106 @@
+"""The gamma function's relatives, right for negative arguments too, with derivatives to any order.
+
+JAX's digamma and lgamma have derivatives for positive arguments only, and its zeta has no values
+below 0.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as special
+import numpy as np
+from jax import lax
+
+
+@jax.custom_jvp
+def lgamma(x: Any) -> Any:
+    """``log(|gamma(x)|)``."""
+    return special.gammaln(x)
+
+
+@lgamma.defjvp
+def _lgamma_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return lgamma(x), digamma(x) * dx
+
+
+@jax.custom_jvp
+def digamma(x: Any) -> Any:
+    """The derivative of ``lgamma``; minus infinity at 0, NaN at the negative integers."""
+    return jnp.where(x == 0, jnp.copysign(jnp.inf, -x), special.digamma(x)).astype(x.dtype)
+
+
+@digamma.defjvp
+def _digamma_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return digamma(x), polygamma(1, x) * dx
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def polygamma(n: int, x: Any) -> Any:
+    """The ``n``-th derivative of digamma."""
+    if n == 0:
+        return digamma(x)
+    if n == 1:
+        return _trigamma(x)
+    sign = 1 if n % 2 else -1
+    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    return (
+        sign * math.exp(math.lgamma(n + 1)) * zeta(jnp.asarray(n + 1.0, wide.dtype), wide)
+    ).astype(x.dtype)
+
+
+@polygamma.defjvp
+def _polygamma_jvp(n: int, primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    return polygamma(n, x), polygamma(n + 1, x) * dx
+
+
+def _trigamma(x: Any) -> Any:
+    """By reflection below 1/2: trigamma(1 - x) + trigamma(x) = (pi / sin(pi x)) ** 2."""
+    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    mirrored = wide < 0.5
+    positive = jnp.where(mirrored, 1 - wide, wide)
+    value = special.zeta(jnp.asarray(2.0, wide.dtype), positive)
+    sine = jnp.pi / jnp.sin(jnp.pi * wide)
+    return jnp.where(mirrored, sine * sine - value, value).astype(x.dtype)
+
+
+@jax.custom_jvp
+def zeta(x: Any, q: Any) -> Any:
+    """The Hurwitz zeta function: the sum of (q + k) ** -x over k = 0, 1, …
+
+    As Cephes: infinite at poles, NaN for x < 1, and below q = 0 for all but integers x, where terms
+    up to a positive ``q + k`` are added one by one.
+    """
+    x, q = jnp.broadcast_arrays(x, q)
+    below = (q <= 0) & jnp.isfinite(q)
+    count = jnp.where(below, jnp.floor(-q) + 1, 0)
+
+    def add_term(state: Any) -> Any:
+        k, total = state
+        term = jnp.where(k < count, jnp.power(q + k, -x), 0)
+        return k + 1, total + term
+
+    most = jnp.max(count, initial=0)
+    _, head = lax.while_loop(
+        lambda state: state[0] < most, add_term, (jnp.zeros((), q.dtype), jnp.zeros_like(q))
+    )
+    value = head + special.zeta(x, jnp.where(below, q + count, q))
+    value = jnp.where(below & (x != jnp.floor(x)), jnp.nan, value)
+    value = jnp.where(below & (q == jnp.floor(q)), jnp.inf, value)
+    value = jnp.where(x == 1, jnp.inf, value)
+    return jnp.where(x < 1, jnp.nan, value)
+
+
+@zeta.defjvp
+def _zeta_jvp(primals: Any, tangents: Any) -> Any:
+    (x, q), (dx, dq) = primals, tangents
+    # The derivative in x has no closed form: NaN, so that asking for it cannot go unseen.
+    unknown = jnp.where(dx == 0, 0, jnp.nan)
+    return zeta(x, q), -x * zeta(x + 1, q) * dq + unknown

@@ -1,0 +1,42 @@
+"""The whole tensor again, with or without its history: detach, alias."""
+
+from __future__ import annotations
+
+from torchlike import modes, views
+from torchlike.dispatch.registry import composite
+from torchlike.ops.views.making import make_view, require_tensor
+from torchlike.tensor import Tensor
+from torchlike.views import step
+
+
+@composite()
+def detach(input: Tensor) -> Tensor:
+    """The same memory without autograd history."""
+    require_tensor(input, "detach")
+    found = input._alias()
+    if modes.current.inference or input._inference:
+        found._inference = True
+    return found
+
+
+@composite()
+def detach_(input: Tensor) -> Tensor:
+    """Drop the autograd history of this tensor. RuntimeError for views."""
+    if input._base is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in torch/optim/optimizer.py as a solution."
+        )
+    if modes.current.capture is not None:
+        modes.current.capture.field_write(input, "detach_()")
+    # Views made before keep their history, so the count of histories stays.
+    input._node, input._output_nr, input._requires_grad = None, 0, False
+    return input
+
+
+def alias(input: Tensor) -> Tensor:
+    """A differentiable view of the whole tensor."""
+    return make_view(input, step(views.Alias), (), "AliasBackward0")

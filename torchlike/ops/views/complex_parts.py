@@ -1,0 +1,65 @@
+"""Complex tensors as real ones and back: view_as_real, view_as_complex, real, imag, conj."""
+
+from __future__ import annotations
+
+from torchlike import dtypes, views
+from torchlike.dispatch.registry import composite
+from torchlike.ops.views.making import make_view
+from torchlike.tensor import Tensor
+from torchlike.views import step
+
+
+@composite()
+def view_as_real(input: Tensor) -> Tensor:
+    """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return make_view(input, step(views.ViewAsReal), (), "ViewAsRealBackward0")
+
+
+@composite()
+def view_as_complex(input: Tensor) -> Tensor:
+    """A (..., 2) float tensor as complex numbers."""
+    if input.dtype.is_complex or not input.dtype.is_floating_point:
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {dtypes.scalar_type(input.dtype)}"
+        )
+    size, stride, _ = input._geometry
+    if not size or size[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if stride[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for n, s in zip(size[:-1], stride[:-1], strict=True) if n != 1):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return make_view(input, step(views.ViewAsComplex), (), "ViewAsComplexBackward0")
+
+
+@composite(method=False)
+def real(input: Tensor) -> Tensor:
+    """The real part (a view of a complex tensor; a real tensor itself)."""
+    if not input.dtype.is_complex:
+        return input
+    return make_view(input, step(views.Real), (), "SelectBackward0")
+
+
+@composite(method=False)
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, a view. RuntimeError for real tensors."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return make_view(input, step(views.Imag), (), "SelectBackward0")
+
+
+Tensor.real = property(real)  # type: ignore[attr-defined]
+Tensor.imag = property(imag)  # type: ignore[attr-defined]
+
+
+@composite()
+def conj(input: Tensor) -> Tensor:
+    """The conjugate: a view of a complex tensor, a real tensor itself."""
+    if not input.dtype.is_complex:
+        return input
+    return make_view(input, step(views.Conj), (), "ConjBackward0")

@@ -1,0 +1,88 @@
+"""Dimensions of size 1 added, removed and repeated: unsqueeze, squeeze, expand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import dtypes, errors, views
+from torchlike.dispatch.registry import composite
+from torchlike.ops.views.making import make_view, require_tensor, shape_arguments
+from torchlike.ops.views.reshaping import reshaped
+from torchlike.tensor import Tensor
+from torchlike.views import step
+
+
+@composite()
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A new dimension of size 1 at ``dim``."""
+    require_tensor(input, "unsqueeze")
+    size, stride, _ = input._geometry
+    d = errors.wrap_dim(dim.__index__(), len(size) + 1)
+    new = size[d] * stride[d] if d < len(size) else 1
+    return reshaped(
+        input, (*size[:d], 1, *size[d:]), (*stride[:d], new, *stride[d:]), "UnsqueezeBackward0"
+    )
+
+
+@composite()
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Dimensions of size 1 removed (all, or those named that have size 1)."""
+    require_tensor(input, "squeeze")
+    size, stride, _ = input._geometry
+    ndim = len(size)
+    if dim is None:
+        named = set(range(ndim))
+    else:
+        named = {errors.wrap_dim(d, ndim) for d in shape_arguments((dim,))}
+    keep = [d for d in range(ndim) if not (d in named and size[d] == 1)]
+    name = "SqueezeBackward0" if dim is None else "SqueezeBackward1"
+    return reshaped(input, tuple(size[d] for d in keep), tuple(stride[d] for d in keep), name)
+
+
+@composite(namespaces=())
+def expand(input: Tensor, *size: Any, implicit: Any = False) -> Tensor:
+    """Dimensions of size 1 repeated without copying; -1 keeps a size."""
+    wanted = shape_arguments(size)
+    have = input._geometry.size
+    new = len(wanted) - len(have)
+    if new < 0:
+        raise RuntimeError(
+            f"expand({_type_name(input)}{list(have)}, size={list(wanted)}): the number of sizes "
+            f"provided ({len(wanted)}) must be greater or equal to the number of dimensions in the "
+            f"tensor ({len(have)})"
+        )
+    result = []
+    for d, n in enumerate(wanted):
+        old = have[d - new] if d >= new else None
+        if n == -1:
+            if old is None:
+                raise RuntimeError(
+                    f"expand({_type_name(input)}{list(have)}, size={list(wanted)}): the expanded "
+                    f"size of the tensor ({n}) isn't allowed in a leading, non-existing dimension "
+                    f"{d}"
+                )
+            n = old
+        elif old not in (None, 1, n):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({old}) at "
+                f"non-singleton dimension {d}.  Target sizes: {list(wanted)}.  Tensor sizes: "
+                f"{list(have)}"
+            )
+        result.append(n)
+    return make_view(input, step(views.Expand, tuple(result)), (), "ExpandBackward0")
+
+
+def _type_name(t: Tensor) -> str:
+    return f"torch.{dtypes.scalar_type(t.dtype)}Tensor"
+
+
+@composite(namespaces=())
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """``expand(other.size())``."""
+    return input.expand(other.shape)
+
+
+@composite()
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """``expand(size)``."""
+    return input.expand(size)

@@ -1,0 +1,50 @@
+"""Changes of geometry in place: transpose_, t_, squeeze_, unsqueeze_, as_strided_."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import modes
+from torchlike.dispatch.inplace import move_retained
+from torchlike.dispatch.registry import add_method
+from torchlike.tape import check_in_place
+from torchlike.tensor import Tensor
+
+
+def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
+    """Let ``t`` be the view: transpose_, squeeze_, unsqueeze_, t_ change geometry, not memory.
+
+    Other views of ``t`` keep theirs; inplace.relative_steps finds the way from one to the other.
+    """
+    check_in_place(t)
+    if modes.current.capture is not None:
+        modes.current.capture.field_write(t, f"{of}_()")
+    t._view = view_of_it._view
+    node = view_of_it._node
+    if node is not None and t._node is not None:
+        move_retained(t._node, t._output_nr, node)
+        node._name = name
+        t._node, t._output_nr = node, 0
+    return t
+
+
+def _in_place_form(of: str, node_name: str) -> Any:
+    def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        # Without gradients the tensor stays what it was to autograd: only its geometry moves. A
+        # recorded one is followed even under no_grad, or its gradient would have the old shape.
+        previous = modes.current.grad_enabled
+        modes.current.grad_enabled = previous or self.grad_fn is not None
+        try:
+            view = getattr(self, of)(*args, **kwargs)
+        finally:
+            modes.current.grad_enabled = previous
+        return _become(self, view, of, node_name)
+
+    changed.__name__ = f"{of}_"
+    changed.__doc__ = f"``{of}`` in place: this tensor's geometry changes, its memory does not."
+    return changed
+
+
+for _name in ("transpose", "swapaxes", "swapdims", "t", "squeeze", "unsqueeze", "as_strided"):
+    _camel = "".join(p.capitalize() for p in _name.split("_"))
+    add_method(f"{_name}_", _in_place_form(_name, f"{_camel}Backward1"))

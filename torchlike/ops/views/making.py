@@ -1,0 +1,68 @@
+"""What all view functions share: making the view of a parent, and reading their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike import modes
+from torchlike.dispatch.inplace import node_of_view
+from torchlike.dispatch.schema import ints
+from torchlike.tape import gradient_edge
+from torchlike.tensor import Tensor
+from torchlike.views import Step, View
+
+
+def make_view(
+    parent: Tensor,
+    kind: Step,
+    dynamic: tuple[int, ...],
+    name: str,
+    *,
+    differentiable: Any = True,
+    multiple: Any = False,
+) -> Tensor:
+    """A tensor on the parent's storage, one step further; ``name`` is its node's name."""
+    chain = parent._view
+    if chain is None:
+        chain = View((), (), parent._geometry)
+    t = object.__new__(Tensor)
+    t._storage = parent._storage
+    t._view = chain.then(kind, dynamic)
+    if modes.current.capture is not None:
+        modes.current.capture.adopt_view(t)
+    if modes.current.inference or parent._inference:
+        t._inference = True
+    if not differentiable:
+        return t
+    base = parent._base
+    if base is None:
+        base = parent
+    t._base = base
+    if not modes.current.grad_enabled:
+        t._made_by = "no_grad"
+        t._history = base._history
+        return t
+    edge = gradient_edge(parent)
+    t._history = base._history
+    t._made_by = name if multiple else parent._made_by
+    if edge is not None or parent.requires_grad:
+        t._node = node_of_view(edge, parent, (kind,), dynamic, name)
+    return t
+
+
+def require_tensor(t: Any, name: str) -> Tensor:
+    if not isinstance(t, Tensor):
+        raise TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(t).__name__}"
+        )
+    return t
+
+
+def shape_arguments(args: Sequence[Any]) -> tuple[int, ...]:
+    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike."""
+    if len(args) == 1 and not hasattr(args[0], "__index__"):
+        return ints(args[0])
+    if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dim() == 1:
+        return ints(args[0].tolist())
+    return ints(args)

@@ -1,0 +1,98 @@
+"""A tensor cut into several views: split, chunk, tensor_split, unbind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import errors, views
+from torchlike.dispatch.registry import composite
+from torchlike.dispatch.schema import ints
+from torchlike.ops.views.making import make_view, require_tensor
+from torchlike.ops.views.slicing import sliced
+from torchlike.tensor import Tensor
+from torchlike.views import step
+
+
+@composite()
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive pieces: of one size, or of the sizes in a list."""
+    require_tensor(tensor, "split")
+    size = tensor._geometry.size
+    d = errors.wrap_dim(dim, len(size))
+    if isinstance(split_size_or_sections, (list, tuple)):
+        sections = ints(split_size_or_sections)
+        if sum(sections) != size[d]:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {size[d]} (input tensor's "
+                f"size at dimension {d}), but got split_sizes={list(sections)}"
+            )
+        name = "SplitWithSizesBackward0"
+    else:
+        n = split_size_or_sections.__index__()
+        if n < 0 or (n == 0 and size[d] != 0):
+            raise RuntimeError(
+                f"split expects split_size be non-negative, but got split_size={n}" if n < 0 else
+                "split_size can only be 0 if dimension size is 0, but got dimension size of "
+                f"{size[d]}"
+            )  # fmt: skip
+        count = max(-(-size[d] // n), 1) if n else 1
+        sections = tuple(min(n, size[d] - i * n) for i in range(count)) if n else (0,)
+        name = "SplitBackward0"
+    pieces, start = [], 0
+    for length in sections:
+        pieces.append(sliced(tensor, d, start, length, 1, name, multiple=True))
+        start += length
+    return tuple(pieces)
+
+
+@composite()
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """``split`` with a list of sizes."""
+    return split(input, list(split_sizes), dim)
+
+
+@composite()
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` consecutive views of (nearly) equal size."""
+    require_tensor(input, "chunk")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input._geometry.size[errors.wrap_dim(dim, input.dim())]
+    return split(input, max(-(-n // chunks), 1) if n else 0, dim)
+
+
+@composite()
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views cut at the given indices, or into sections whose sizes differ by at most one."""
+    d = errors.wrap_dim(dim, input.dim())
+    n = input._geometry.size[d]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
+    if isinstance(indices_or_sections, int):
+        sections = indices_or_sections
+        if sections <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+        small, extra = divmod(n, sections)
+        lengths = [small + (i < extra) for i in range(sections)]
+        starts = [sum(lengths[:i]) for i in range(sections)]
+    else:
+        cuts = [max(c + n, 0) if c < 0 else min(c, n) for c in ints(indices_or_sections)]
+        starts = [0, *cuts]
+        lengths = [max(b - a, 0) for a, b in zip(starts, [*cuts, n], strict=True)]
+    return tuple(
+        sliced(input, d, s, k, 1, "SliceBackward0") for s, k in zip(starts, lengths, strict=True)
+    )
+
+
+@composite()
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """All indices of a dimension, each a view without it."""
+    require_tensor(input, "unbind")
+    size = input._geometry.size
+    if not size:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = errors.wrap_dim(dim, len(size))
+    kind = step(views.Select, d)
+    return tuple(
+        make_view(input, kind, (i,), "UnbindBackward0", multiple=True) for i in range(size[d])
+    )

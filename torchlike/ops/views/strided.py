@@ -1,0 +1,69 @@
+"""Views that may reach an element more than once: unfold (sliding windows), as_strided."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchlike import errors, views
+from torchlike.dispatch.inplace import node_of_view
+from torchlike.dispatch.registry import composite
+from torchlike.dispatch.schema import ints
+from torchlike.ops.views.making import make_view
+from torchlike.tape import gradient_edge
+from torchlike.tensor import Tensor
+from torchlike.views import View, step
+
+
+@composite(name="unfold", namespaces=())
+def unfold_op(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Sliding windows of ``size`` every ``step`` along a dimension, as a new last dimension."""
+    shape = input._geometry.size
+    d = errors.wrap_dim(dimension, len(shape))
+    have = shape[d] if shape else 1
+    if size < 0 or size > have:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {have} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return make_view(input, views.step(views.Unfold, d, size, step), (), "UnfoldBackward0")
+
+
+@composite()
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the storage's memory with any size, stride and offset.
+
+    RuntimeError when it would reach beyond the storage.
+    """
+    new_size, new_stride = ints(size), ints(stride)
+    if len(new_size) != len(new_stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    own_offset = input.storage_offset()
+    offset = own_offset if storage_offset is None else storage_offset
+    reach = offset + sum((n - 1) * s for n, s in zip(new_size, new_stride, strict=True)) + 1
+    storage, whole = input._storage, input._whole_geometry
+    if storage.strides is not None and not views.is_dense(whole):
+        raise NotImplementedError(
+            "as_strided of a tensor on a NumPy array with gaps between its elements: clone() it "
+            "first, or make the view in NumPy"
+        )
+    if math.prod(new_size) and reach > storage.size:
+        raise RuntimeError(
+            f"setStorage: sizes {list(new_size)}, strides {list(new_stride)}, storage offset "
+            f"{offset}, and itemsize {input.itemsize} requiring a storage size of "
+            f"{reach * input.itemsize} are out of bounds for storage of size {storage.nbytes}"
+        )
+    if input.dtype.numpy != storage.dtype:
+        raise NotImplementedError(
+            "as_strided of a tensor that is viewed as another dtype: clone() it first"
+        )
+    kind = step(
+        views.AsStrided, new_size, new_stride, offset, views.dense_order(whole.size, whole.stride)
+    )
+    # The geometry speaks of the storage's memory, so the chain begins anew; the history is that of
+    # the input, whose elements are found again by where they lie.
+    t = make_view(input, step(views.Alias), (), "AsStridedBackward0")
+    t._view = View((kind,), (), views.Geometry(new_size, new_stride, offset))
+    if t._node is not None:
+        again = step(views.AsStridedAgain, input._geometry, t._view.geometry)
+        t._node = node_of_view(gradient_edge(input), input, (again,), (), "AsStridedBackward0")
+    return t

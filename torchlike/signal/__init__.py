@@ -1,0 +1,3 @@
+"""``torch.signal``: window functions."""
+
+from torchlike.signal import windows
