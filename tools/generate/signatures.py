@@ -1,0 +1,203 @@
+"""From the registry to typed signatures: what stubs and the page of operators are made of."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from torchlike.dispatch import schema
+from torchlike.dispatch.spec import OpSpec
+
+#: Names that may stand in a stub's annotation.
+KNOWN = {
+    "Any", "Tensor", "int", "float", "bool", "str", "bytes", "complex", "None", "tuple", "list",
+    "dict", "set", "Sequence", "Iterable", "Callable", "Generator", "Size", "dtype", "device",
+    "memory_format", "layout", "object", "type", "Number", "np",
+}  # fmt: skip
+
+
+def _types_of_kinds() -> dict[int, str]:
+    """What a user may pass for each kind of parameter, by the kind's identity."""
+    by_name = {
+        "Input": "Tensor",
+        "OptInput": "Tensor | None",
+        "Operand": "Tensor | Number",
+        "OptOperand": "Tensor | Number | None",
+        "Inputs": "Sequence[Tensor]",
+        "Scalar": "Number",
+        "OptScalar": "Number | None",
+        "Int": "int",
+        "OptInt": "int | None",
+        "Bool": "bool",
+        "OptBool": "bool | None",
+        "Float": "float",
+        "OptFloat": "float | None",
+        "Str": "str",
+        "OptStr": "str | None",
+        "Dims": "int | Sequence[int] | None",
+        "IntOrInts": "int | Sequence[int]",
+        "Shape": "int | Sequence[int]",
+        "OptShape": "Sequence[int] | None",
+        "DType": "dtype | None",
+        "Number": "Number",
+        "OptNumber": "Number | None",
+        "Static": "Any",
+    }
+    return {id(get_args(getattr(schema, name))[1]): text for name, text in by_name.items()}
+
+
+_KINDS = _types_of_kinds()
+#: Kinds that a family defines for itself are typed by what they say they expect.
+_EXPECTED = {
+    "tuple of ints": "Sequence[int]",
+    "int or tuple of ints": "int | Sequence[int]",
+    "int, tuple of ints or str": "int | Sequence[int] | str",
+}
+
+
+def _type_of(kind: schema.Kind) -> str:
+    found = _KINDS.get(id(kind))
+    if found is None:
+        found = _EXPECTED.get(kind.expects, "Any")
+        if kind.optional and found != "Any":
+            found += " | None"
+    return found
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter; ``prefix`` is "", "*" or "**"."""
+
+    name: str
+    type: str
+    default: str | None = None
+    keyword_only: bool = False
+    prefix: str = ""
+
+    def text(self, spelled: Callable[[str], str]) -> str:
+        """The parameter as it stands in a definition; ``spelled`` writes its type."""
+        default = "" if self.default is None else f" = {self.default}"
+        return f"{self.prefix}{self.name}: {spelled(self.type)}{default}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A public function as a user sees it."""
+
+    parameters: tuple[Parameter, ...]
+    returns: str
+    doc: str
+
+    def text(self, spelled: Callable[[str], str] = str, *, method: bool = False) -> str:
+        """The parameter list between parentheses; ``spelled`` writes a type."""
+        parts: list[str] = []
+        own = self.parameters
+        if method:
+            parts.append("self")
+            own = own if own and own[0].prefix else own[1:]
+        starred = False
+        for p in own:
+            if p.keyword_only and not starred:
+                parts.append("*")
+                starred = True
+            starred = starred or p.prefix == "*"
+            parts.append(p.text(spelled))
+        return ", ".join(parts)
+
+
+def _default(value: Any) -> str | None:
+    if value is inspect.Parameter.empty:
+        return None
+    return repr(value) if isinstance(value, (int, float, str, bool, type(None))) else "..."
+
+
+def _doc(fn: Callable[..., Any]) -> str:
+    return inspect.cleandoc(fn.__doc__ or "")
+
+
+def returns_tuple(fn: Callable[..., Any]) -> bool:
+    """Whether a pure function returns a tuple: some ``return`` of its own gives one."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
+    except (OSError, TypeError, SyntaxError):
+        return False
+    function = tree.body[0]
+    inner = {
+        id(n)
+        for f in ast.walk(function)
+        if isinstance(f, (ast.FunctionDef, ast.Lambda)) and f is not function
+        for n in ast.walk(f)
+    }
+    return any(
+        isinstance(n, ast.Return) and isinstance(n.value, ast.Tuple) and id(n) not in inner
+        for n in ast.walk(function)
+    )
+
+
+def of_op(spec: OpSpec, *, in_place: bool = False) -> Signature:
+    """The signature of a registered op, or of its in-place twin."""
+    s = spec.schema
+    parameters = []
+    for i, (name, kind, default) in enumerate(zip(s.names, s.kinds, s.defaults, strict=True)):
+        parameters.append(Parameter(name, _type_of(kind), _default(default), i >= s.positional))
+    # A parameter without default cannot follow one that has one; operands may come late.
+    seen = False
+    for i, p in enumerate(parameters):
+        seen = seen or p.default is not None
+        if seen and p.default is None and not p.keyword_only:
+            parameters[i] = Parameter(p.name, p.type, "...")
+    many = spec.returns is not None or returns_tuple(spec.fn)
+    if not in_place:
+        out = "Sequence[Tensor] | None" if many else "Tensor | None"
+        parameters.append(Parameter("out", out, "None", keyword_only=True))
+    returns = "Any" if spec.returns is not None else (
+        "tuple[Tensor, ...]" if many and not in_place else "Tensor"
+    )  # fmt: skip
+    return Signature(tuple(parameters), returns, _doc(spec.fn))
+
+
+def _annotation(text: Any) -> str:
+    """An annotation as it may stand in a stub: Any where it names something private."""
+    if text is inspect.Parameter.empty or not isinstance(text, str):
+        return "Any"
+    names = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", text))
+    return text if names <= KNOWN else "Any"
+
+
+def of_composite(fn: Callable[..., Any]) -> Signature:
+    """The signature of a Python function made of ops."""
+    signature = inspect.signature(fn)
+    parameters = []
+    for p in signature.parameters.values():
+        prefix = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        parameters.append(
+            Parameter(
+                p.name,
+                _annotation(p.annotation),
+                _default(p.default),
+                p.kind is p.KEYWORD_ONLY,
+                prefix,
+            )
+        )
+    return Signature(tuple(parameters), _annotation(signature.return_annotation), _doc(fn))
+
+
+def of(function: Callable[..., Any]) -> Signature:
+    """The signature of anything that the registry exports."""
+    spec = getattr(function, "spec", None)
+    if spec is None:
+        return of_composite(function)
+    return of_op(spec, in_place=function is spec.in_place)
+
+
+def public(table: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The functions of a namespace in alphabetical order."""
+    for name in sorted(table):
+        if isinstance(table[name], types.FunctionType) and name.isidentifier():
+            yield name, table[name]

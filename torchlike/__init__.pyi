@@ -1,0 +1,2052 @@
+# Made by `python -m tools.generate` from the registry. Do not edit.
+from builtins import bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list, object as _object, set as _set, str as _str, tuple as _tuple, type as _type
+from torchlike.devices import device as _device
+from torchlike.dtypes import dtype as _dtype
+from torchlike.tensor import Size as _Size, layout as _layout, memory_format as _memory_format
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from torchlike.random import Generator as Generator
+from torchlike.tensor import Tensor as Tensor
+
+Number = _bool | _int | _float | _complex
+
+from torchlike import accelerator as accelerator
+from torchlike import autograd as autograd
+from torchlike import backends as backends
+from torchlike import compiler as compiler
+from torchlike import cuda as cuda
+from torchlike import distributed as distributed
+from torchlike import fft as fft
+from torchlike import interop as interop
+from torchlike import linalg as linalg
+from torchlike import masked as masked
+from torchlike import nested as nested
+from torchlike import nn as nn
+from torchlike import optim as optim
+from torchlike import random as random
+from torchlike import serialization as serialization
+from torchlike import signal as signal
+from torchlike import sparse as sparse
+from torchlike import special as special
+from torchlike import testing as testing
+from torchlike import utils as utils
+from torchlike import xpu as xpu
+from torchlike.autograd.grad_mode import enable_grad as enable_grad
+from torchlike.autograd.grad_mode import inference_mode as inference_mode
+from torchlike.autograd.grad_mode import is_grad_enabled as is_grad_enabled
+from torchlike.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
+from torchlike.autograd.grad_mode import no_grad as no_grad
+from torchlike.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from torchlike.compile import compile as compile
+from torchlike.devices import device as device
+from torchlike.devices import get_default_device as get_default_device
+from torchlike.devices import set_default_device as set_default_device
+from torchlike.dtypes import can_cast as can_cast
+from torchlike.dtypes import dtype as dtype
+from torchlike.dtypes import finfo as finfo
+from torchlike.dtypes import get_default_dtype as get_default_dtype
+from torchlike.dtypes import iinfo as iinfo
+from torchlike.dtypes import promote_types as promote_types
+from torchlike.dtypes import set_default_dtype as set_default_dtype
+from torchlike.porting.allocator import tune_allocator as tune_allocator
+from torchlike.printing import set_printoptions as set_printoptions
+from torchlike.random import default_generator as default_generator
+from torchlike.random import get_rng_state as get_rng_state
+from torchlike.random import initial_seed as initial_seed
+from torchlike.random import manual_seed as manual_seed
+from torchlike.random import seed as seed
+from torchlike.random import set_rng_state as set_rng_state
+from torchlike.serialization import load as load
+from torchlike.serialization import save as save
+from torchlike.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from torchlike.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from torchlike.settings import get_num_interop_threads as get_num_interop_threads
+from torchlike.settings import get_num_threads as get_num_threads
+from torchlike.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from torchlike.settings import set_default_tensor_type as set_default_tensor_type
+from torchlike.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from torchlike.settings import set_num_interop_threads as set_num_interop_threads
+from torchlike.settings import set_num_threads as set_num_threads
+from torchlike.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from torchlike.tensor import Size as Size
+from torchlike.tensor import channels_last as channels_last
+from torchlike.tensor import channels_last_3d as channels_last_3d
+from torchlike.tensor import contiguous_format as contiguous_format
+from torchlike.tensor import from_jax as from_jax
+from torchlike.tensor import layout as layout
+from torchlike.tensor import memory_format as memory_format
+from torchlike.tensor import preserve_format as preserve_format
+from torchlike.tensor import sparse_coo as sparse_coo
+from torchlike.tensor import strided as strided
+
+bfloat16: _dtype
+bool: _dtype
+cdouble: _dtype
+cfloat: _dtype
+complex128: _dtype
+complex64: _dtype
+double: _dtype
+float: _dtype
+float16: _dtype
+float32: _dtype
+float64: _dtype
+float8_e4m3fn: _dtype
+float8_e5m2: _dtype
+half: _dtype
+int: _dtype
+int16: _dtype
+int32: _dtype
+int64: _dtype
+int8: _dtype
+long: _dtype
+short: _dtype
+uint16: _dtype
+uint32: _dtype
+uint64: _dtype
+uint8: _dtype
+__version__: str
+
+jit: Any
+
+def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int, *, out: Any = None) -> Tensor:
+    """Each tensor padded with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
+number are flattened and joined: (*leading, num_chunks, total)."""
+
+def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, out: Any = None) -> Tensor:
+    """The gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
+
+def _native_batch_norm_legit(input: Tensor, weight: Any, bias: Any, *rest: Any, out: Any = None, **named: Any) -> _tuple[Tensor, Tensor, Tensor]:
+    """``native_batch_norm``; the two running statistics may be left out."""
+
+def _nested_tensor_from_mask(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: XLA compiles for fixed shapes, so there are no nested (ragged) tensors. Use instead: torch.nn.utils.rnn.pad_sequence and a mask."""
+
+def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+    """A point of the simplex for each row of concentrations."""
+
+def _scaled_grouped_mm(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: scaled products of 8-bit floats are not there. Use instead: matmul in bfloat16."""
+
+def _scaled_mm(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: scaled products of 8-bit floats are not there. Use instead: matmul in bfloat16."""
+
+def _scaled_mm_v2(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: scaled products of 8-bit floats are not there. Use instead: matmul in bfloat16."""
+
+def _segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
+    """"max", "mean", "min", "sum" or "prod" of consecutive segments of ``axis``."""
+
+def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, grad_input: Any = None) -> Tensor:
+    """The gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""
+
+def _sparse_semi_structured_linear(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: it is not written for sparse tensors. Use instead: x.to_dense() and the dense function."""
+
+def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+    """A Gamma(alpha, 1) value for each concentration in ``input``; differentiable."""
+
+def _standard_gamma_grad(input: Tensor, output: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of a gamma sample ``output`` by its concentration ``input``."""
+
+def _unsafe_masked_index(input: Any, mask: Tensor, indices: Any, fill: Any) -> Tensor:
+    """``input[indices]`` where ``mask`` holds, else ``fill``; indices elsewhere may be anything."""
+
+def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any, values: Tensor) -> Tensor:
+    """``input`` with ``values`` added at ``indices`` where ``mask`` holds."""
+
+def _upsample_bicubic2d_aa(input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any, scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None) -> Tensor:
+    """``nn.functional.interpolate`` by bicubic interpolation with antialias."""
+
+def _upsample_bilinear2d_aa(input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any, scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None) -> Tensor:
+    """``nn.functional.interpolate`` by bilinear interpolation with antialias."""
+
+def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The absolute value; the modulus (real) of a complex tensor."""
+
+def abs_(input: Tensor) -> Tensor:
+    """The absolute value; the modulus (real) of a complex tensor."""
+
+def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The absolute value; the modulus (real) of a complex tensor."""
+
+def absolute_(input: Tensor) -> Tensor:
+    """The absolute value; the modulus (real) of a complex tensor."""
+
+def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``acos`` elementwise; integers give the default float dtype."""
+
+def acos_(input: Tensor) -> Tensor:
+    """``acos`` elementwise; integers give the default float dtype."""
+
+def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``acosh`` elementwise; integers give the default float dtype."""
+
+def acosh_(input: Tensor) -> Tensor:
+    """``acosh`` elementwise; integers give the default float dtype."""
+
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int] | None, *, out: Tensor | None = None) -> Tensor:
+    """Means over windows that divide (N, C, …) into ``output_size`` (1 long)."""
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
+    """Maxima over adaptive windows, and their flat positions (int64)."""
+
+def add(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input + alpha * other``, broadcast and promoted."""
+
+def add_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """``input + alpha * other``, broadcast and promoted."""
+
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+
+def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
+
+def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
+    """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input + value * tensor1 * tensor2``."""
+
+def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
+    """``input + value * tensor1 * tensor2``."""
+
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``."""
+
+def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``."""
+
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``."""
+
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)``."""
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+
+def adjoint(input: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+
+def alias_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``alias`` as a tensor of its own (contiguous), not a view."""
+
+def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether all elements are nonzero (uint8 for uint8)."""
+
+def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: Any = False) -> _bool:
+    """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
+
+def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The maximum over ``dim``; the gradient is shared evenly between ties."""
+
+def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The minimum over ``dim``; the gradient is shared evenly between ties."""
+
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
+    """The minimum and the maximum, as a named pair."""
+
+def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The argument of a complex number; 0 or pi for reals."""
+
+def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether any element is nonzero (uint8 for uint8)."""
+
+def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    """Numbers from ``start`` (0) up to, not including, ``end`` in steps."""
+
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``acos`` elementwise; integers give the default float dtype."""
+
+def arccos_(input: Tensor) -> Tensor:
+    """``acos`` elementwise; integers give the default float dtype."""
+
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``acosh`` elementwise; integers give the default float dtype."""
+
+def arccosh_(input: Tensor) -> Tensor:
+    """``acosh`` elementwise; integers give the default float dtype."""
+
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``asin`` elementwise; integers give the default float dtype."""
+
+def arcsin_(input: Tensor) -> Tensor:
+    """``asin`` elementwise; integers give the default float dtype."""
+
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``asinh`` elementwise; integers give the default float dtype."""
+
+def arcsinh_(input: Tensor) -> Tensor:
+    """``asinh`` elementwise; integers give the default float dtype."""
+
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``atan`` elementwise; integers give the default float dtype."""
+
+def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+
+def arctan2_(input: Tensor, other: Tensor) -> Tensor:
+    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+
+def arctan_(input: Tensor) -> Tensor:
+    """``atan`` elementwise; integers give the default float dtype."""
+
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``atanh`` elementwise; integers give the default float dtype."""
+
+def arctanh_(input: Tensor) -> Tensor:
+    """``atanh`` elementwise; integers give the default float dtype."""
+
+def argmax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Where the maximum is (first of ties; of the flattened tensor without ``dim``), int64."""
+
+def argmin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Where the minimum is (first of ties; of the flattened tensor without ``dim``), int64."""
+
+def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+    """``argsort(input, dim=-1, descending=False, *, stable=False)``: the indices that sort."""
+
+def argwhere(input: Tensor) -> Tensor:
+    """``nonzero(input)``."""
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """A view of the storage's memory with any size, stride and offset."""
+
+def as_strided_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``as_strided`` as a tensor of its own (contiguous), not a view."""
+
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """A copy of ``input`` with ``src`` written where ``as_strided`` of these arguments looks."""
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
+
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = False) -> Any: ...
+
+def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``asin`` elementwise; integers give the default float dtype."""
+
+def asin_(input: Tensor) -> Tensor:
+    """``asin`` elementwise; integers give the default float dtype."""
+
+def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``asinh`` elementwise; integers give the default float dtype."""
+
+def asinh_(input: Tensor) -> Tensor:
+    """``asinh`` elementwise; integers give the default float dtype."""
+
+def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``atan`` elementwise; integers give the default float dtype."""
+
+def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+
+def atan2_(input: Tensor, other: Tensor) -> Tensor:
+    """``atan2(input, other)`` elementwise, broadcast and promoted."""
+
+def atan_(input: Tensor) -> Tensor:
+    """``atan`` elementwise; integers give the default float dtype."""
+
+def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``atanh`` elementwise; integers give the default float dtype."""
+
+def atanh_(input: Tensor) -> Tensor:
+    """``atanh`` elementwise; integers give the default float dtype."""
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Tensors with at least 1 dimensions (views); a tuple for several."""
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Tensors with at least 2 dimensions (views); a tuple for several."""
+
+def atleast_3d(*tensors: Any) -> Any:
+    """Tensors with at least 3 dimensions (views); a tuple for several."""
+
+def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, *, out: Tensor | None = None) -> Tensor:
+    """The mean of each window of (N, C, L) or (C, L)."""
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2)``."""
+
+def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2)``."""
+
+def bartlett_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
+    """The bartlett window, periodic unless told otherwise."""
+
+def batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, momentum: _float, eps: _float, cudnn_enabled: Any = False) -> Tensor:
+    """``nn.functional.batch_norm`` with torch.batch_norm's order of arguments."""
+
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``input1 @ W_k @ input2`` for each output k. weight: (out, in1, in2)."""
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+    """How often each value of a vector of non-negative integers occurs (or its summed weights)."""
+
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Successes in ``count`` trials of probability ``prob``, which broadcast together."""
+
+def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``bitwise_and`` of integers or bools."""
+
+def bitwise_and_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``bitwise_and`` of integers or bools."""
+
+def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``bitwise_left_shift`` of integers or bools."""
+
+def bitwise_left_shift_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``bitwise_left_shift`` of integers or bools."""
+
+def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Bits inverted; logical not for bools."""
+
+def bitwise_not_(input: Tensor) -> Tensor:
+    """Bits inverted; logical not for bools."""
+
+def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``bitwise_or`` of integers or bools."""
+
+def bitwise_or_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``bitwise_or`` of integers or bools."""
+
+def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``bitwise_right_shift`` of integers or bools."""
+
+def bitwise_right_shift_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``bitwise_right_shift`` of integers or bools."""
+
+def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``bitwise_xor`` of integers or bools."""
+
+def bitwise_xor_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``bitwise_xor`` of integers or bools."""
+
+def blackman_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
+    """The blackman window, periodic unless told otherwise."""
+
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of a zero matrix; vectors are rows."""
+
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two batches of matrices."""
+
+def broadcast_shapes(*shapes: Any) -> _Size:
+    """The shape that tensors of these shapes broadcast to. RuntimeError when they do not."""
+
+def broadcast_tensors(*tensors: Any) -> _tuple[Tensor, ...]:
+    """Views of the tensors expanded to one shape."""
+
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """``expand(size)``."""
+
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False, out: Any = None) -> Tensor:
+    """The index of the bucket of each value; a value on a boundary belongs to the bucket below it,
+or with ``right`` to the one above."""
+
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All combinations of one element of each vector, as rows."""
+
+def cat(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
+    """Tensors one after the other along ``dim``; dtypes are promoted."""
+
+def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
+    """The p-norm distance of every row of ``x1`` to every row of ``x2``. (..., P, M), (..., R, M)
+to (..., P, R)."""
+
+def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+
+def ceil_(input: Tensor) -> Tensor:
+    """``ceil`` elementwise; integers stay as they are; the gradient is zero."""
+
+def celu(input: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
+
+def celu_(input: Tensor, alpha: _float = 1.0) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input / alpha) - 1)`` (Barron 2017)."""
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of several matrices, left to right."""
+
+def channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -> Tensor:
+    """Channels of ``groups`` groups interleaved (Zhang et al. 2018)."""
+
+def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
+    """``linalg.cholesky``."""
+
+def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
+    """The inverse of a matrix from its Cholesky factor."""
+
+def cholesky_solve(input: Tensor, input2: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
+    """X with ``(L @ L.mH) @ X = input`` from the Cholesky factor L = ``input2``."""
+
+def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
+    """At most ``chunks`` consecutive views of (nearly) equal size."""
+
+def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+
+def clamp_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+    """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+
+def clamp_max(input: Tensor, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``clamp(input, max=max)``."""
+
+def clamp_max_(input: Tensor, max: Tensor | Number) -> Tensor:
+    """``clamp(input, max=max)``."""
+
+def clamp_min(input: Tensor, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``clamp(input, min=min)``."""
+
+def clamp_min_(input: Tensor, min: Tensor | Number) -> Tensor:
+    """``clamp(input, min=min)``."""
+
+def clip(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+
+def clip_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+    """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
+
+def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
+    """A copy with the same values and (by default) the same memory order."""
+
+def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 1; vectors are columns."""
+
+def combinations(input: Tensor, r: _int = 2, with_replacement: Any = False) -> Tensor:
+    """All selections of ``r`` elements of a vector, as rows."""
+
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A complex tensor from real and imaginary parts. RuntimeError unless the dtypes agree."""
+
+def concat(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
+    """Tensors one after the other along ``dim``; dtypes are promoted."""
+
+def concatenate(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
+    """Tensors one after the other along ``dim``; dtypes are promoted."""
+
+def conj(input: Tensor) -> Tensor:
+    """The conjugate: a view of a complex tensor, a real tensor itself."""
+
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The conjugate, computed rather than viewed."""
+
+def conj_physical_(input: Tensor) -> Tensor:
+    """The conjugate, computed rather than viewed."""
+
+def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
+    """``nn.functional.pad`` with a constant."""
+
+def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
+    """Cross-correlation over 1 spatial dimension."""
+
+def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
+    """Cross-correlation over 2 spatial dimensions."""
+
+def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
+    """Cross-correlation over 3 spatial dimensions."""
+
+def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
+    """Transposed convolution over 1 spatial dimension."""
+
+def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
+    """Transposed convolution over 2 spatial dimensions."""
+
+def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
+    """Transposed convolution over 3 spatial dimensions."""
+
+def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``copysign(input, other)`` elementwise, broadcast and promoted."""
+
+def copysign_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``copysign(input, other)`` elementwise, broadcast and promoted."""
+
+def corrcoef(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Pearson's correlation of variables in rows, observations in columns."""
+
+def cos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``cos`` elementwise; integers give the default float dtype."""
+
+def cos_(input: Tensor) -> Tensor:
+    """``cos`` elementwise; integers give the default float dtype."""
+
+def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``cosh`` elementwise; integers give the default float dtype."""
+
+def cosh_(input: Tensor) -> Tensor:
+    """``cosh`` elementwise; integers give the default float dtype."""
+
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
+    """Pairs (N, D) made similar (target 1) or dissimilar (-1) in angle."""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, out: Tensor | None = None) -> Tensor:
+    """``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
+
+def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
+    """How many elements are nonzero, as int64."""
+
+def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+    """The covariance matrix of variables in rows, observations in columns."""
+
+def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
+    """The cross product along ``dim`` (the first of size 3 by default)."""
+
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
+    """``nn.functional.ctc_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+
+def cummax(input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = None) -> Any:
+    """The running maximum and where it is (last of ties)."""
+
+def cummin(input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = None) -> Any:
+    """The running minimum and where it is (last of ties)."""
+
+def cumprod(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The running product along ``dim``."""
+
+def cumprod_(input: Tensor, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
+    """The running product along ``dim``."""
+
+def cumsum(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The running sum along ``dim``."""
+
+def cumsum_(input: Tensor, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
+    """The running sum along ``dim``."""
+
+def cumulative_trapezoid(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The running integral along ``dim`` by the trapezoidal rule; one element shorter."""
+
+def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``deg2rad`` elementwise; integers give the default float dtype."""
+
+def deg2rad_(input: Tensor) -> Tensor:
+    """``deg2rad`` elementwise; integers give the default float dtype."""
+
+def dequantize(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinant of square matrices."""
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory without autograd history."""
+
+def detach_(input: Tensor) -> Tensor:
+    """Drop the autograd history of this tensor. RuntimeError for views."""
+
+def detach_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``detach`` as a tensor of its own (contiguous), not a view."""
+
+def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+    """A vector as the diagonal of a matrix; of a matrix, a copy of its diagonal."""
+
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """The last dimension as the ``offset`` diagonal of two new dimensions."""
+
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """The flattened tensor as the diagonal of a matrix."""
+
+def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """The diagonal of two dimensions as a new last one."""
+
+def diagonal_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``diagonal`` as a tensor of its own (contiguous), not a view."""
+
+def diagonal_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+    """A copy of ``input`` in which its diagonal is ``src``."""
+
+def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Any = None) -> Tensor:
+    """The ``n``-th differences of neighbours along ``dim``, with ``prepend`` and ``append`` joined
+on first."""
+
+def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``digamma`` elementwise; integers give the default float dtype."""
+
+def digamma_(input: Tensor) -> Tensor:
+    """``digamma`` elementwise; integers give the default float dtype."""
+
+def dist(input: Tensor, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
+    """The p-norm of ``input - other``."""
+
+def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+
+def div_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+
+def divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+
+def divide_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+
+def dot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two vectors, summed."""
+
+def dropout(input: Any, p: Any, train: Any) -> Any: ...
+
+def dropout_(input: Any, p: Any, train: Any) -> Any: ...
+
+def dsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
+    """``tensor_split`` along a fixed dimension, into equal sections."""
+
+def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 2."""
+
+def eig(*args: Any, **kwargs: Any) -> Any:
+    """Removed from PyTorch; RuntimeError naming ``linalg.eig``."""
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``."""
+
+def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:
+    """``nn.functional.embedding`` with torch.embedding's order of arguments."""
+
+def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
+    """Scale the rows of ``input`` at ``indices`` down to a norm of ``max_norm``, in place."""
+
+def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+    """A tensor of the given size."""
+
+def empty_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+    """``empty`` with the size and dtype of ``input``."""
+
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    """A tensor whose dimensions lie in memory in the order ``physical_layout``, slowest first."""
+
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    """A tensor with given strides (zeros)."""
+
+def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``eq`` elementwise; a bool tensor."""
+
+def eq_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``eq`` elementwise; a bool tensor."""
+
+def equal(input: Tensor, other: Tensor) -> _bool:
+    """Whether two tensors have the same size and elements, as a Python bool."""
+
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``erf`` elementwise; integers give the default float dtype."""
+
+def erf_(input: Tensor) -> Tensor:
+    """``erf`` elementwise; integers give the default float dtype."""
+
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``erfc`` elementwise; integers give the default float dtype."""
+
+def erfc_(input: Tensor) -> Tensor:
+    """``erfc`` elementwise; integers give the default float dtype."""
+
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``erfinv`` elementwise; integers give the default float dtype."""
+
+def erfinv_(input: Tensor) -> Tensor:
+    """``erfinv`` elementwise; integers give the default float dtype."""
+
+def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``exp`` elementwise; integers give the default float dtype."""
+
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``exp2`` elementwise; integers give the default float dtype."""
+
+def exp2_(input: Tensor) -> Tensor:
+    """``exp2`` elementwise; integers give the default float dtype."""
+
+def exp_(input: Tensor) -> Tensor:
+    """``exp`` elementwise; integers give the default float dtype."""
+
+def expand_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``expand`` as a tensor of its own (contiguous), not a view."""
+
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``expm1`` elementwise; integers give the default float dtype."""
+
+def expm1_(input: Tensor) -> Tensor:
+    """``expm1`` elementwise; integers give the default float dtype."""
+
+def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
+    """The identity matrix of n rows (and m columns)."""
+
+def feature_dropout(input: Any, p: Any, train: Any) -> Any: ...
+
+def fill(input: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``input`` with every element replaced by a number or 0-dim tensor."""
+
+def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
+    """``input`` with every element replaced by a number or 0-dim tensor."""
+
+def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+
+def fix_(input: Tensor) -> Tensor:
+    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+    """Dimensions ``start_dim..end_dim`` joined into one (a view where possible)."""
+
+def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
+    """A copy with the order reversed along ``dims``."""
+
+def fliplr(input: Tensor) -> Tensor:
+    """A copy with columns in reversed order."""
+
+def flipud(input: Tensor) -> Tensor:
+    """A copy with rows in reversed order."""
+
+def float_power(input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``pow`` in double precision."""
+
+def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+
+def floor_(input: Tensor) -> Tensor:
+    """``floor`` elementwise; integers stay as they are; the gradient is zero."""
+
+def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """The quotient rounded toward negative infinity."""
+
+def floor_divide_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """The quotient rounded toward negative infinity."""
+
+def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``fmax(input, other)`` elementwise, broadcast and promoted."""
+
+def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``fmin(input, other)`` elementwise, broadcast and promoted."""
+
+def fmod(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """The C remainder: the sign of the dividend."""
+
+def fmod_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """The C remainder: the sign of the dividend."""
+
+def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input - trunc(input)``."""
+
+def frac_(input: Tensor) -> Tensor:
+    """``input - trunc(input)``."""
+
+def frexp(input: Tensor, *, out: Any = None) -> Any:
+    """``input = mantissa * 2 ** exponent``, the mantissa's size in [0.5, 1): a named pair."""
+
+def frobenius_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None) -> Tensor:
+    """The 2-norm over ``dim``."""
+
+def from_dlpack(ext_tensor: Any) -> Tensor:
+    """A tensor from any object with ``__dlpack__``."""
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor sharing memory with a NumPy array: each side sees the other's writes."""
+
+def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: Any = False) -> Tensor:
+    """A 1-D tensor on the memory of a Python buffer."""
+
+def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    """A tensor of the given size filled with a number (whose type decides the dtype)."""
+
+def full_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+    """``full`` with the size and dtype of ``input``."""
+
+def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0: values along a dimension."""
+
+def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``gcd(input, other)`` elementwise, broadcast and promoted."""
+
+def gcd_(input: Tensor, other: Tensor) -> Tensor:
+    """``gcd(input, other)`` elementwise, broadcast and promoted."""
+
+def ge(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``ge`` elementwise; a bool tensor."""
+
+def ge_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``ge`` elementwise; a bool tensor."""
+
+def geqrf(input: Tensor, *, out: Any = None) -> Any:
+    """The compact QR factorization: reflectors below the diagonal, R on and above it, and tau."""
+
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Every product of an element of one vector with one of the other."""
+
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> Any:
+    """Estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors."""
+
+def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``gt`` elementwise; a bool tensor."""
+
+def greater_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``gt`` elementwise; a bool tensor."""
+
+def greater_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``ge`` elementwise; a bool tensor."""
+
+def greater_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``ge`` elementwise; a bool tensor."""
+
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
+    """``nn.functional.grid_sample`` with its modes as numbers."""
+
+def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
+    """``nn.functional.grid_sample`` with its modes as numbers."""
+
+def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, padding_mode: _int, align_corners: Any) -> Tensor:
+    """``nn.functional.grid_sample`` with its modes as numbers."""
+
+def group_norm(input: Tensor, num_groups: _int, weight: Any = None, bias: Any = None, eps: _float = 1e-05, cudnn_enabled: Any = True) -> Tensor:
+    """``nn.functional.group_norm``."""
+
+def gru(input: Tensor, *arguments: Any) -> Any:
+    """All layers of the gru over a sequence, with ``hx = h_0``."""
+
+def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """One step of the gru: the new hidden state."""
+
+def gt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``gt`` elementwise; a bool tensor."""
+
+def gt_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``gt`` elementwise; a bool tensor."""
+
+def hamming_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
+    """The hamming window, periodic unless told otherwise."""
+
+def hann_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
+    """The hann window, periodic unless told otherwise."""
+
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where ``|input| > lambd``, else 0."""
+
+def hash_tensor(input: Tensor, dim: Any = ..., *, keepdim: Any = False, mode: _int = 0, out: Any = None) -> Tensor:
+    """A uint64 hash: the exclusive or of all elements, floats by the bits of their float64 value."""
+
+def heaviside(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``heaviside(input, other)`` elementwise, broadcast and promoted."""
+
+def heaviside_(input: Tensor, other: Tensor) -> Tensor:
+    """``heaviside(input, other)`` elementwise, broadcast and promoted."""
+
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
+    """Distances pulled to 0 (target 1) or pushed beyond ``margin`` (-1)."""
+
+def histc(input: Tensor, bins: _int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
+    """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
+data when they are equal); the last includes its end, what is outside does not count."""
+
+def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
+    """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
+and the edges: a named pair."""
+
+def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: Any = False, out: Any = None) -> Any:
+    """A histogram of points (..., N): an N-dimensional tensor, and N tensors of edges."""
+
+def hsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
+    """``tensor_split`` along a fixed dimension, into equal sections."""
+
+def hstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 1 (0 for vectors)."""
+
+def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``hypot(input, other)`` elementwise, broadcast and promoted."""
+
+def hypot_(input: Tensor, other: Tensor) -> Tensor:
+    """``hypot(input, other)`` elementwise, broadcast and promoted."""
+
+def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``i0`` elementwise; integers give the default float dtype."""
+
+def i0_(input: Tensor) -> Tensor:
+    """``i0`` elementwise; integers give the default float dtype."""
+
+def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``igamma(input, other)`` elementwise, broadcast and promoted."""
+
+def igamma_(input: Tensor, other: Tensor) -> Tensor:
+    """``igamma(input, other)`` elementwise, broadcast and promoted."""
+
+def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``igammac(input, other)`` elementwise, broadcast and promoted."""
+
+def igammac_(input: Tensor, other: Tensor) -> Tensor:
+    """``igammac(input, other)`` elementwise, broadcast and promoted."""
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, a view. RuntimeError for real tensors."""
+
+def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
+
+def index_add_(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
+    """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
+
+def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``source`` written over the slices of a dimension at the positions in a vector."""
+
+def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+    """``source`` written over the slices of a dimension at the positions in a vector."""
+
+def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """A number written over the slices of a dimension at the positions in a vector."""
+
+def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Tensor | Number) -> Tensor:
+    """A number written over the slices of a dimension at the positions in a vector."""
+
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    """A copy of ``input`` with ``values`` written (or added) at index tensors."""
+
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    """Write (or add) ``values`` at index tensors, in place."""
+
+def index_reduce(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None) -> Tensor:
+    """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
+
+def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+    """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
+
+def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The slices of a dimension at the positions in a vector. IndexError when out of range."""
+
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Products summed over the last dimensions."""
+
+def instance_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: Any, momentum: _float, eps: _float, cudnn_enabled: Any = False) -> Tensor:
+    """``nn.functional.instance_norm`` with torch.instance_norm's order of arguments."""
+
+def int_repr(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def inverse(input: Tensor, *, out: Any = None) -> Tensor:
+    """``linalg.inv``."""
+
+def is_complex(input: Tensor) -> Any:
+    """``input.is_complex()``."""
+
+def is_conj(input: Tensor) -> _bool:
+    """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
+
+def is_floating_point(input: Tensor) -> Any:
+    """``input.is_floating_point()``."""
+
+def is_inference(input: Tensor) -> Any:
+    """``input.is_inference()``."""
+
+def is_neg(input: Tensor) -> _bool:
+    """False: torchlike has no lazy negation."""
+
+def is_nonzero(input: Tensor) -> _bool:
+    """Whether a tensor of one element is not zero. RuntimeError for any other size."""
+
+def is_same_size(input: Tensor, other: Tensor) -> _bool:
+    """Whether two tensors have the same size."""
+
+def is_signed(input: Tensor) -> Any:
+    """``input.is_signed()``."""
+
+def is_storage(obj: Any) -> _bool:
+    """Whether ``obj`` is a storage."""
+
+def is_tensor(obj: Any) -> _bool:
+    """Whether ``obj`` is a tensor."""
+
+def isclose(input: Tensor, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: Tensor | Number = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether ``|input - other| <= atol + rtol * |other|``."""
+
+def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``isfinite`` elementwise; a bool tensor."""
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: Any = False, invert: Any = False, out: Any = None) -> Tensor:
+    """Whether each element is among ``test_elements`` (with ``invert``: is not)."""
+
+def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``isinf`` elementwise; a bool tensor."""
+
+def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``isnan`` elementwise; a bool tensor."""
+
+def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``isneginf`` elementwise; a bool tensor."""
+
+def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``isposinf`` elementwise; a bool tensor."""
+
+def isreal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``isreal`` elementwise; a bool tensor."""
+
+def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, normalized: Any = False, onesided: Any = None, length: _int | None = None, return_complex: Any = False) -> Tensor:
+    """The inverse of ``stft``: (…, frequency, frame) to (…, time)."""
+
+def kaiser_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
+    """The kaiser window, periodic unless told otherwise."""
+
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The Kronecker product."""
+
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> Any:
+    """The ``k``-th smallest value along a dimension (k counts from 1), and where it is."""
+
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: _float = 1e-05, cudnn_enable: Any = True) -> Tensor:
+    """``nn.functional.layer_norm``."""
+
+def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``lcm(input, other)`` elementwise, broadcast and promoted."""
+
+def lcm_(input: Tensor, other: Tensor) -> Tensor:
+    """``lcm(input, other)`` elementwise, broadcast and promoted."""
+
+def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """``input * 2 ** other``; integers give the default float dtype."""
+
+def ldexp_(input: Tensor, other: Tensor) -> Tensor:
+    """``ldexp`` in place."""
+
+def le(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``le`` elementwise; a bool tensor."""
+
+def le_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``le`` elementwise; a bool tensor."""
+
+def lerp(input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
+
+def lerp_(input: Tensor, end: Tensor, weight: Tensor | Number) -> Tensor:
+    """``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
+
+def less(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``lt`` elementwise; a bool tensor."""
+
+def less_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``lt`` elementwise; a bool tensor."""
+
+def less_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``le`` elementwise; a bool tensor."""
+
+def less_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``le`` elementwise; a bool tensor."""
+
+def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``lgamma`` elementwise; integers give the default float dtype."""
+
+def lgamma_(input: Tensor) -> Tensor:
+    """``lgamma`` elementwise; integers give the default float dtype."""
+
+def linspace(start: Any, end: Any, steps: _int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
+    """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
+
+def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log`` elementwise; integers give the default float dtype."""
+
+def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log10`` elementwise; integers give the default float dtype."""
+
+def log10_(input: Tensor) -> Tensor:
+    """``log10`` elementwise; integers give the default float dtype."""
+
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log1p`` elementwise; integers give the default float dtype."""
+
+def log1p_(input: Tensor) -> Tensor:
+    """``log1p`` elementwise; integers give the default float dtype."""
+
+def log2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``log2`` elementwise; integers give the default float dtype."""
+
+def log2_(input: Tensor) -> Tensor:
+    """``log2`` elementwise; integers give the default float dtype."""
+
+def log_(input: Tensor) -> Tensor:
+    """``log`` elementwise; integers give the default float dtype."""
+
+def log_softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """``log(softmax(input, dim))``, without overflow."""
+
+def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``logaddexp(input, other)`` elementwise, broadcast and promoted."""
+
+def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``logaddexp2(input, other)`` elementwise, broadcast and promoted."""
+
+def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """The running log-sum-exp along ``dim``."""
+
+def logdet(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the determinant; NaN where it is negative."""
+
+def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``logical_and`` elementwise; a bool tensor."""
+
+def logical_and_(input: Tensor, other: Tensor) -> Tensor:
+    """``logical_and`` elementwise; a bool tensor."""
+
+def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """True where ``input`` is zero."""
+
+def logical_not_(input: Tensor) -> Tensor:
+    """True where ``input`` is zero."""
+
+def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``logical_or`` elementwise; a bool tensor."""
+
+def logical_or_(input: Tensor, other: Tensor) -> Tensor:
+    """``logical_or`` elementwise; a bool tensor."""
+
+def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``logical_xor`` elementwise; a bool tensor."""
+
+def logical_xor_(input: Tensor, other: Tensor) -> Tensor:
+    """``logical_xor`` elementwise; a bool tensor."""
+
+def logit(input: Tensor, eps: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
+
+def logit_(input: Tensor, eps: Tensor | Number | None = None) -> Tensor:
+    """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
+
+def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
+    """``base`` to the powers of ``linspace(start, end, steps)``."""
+
+def logsumexp(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+
+def lstm(input: Tensor, *arguments: Any) -> Any:
+    """All layers of the lstm over a sequence, with ``hx = (h_0, c_0)``."""
+
+def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> _tuple[Tensor, Tensor]:
+    """One LSTM step from (h, c): the new (h, c)."""
+
+def lstsq(*args: Any, **kwargs: Any) -> Any:
+    """Removed from PyTorch; RuntimeError naming ``linalg.lstsq``."""
+
+def lt(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``lt`` elementwise; a bool tensor."""
+
+def lt_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``lt`` elementwise; a bool tensor."""
+
+def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
+    """The compact LU factorization and pivots (and info codes): a tuple."""
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+    """``linalg.lu_solve``."""
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Any = True, unpack_pivots: Any = True, *, out: Any = None) -> Any:
+    """P, L and U from the compact LU form (empty where not asked for)."""
+
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
+    """Whether ``input1`` ranks above ``input2`` (target 1) or below (-1), by ``margin``."""
+
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+
+def masked_fill_(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
+    """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
+
+def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
+
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+    """The elements where ``mask`` (bool, broadcast) is True, as a vector."""
+
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The matrix product; batches broadcast, vectors are promoted to matrices and back."""
+
+def matrix_exp(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The matrix exponential of square matrices; in float32 for 16-bit ones."""
+
+def matrix_power(A: Tensor, n: _int, *, out: Any = None) -> Tensor:
+    """The ``n``-th power of square matrices; a negative n inverts."""
+
+def max(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """The maximum of all elements; with ``dim``, values and indices there;
+with another tensor, elementwise."""
+
+def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Any:
+    """The maximum of each window over 1 dimension."""
+
+def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The maxima, and their flat positions in the input's plane (int64)."""
+
+def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Any:
+    """The maximum of each window over 2 dimensions."""
+
+def max_pool2d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The maxima, and their flat positions in the input's plane (int64)."""
+
+def max_pool2d_with_indices_backward(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any, indices: Tensor) -> Tensor:
+    """The gradient of a max pool: each element of ``grad_output`` goes where its maximum was."""
+
+def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Any:
+    """The maximum of each window over 3 dimensions."""
+
+def max_pool3d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The maxima, and their flat positions in the input's plane (int64)."""
+
+def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``maximum(input, other)`` elementwise, broadcast and promoted."""
+
+def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
+
+def median(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """The median (the lower of two) of all elements; with ``dim``, values and indices along it."""
+
+def meshgrid(*tensors: Any, indexing: Any = None) -> _tuple[Tensor, ...]:
+    """Coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or "xy"."""
+
+def min(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """The minimum of all elements; with ``dim``, values and indices there;
+with another tensor, elementwise."""
+
+def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``minimum(input, other)`` elementwise, broadcast and promoted."""
+
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of two matrices."""
+
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> Any:
+    """The most frequent value along a dimension (the smallest of several), and where it last is."""
+
+def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to new places, the others keeping their order."""
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to new places, the others keeping their order."""
+
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """Values in order along the first dimension."""
+
+def mul(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``input * other``, broadcast and promoted."""
+
+def mul_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``input * other``, broadcast and promoted."""
+
+def multinomial(input: Tensor, num_samples: _int, replacement: Any = False, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Indices drawn by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or
+(rows, num_samples), int64."""
+
+def multiply(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``input * other``, broadcast and promoted."""
+
+def multiply_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``input * other``, broadcast and promoted."""
+
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a matrix and a vector."""
+
+def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension ``p``."""
+
+def mvlgamma_(input: Tensor, p: _int) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension ``p``."""
+
+def nan_to_num(input: Tensor, nan: Tensor | Number | None = None, posinf: Tensor | Number | None = None, neginf: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
+    """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
+
+def nan_to_num_(input: Tensor, nan: Tensor | Number | None = None, posinf: Tensor | Number | None = None, neginf: Tensor | Number | None = None) -> Tensor:
+    """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
+
+def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The mean of what is not NaN."""
+
+def nanmedian(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """The nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""
+
+def nanquantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
+    """The ``q``-th nanquantiles (a number, or a vector: the result's first
+dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+
+def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The sum with NaN as zero."""
+
+def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
+    """``length`` indices of a dimension from ``start`` on."""
+
+def narrow_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``narrow`` as a tensor of its own (contiguous), not a view."""
+
+def native_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, momentum: _float, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
+    """Batch norm, and in training the batch's mean and ``1 / sqrt(var + eps)`` (else empty)."""
+
+def native_dropout(input: Tensor, p: _float, train: Any) -> _tuple[Tensor, Tensor]:
+    """Dropout and the mask of what was kept."""
+
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: _float) -> Tensor:
+    """``grad_output * mask * scale``."""
+
+def native_group_norm(input: Tensor, weight: Any, bias: Any, N: _int, C: _int, HxW: _int, group: _int, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
+    """Group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
+
+def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
+    """Layer norm, with the mean and ``1 / sqrt(var + eps)`` of each sample."""
+
+def ne(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``ne`` elementwise; a bool tensor."""
+
+def ne_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``ne`` elementwise; a bool tensor."""
+
+def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``-input``. RuntimeError for bool tensors."""
+
+def neg_(input: Tensor) -> Tensor:
+    """``-input``. RuntimeError for bool tensors."""
+
+def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``-input``. RuntimeError for bool tensors."""
+
+def negative_(input: Tensor) -> Tensor:
+    """``-input``. RuntimeError for bool tensors."""
+
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+
+def nextafter_(input: Tensor, other: Tensor) -> Tensor:
+    """``nextafter(input, other)`` elementwise, broadcast and promoted."""
+
+def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
+    """Indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of columns."""
+
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
+    """The indices of ``size`` elements that are not zero, one a row, the rest ``fill_value``."""
+
+def norm(input: Tensor, p: Any = 'fro', dim: Any = None, keepdim: Any = False, out: Any = None, dtype: Any = None) -> Tensor:
+    """The p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of matrices."""
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    """Normal numbers with mean and standard deviation given as numbers or tensors."""
+
+def not_equal(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``ne`` elementwise; a bool tensor."""
+
+def not_equal_(input: Tensor, other: Tensor | Number) -> Tensor:
+    """``ne`` elementwise; a bool tensor."""
+
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None) -> Tensor:
+    """The sum of singular values."""
+
+def numel(input: Tensor) -> Any:
+    """``input.numel()``."""
+
+def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+    """A tensor of the given size, filled with 1."""
+
+def ones_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+    """``ones`` with the size and dtype of ``input``."""
+
+def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
+    """``linalg.householder_product``."""
+
+def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: Any = True, transpose: Any = False, *, out: Any = None) -> Tensor:
+    """Q @ other (other @ Q unless ``left``; the adjoint of Q if ``transpose``), Q given by the
+reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do not fit."""
+
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Every product of an element of one vector with one of the other."""
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """The p-norm of ``x1 - x2 + eps`` along the last dimension, broadcast."""
+
+def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> _tuple[Tensor, Tensor, Tensor]:
+    """Principal components of the rows of ``A`` (..., m, n) by ``svd_lowrank``, of columns less
+their means if ``center``; q is min(6, m, n) unless given."""
+
+def pdist(input: Tensor, p: Any = 2.0) -> Tensor:
+    """The p-norm distance of every pair of rows: (N, M) to (N (N - 1) / 2,)."""
+
+def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
+    """Dimensions in the given order."""
+
+def permute_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``permute`` as a tensor of its own (contiguous), not a view."""
+
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """``linalg.pinv`` with ``rtol=rcond``."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: _int, *, out: Tensor | None = None) -> Tensor:
+    """(…, C r², H, W) -> (…, C, H r, W r) (Shi et al. 2016)."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: _int, *, out: Tensor | None = None) -> Tensor:
+    """(…, C, H r, W r) -> (…, C r², H, W): the inverse of ``pixel_shuffle``."""
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """A Poisson count for each rate in ``input``, in its shape and dtype."""
+
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``abs * exp(i * angle)``."""
+
+def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The ``n``-th derivative of digamma. RuntimeError for a negative n."""
+
+def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input`` itself. RuntimeError for bool tensors."""
+
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """``input ** exponent``, broadcast and promoted."""
+
+def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where positive, else ``weight * input``; one weight, or one for each channel."""
+
+def prod(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The product over ``dim`` (all by default)."""
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
+
+def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+    """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
+
+def q_per_channel_axis(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def q_per_channel_scales(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def q_per_channel_zero_points(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def q_scale(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def q_zero_point(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
+    """``linalg.qr``: reduced if ``some``, else complete."""
+
+def quantile(input: Tensor, q: Any, dim: _int | None = None, keepdim: Any = False, *, interpolation: _str = 'linear', out: Any = None) -> Tensor:
+    """The ``q``-th quantiles (a number, or a vector: the result's first
+dimension) along ``dim``, or of all elements. RuntimeError unless every q is in [0, 1]."""
+
+def quantize_per_channel(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def quantize_per_tensor(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def quantize_per_tensor_dynamic(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def quantized_batch_norm(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def quantized_max_pool1d(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def quantized_max_pool2d(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``rad2deg`` elementwise; integers give the default float dtype."""
+
+def rad2deg_(input: Tensor) -> Tensor:
+    """``rad2deg`` elementwise; integers give the default float dtype."""
+
+def rand(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None, **kw: Any) -> Tensor:
+    """Random numbers of the given size: rand."""
+
+def rand_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None) -> Tensor:
+    """``rand`` with the size, dtype and memory order of ``input``."""
+
+def randint(low: _int, high: Any = None, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    """Integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
+
+def randint_like(input: Tensor, low: _int, high: Any = None, *, generator: Any = None, dtype: Any = None, device: Any = None, requires_grad: Any = False, layout: Any = None, memory_format: Any = None) -> Tensor:
+    """``randint`` with the size and dtype of ``input``."""
+
+def randn(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None, **kw: Any) -> Tensor:
+    """Random numbers of the given size: randn."""
+
+def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None) -> Tensor:
+    """``randn`` with the size, dtype and memory order of ``input``."""
+
+def randperm(n: _int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    """A random permutation of 0..n-1."""
+
+def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    """Like ``arange`` with the end included (deprecated in PyTorch)."""
+
+def ravel(input: Tensor) -> Tensor:
+    """One dimension, row-major: a view of a contiguous tensor, else of a copy."""
+
+def real(input: Tensor) -> Tensor:
+    """The real part (a view of a complex tensor; a real tensor itself)."""
+
+def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``reciprocal`` elementwise; integers give the default float dtype."""
+
+def reciprocal_(input: Tensor) -> Tensor:
+    """``reciprocal`` elementwise; integers give the default float dtype."""
+
+def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``max(input, 0)``. RuntimeError for bool tensors."""
+
+def relu_(input: Tensor) -> Tensor:
+    """``max(input, 0)``. RuntimeError for bool tensors."""
+
+def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+
+def remainder_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+
+def renorm(input: Tensor, p: Number, dim: _int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
+    """Each slice along ``dim`` scaled down to p-norm ``maxnorm`` where it is larger."""
+
+def renorm_(input: Tensor, p: Number, dim: _int, maxnorm: Number) -> Tensor:
+    """Each slice along ``dim`` scaled down to p-norm ``maxnorm`` where it is larger."""
+
+def repeat_interleave(input: Tensor, repeats: Any = None, dim: _int | None = None, *, output_size: _int | None = None) -> Tensor:
+    """Each element (of the flattened tensor, or slice along ``dim``) repeated in a row."""
+
+def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
+    """A view where strides allow one, else a copy in the new shape."""
+
+def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
+    """``resize_(other.size())``."""
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """A tensor with conjugation carried out."""
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: torchlike has no lazy negation."""
+
+def result_type(tensor1: Any, tensor2: Any) -> Any:
+    """The dtype that an operation on two tensors or numbers gives."""
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang & Sennrich
+2019); ``eps`` is the dtype's machine epsilon unless given."""
+
+def rnn_relu(input: Tensor, *arguments: Any) -> Any:
+    """All layers of the rnn_relu over a sequence, with ``hx = h_0``."""
+
+def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """One step of the rnn_relu: the new hidden state."""
+
+def rnn_tanh(input: Tensor, *arguments: Any) -> Any:
+    """All layers of the rnn_tanh over a sequence, with ``hx = h_0``."""
+
+def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """One step of the rnn_tanh: the new hidden state."""
+
+def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = ..., *, out: Tensor | None = None) -> Tensor:
+    """Elements moved along dimensions (of the flattened tensor without ``dims``), round the end."""
+
+def rot90(input: Tensor, k: _int = 1, dims: Any = ...) -> Tensor:
+    """Turned by 90 degrees ``k`` times, from the first of two dimensions toward the second."""
+
+def round(input: Tensor, *, decimals: Number = 0, out: Tensor | None = None) -> Tensor:
+    """Half to even, to ``decimals`` places; the gradient is zero."""
+
+def round_(input: Tensor, *, decimals: Number = 0) -> Tensor:
+    """Half to even, to ``decimals`` places; the gradient is zero."""
+
+def row_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 0; vectors are rows."""
+
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Any = None) -> Tensor:
+    """``nn.functional.rrelu``, with a generator."""
+
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Any = None) -> Tensor:
+    """``rrelu`` in place."""
+
+def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``rsqrt`` elementwise; integers give the default float dtype."""
+
+def rsqrt_(input: Tensor) -> Tensor:
+    """``rsqrt`` elementwise; integers give the default float dtype."""
+
+def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``other - alpha * input``."""
+
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False) -> Any:
+    """A 0-dim tensor of a number, in the default float dtype."""
+
+def scatter(input: Tensor, dim: _int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Tensor:
+    """Values of ``src`` (a tensor or number) written at ``index`` along ``dim``:
+``out[index[i][j]][j] = src[i][j]`` for ``dim`` 0; ``reduce`` "add" or "multiply" combines
+instead. RuntimeError for an index out of range."""
+
+def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Values of ``src`` added at ``index`` along ``dim``."""
+
+def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+    """Values of ``src`` added at ``index`` along ``dim``."""
+
+def scatter_reduce(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: Any = True, out: Any = None) -> Tensor:
+    """Values of ``src`` combined at ``index`` along ``dim`` by "sum", "prod", "mean", "amax" or
+"amin"; with ``include_self`` the old value takes part."""
+
+def searchsorted(sorted_sequence: Tensor, input: Any = None, *, out_int32: Any = False, right: Any = False, side: Any = None, out: Any = None, sorter: Tensor | None = None, self: Any = None) -> Tensor:
+    """Where values would be inserted to keep the last dimension of ``sorted_sequence`` sorted."""
+
+def segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
+    """"max", "mean", "min", "sum" or "prod" of consecutive segments of ``axis``."""
+
+def select(input: Tensor, dim: _int, index: _int) -> Tensor:
+    """One index of a dimension; the dimension goes. IndexError when out of range."""
+
+def select_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``select`` as a tensor of its own (contiguous), not a view."""
+
+def select_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+    """A copy of ``input`` in which its select is ``src``."""
+
+def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+
+def selu_(input: Tensor) -> Tensor:
+    """``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+
+def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sign`` for reals; ``z / |z|`` for complex numbers."""
+
+def sgn_(input: Tensor) -> Tensor:
+    """``sign`` for reals; ``z / |z|`` for complex numbers."""
+
+def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sigmoid`` elementwise; integers give the default float dtype."""
+
+def sigmoid_(input: Tensor) -> Tensor:
+    """``sigmoid`` elementwise; integers give the default float dtype."""
+
+def sign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """-1, 0 or 1; bools stay."""
+
+def sign_(input: Tensor) -> Tensor:
+    """-1, 0 or 1; bools stay."""
+
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether the sign bit is set."""
+
+def sin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sin`` elementwise; integers give the default float dtype."""
+
+def sin_(input: Tensor) -> Tensor:
+    """``sin`` elementwise; integers give the default float dtype."""
+
+def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sinc`` elementwise; integers give the default float dtype."""
+
+def sinc_(input: Tensor) -> Tensor:
+    """``sinc`` elementwise; integers give the default float dtype."""
+
+def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sinh`` elementwise; integers give the default float dtype."""
+
+def sinh_(input: Tensor) -> Tensor:
+    """``sinh`` elementwise; integers give the default float dtype."""
+
+def slice_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``slice`` as a tensor of its own (contiguous), not a view."""
+
+def slice_scatter(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+    """A copy of ``input`` in which its slice is ``src``."""
+
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
+    """``linalg.slogdet``."""
+
+def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Any = None) -> Tensor:
+    """``exp(input) / sum(exp(input))`` along ``dim``; ``dtype`` casts first. IndexError for a dim
+out of range, NotImplementedError for integers without ``dtype``."""
+
+def solve(*args: Any, **kwargs: Any) -> Any:
+    """Removed from PyTorch; RuntimeError naming ``linalg.solve``."""
+
+def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a named pair."""
+
+def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+
+def sparse_bsr_tensor(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+
+def sparse_compressed_tensor(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Any:
+    """A sparse tensor of ``indices`` (sparse_dim, nnz) and ``values`` (nnz, …); its size is the
+least that holds the indices unless given. ``sparse_coo_tensor(size=…)`` is empty."""
+
+def sparse_csc_tensor(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+
+def sparse_csr_tensor(*args: Any, **kwargs: Any) -> Any:
+    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
+    """Views of consecutive pieces: of one size, or of the sizes in a list."""
+
+def split_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``split`` as a tensor of its own (contiguous), not a view."""
+
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
+    """``split`` with a list of sizes."""
+
+def split_with_sizes_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``split_with_sizes`` as a tensor of its own (contiguous), not a view."""
+
+def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``sqrt`` elementwise; integers give the default float dtype."""
+
+def sqrt_(input: Tensor) -> Tensor:
+    """``sqrt`` elementwise; integers give the default float dtype."""
+
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input ** 2``."""
+
+def square_(input: Tensor) -> Tensor:
+    """``input ** 2``."""
+
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Dimensions of size 1 removed (all, or those named that have size 1)."""
+
+def squeeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``squeeze`` as a tensor of its own (contiguous), not a view."""
+
+def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors of one size joined along a new dimension. RuntimeError when sizes differ."""
+
+def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
+    """The std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+
+def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
+    """Standard deviation and mean."""
+
+def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: _str = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None) -> Tensor:
+    """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
+
+def sub(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+
+def sub_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+
+def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
+    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+
+def subtract_(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
+    """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
+
+def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The sum over ``dim`` (all by default); integers are summed in int64."""
+
+def svd(input: Tensor, some: Any = True, compute_uv: Any = True, *, out: Any = None) -> Any:
+    """U, S and V, with ``input = U @ diag(S) @ V.mH``."""
+
+def svd_lowrank(A: Tensor, q: _int | None = 6, niter: _int | None = 2, M: Tensor | None = None) -> _tuple[Tensor, Tensor, Tensor]:
+    """U (..., m, q), S (q), V (..., n, q) with ``A - M`` nearly ``U diag(S) V.mH``; random."""
+
+def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two dimensions swapped."""
+
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two dimensions swapped."""
+
+def symeig(*args: Any, **kwargs: Any) -> Any:
+    """Removed from PyTorch; RuntimeError naming ``linalg.eigh``."""
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a tensor with at most two dimensions."""
+
+def t_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``t`` as a tensor of its own (contiguous), not a view."""
+
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Elements of the flattened tensor. IndexError when out of range."""
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
+    """Values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax give; of the
+flattened tensor without ``dim``."""
+
+def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``tan`` elementwise; integers give the default float dtype."""
+
+def tan_(input: Tensor) -> Tensor:
+    """``tan`` elementwise; integers give the default float dtype."""
+
+def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``tanh`` elementwise; integers give the default float dtype."""
+
+def tanh_(input: Tensor) -> Tensor:
+    """``tanh`` elementwise; integers give the default float dtype."""
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    """A new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors)."""
+
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
+    """Views cut at the given indices, or into sections whose sizes differ by at most one."""
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
+    """Products summed over the last/first ``dims`` dimensions, or over two lists of them."""
+
+def threshold(input: Tensor, threshold: Number, value: Number, *, out: Tensor | None = None) -> Tensor:
+    """``input`` where it exceeds ``threshold``, else ``value``."""
+
+def threshold_(input: Tensor, threshold: Number, value: Number) -> Tensor:
+    """``input`` where it exceeds ``threshold``, else ``value``."""
+
+def tile(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
+    """``repeat``, with missing leading repeats taken as 1."""
+
+def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
+    """The ``k`` largest (or smallest) values along a dimension, in order, and where they are."""
+
+def trace(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sum of the diagonal of a matrix (int64 for integers)."""
+
+def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two dimensions swapped."""
+
+def transpose_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``transpose`` as a tensor of its own (contiguous), not a view."""
+
+def trapezoid(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
+
+def trapz(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
+
+def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False, *, out: Any = None) -> Any:
+    """The solution of a triangular system, and the coefficients: a named pair."""
+
+def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The lower triangle of matrices: zero above ``diagonal``."""
+
+def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """The lower triangle of matrices: zero above ``diagonal``."""
+
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
+    """Rows and columns of the lower triangle, (2, n)."""
+
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: Any = False, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
+    """The anchor closer to the positive than to the negative by ``margin``; ``swap`` also uses the
+distance between positive and negative (Balntas et al. 2016). ValueError for margin <= 0."""
+
+def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The upper triangle of matrices: zero below ``diagonal``."""
+
+def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """The upper triangle of matrices: zero below ``diagonal``."""
+
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
+    """Rows and columns of the upper triangle, (2, n)."""
+
+def true_divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+
+def true_divide_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+
+def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+
+def trunc_(input: Tensor) -> Tensor:
+    """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
+
+def typename(obj: Any) -> _str:
+    """``torch.FloatTensor`` and the like; the class name of anything else."""
+
+def unbind(input: Tensor, dim: _int = 0) -> _tuple[Tensor, ...]:
+    """All indices of a dimension, each a view without it."""
+
+def unbind_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``unbind`` as a tensor of its own (contiguous), not a view."""
+
+def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
+    """One dimension split into ``sizes`` (one may be -1)."""
+
+def unfold_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``unfold`` as a tensor of its own (contiguous), not a view."""
+
+def unique(input: Tensor, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: _int | None = None) -> Any:
+    """The distinct elements (or slices along ``dim``), in order."""
+
+def unique_consecutive(input: Tensor, return_inverse: Any = False, return_counts: Any = False, dim: _int | None = None) -> Any:
+    """The first of every run of equal elements (or slices along ``dim``)."""
+
+def unravel_index(indices: Tensor, shape: Any) -> _tuple[Tensor, ...]:
+    """Flat indices as a tuple of coordinates in a shape."""
+
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
+    """``chunk`` whose pieces may be changed in place."""
+
+def unsafe_split(tensor: Tensor, split_size: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
+    """``split`` whose pieces may be changed in place (each is a view of its own)."""
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
+    """``split_with_sizes`` whose pieces may be changed in place."""
+
+def unsqueeze(input: Tensor, dim: _int) -> Tensor:
+    """A new dimension of size 1 at ``dim``."""
+
+def unsqueeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``unsqueeze`` as a tensor of its own (contiguous), not a view."""
+
+def vander(x: Tensor, N: _int | None = None, increasing: Any = False) -> Tensor:
+    """The Vandermonde matrix: powers of a vector in columns, falling unless ``increasing``."""
+
+def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
+    """The var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
+
+def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
+    """Variance and mean."""
+
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``dot`` with the first vector conjugated."""
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """A (..., 2) float tensor as complex numbers."""
+
+def view_as_complex_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``view_as_complex`` as a tensor of its own (contiguous), not a view."""
+
+def view_as_real(input: Tensor) -> Tensor:
+    """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
+
+def view_as_real_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``view_as_real`` as a tensor of its own (contiguous), not a view."""
+
+def view_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``view`` as a tensor of its own (contiguous), not a view."""
+
+def vsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
+    """``tensor_split`` along a fixed dimension, into equal sections."""
+
+def vstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 0; vectors are rows."""
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None, **names: Any) -> Any:
+    """``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast, promoted."""
+
+def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+
+def xlogy_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
+    """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
+
+def zero_(input: Tensor) -> Tensor:
+    """Every element becomes zero."""
+
+def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+    """A tensor of the given size, filled with 0."""
+
+def zeros_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+    """``zeros`` with the size and dtype of ``input``."""
