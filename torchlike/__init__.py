@@ -10,6 +10,8 @@ _compilation_cache.enable()
 
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
 from torchlike import ops as _ops  # noqa: E402 - registers the ops
+from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
+from torchlike import unsupported as _unsupported  # noqa: E402 - registers what raises
 from torchlike.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,
@@ -39,6 +41,18 @@ from torchlike.random import (  # noqa: E402
     seed,
     set_rng_state,
 )
+from torchlike.settings import (  # noqa: E402
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_default_tensor_type,
+    set_float32_matmul_precision,
+    set_num_interop_threads,
+    set_num_threads,
+    use_deterministic_algorithms,
+)
 from torchlike.tensor import (  # noqa: E402
     Size,
     Tensor,
@@ -52,25 +66,36 @@ from torchlike.tensor import (  # noqa: E402
     sparse_coo,
     strided,
 )
+from torchlike.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
 
 globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)
 globals().update(_registry.NAMESPACES[""])
+globals().update(_TENSOR_TYPES)
 
 from torchlike import (  # noqa: E402
+    accelerator,
     autograd,
     backends,
+    compiler,
     cuda,
+    distributed,
     fft,
     interop,
     jit,
     linalg,
+    masked,
+    nested,
     nn,
     optim,
     random,
     serialization,
+    signal,
+    sparse,
     special,
+    testing,
     utils,
+    xpu,
 )
 from torchlike.compile import compile  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402

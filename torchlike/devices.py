@@ -78,6 +78,7 @@ class device:
 
 
 CPU = device("cpu")
+META = device("meta")
 
 
 def available(type: str) -> list[Any]:
@@ -92,11 +93,6 @@ def available(type: str) -> list[Any]:
 
 @functools.cache
 def _jax_device(type: str, index: int | None) -> Any:
-    if type == "meta":
-        raise NotImplementedError(
-            "torchlike has no meta device yet. Use jax.eval_shape on a function of torchlike ops "
-            "for shapes without memory."
-        )
     found = available(type)
     if not found:
         platforms = ", ".join(sorted({d.platform for d in jax.devices()} | {"cpu"}))

@@ -112,6 +112,11 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
         return found
 
 
+def kind_of(numpy_dtype: Any) -> str:
+    """NumPy's letter for the kind of a dtype: b, i, u, f, c. NumPy itself says "V" of bfloat16."""
+    return "f" if numpy_dtype.kind == "V" else numpy_dtype.kind
+
+
 _SCALAR_TYPES = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
     "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",

@@ -9,6 +9,8 @@ LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place
 LEAF_VIEW_IN_PLACE = (
     "a view of a leaf Variable that requires grad is being used in an in-place operation."
 )
+#: A view that requires grad of a base that does not, after a recorded write to that base.
+LEAF_MOVED = "leaf variable has been moved into the graph interior"
 #: What may be wrong with writing near a view: the next two say for which views.
 VIEW_MODIFIED = "is being modified inplace"
 BASE_MODIFIED = "its base or another view of its base has been modified inplace"
@@ -44,6 +46,8 @@ BACKWARD_TWICE = (
     "graph a second time or if you need to access saved tensors after calling backward."
 )
 FLOAT_ONLY_GRAD = "Only Tensors of floating point and complex dtype can require gradients"
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 INFERENCE_IN_PLACE = (
     "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "
     "to get a normal tensor before doing inplace update."

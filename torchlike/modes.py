@@ -14,8 +14,11 @@ class _Modes(threading.local):
     capture: Any = None
     #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
     device: Any = None
-    #: Called as hook(node) for each new tape node while anomaly detection is on.
+    #: Anomaly detection: whether nodes remember the stack, and backward looks for NaN.
     anomaly: bool = False
+    anomaly_nan: bool = True
+    #: The backward pass that runs in this thread (autograd.engine.Pass), or None.
+    backward_pass: Any = None
 
 
 current = _Modes()

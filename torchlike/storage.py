@@ -22,6 +22,8 @@ import numpy as np
 from jax import core
 
 from torchlike import devices, modes
+from torchlike.errors import NO_DATA
+from torchlike.meta import MetaArray
 
 _addresses = itertools.count(1)
 #: Synthetic addresses stand 1 TiB apart: a view's offset never reaches its neighbour.
@@ -113,6 +115,8 @@ class Storage:
     def share_with_host(self) -> np.ndarray:
         """Move the contents into a host buffer, and give that buffer (logical shape)."""
         if self.host is None:
+            if type(self.cell) is MetaArray:
+                raise NotImplementedError(NO_DATA)
             if modes.current.capture is not None:
                 modes.current.capture.refuse_value(".numpy()", "jax.pure_callback")
             self.host = np.array(self.cell)
@@ -120,6 +124,8 @@ class Storage:
         return self.host
 
     def __reduce__(self) -> Any:
+        if type(self.cell) is MetaArray:
+            return _rebuild_meta, (self.shape, self.dtype, self.strides)
         values = self.host if self.host is not None else self.cell
         return _rebuild, (np.array(values), str(self.device), self.strides)
 
@@ -145,6 +151,8 @@ class Storage:
     @property
     def device(self) -> devices.device:
         cell = self.cell
+        if type(cell) is MetaArray:
+            return devices.META
         if self.host is not None or isinstance(cell, core.Tracer):
             return devices.CPU if self.host is not None else devices.get_default_device()
         found = cell.sharding.device_set
@@ -156,7 +164,7 @@ class Storage:
         A host buffer's is its real address. A device cell's is synthetic, because an in-place op
         may move the array; PyTorch code compares addresses, it does not follow them.
         """
-        if self.size == 0:
+        if self.size == 0 or type(self.cell) is MetaArray:
             return 0
         if self.host is not None:
             return self.host.__array_interface__["data"][0]
@@ -172,6 +180,15 @@ def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -
     if target.type != "cpu" and devices.available(target.type):
         array = jax.device_put(array, devices.to_jax(target))
     storage = Storage(array)
+    storage.strides = strides
+    return storage
+
+
+def _rebuild_meta(
+    shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None
+) -> Storage:
+    """Unpickle a storage without data."""
+    storage = Storage(MetaArray(shape, dtype))
     storage.strides = strides
     return storage
 

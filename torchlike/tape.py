@@ -12,15 +12,24 @@ is freed the moment its last tensor goes.
 from __future__ import annotations
 
 import itertools
+import traceback
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchlike import errors, modes, tensor
 from torchlike.tensor import Tensor
 
 #: An edge: the node that made a value, and which of its outputs the value is.
 Edge = tuple["Node", int]
+
+
+class GradientEdge(NamedTuple):
+    """An edge as users hold it (``autograd.graph.get_gradient_edge``)."""
+
+    node: Any
+    output_nr: int
+
 
 _sequence = itertools.count()
 #: AccumulateGrad runs before anything else that is ready, as in PyTorch.
@@ -54,6 +63,8 @@ class Node:
         #: Outputs whose gradient a tensor keeps: {output number: weak reference to it}.
         self.retained: dict[int, Any] | None = None
         self._metadata: dict[str, Any] | None = None
+        if modes.current.anomaly:
+            self.metadata["traceback_"] = traceback.format_stack()[:-1]
 
     # What a subclass does -------------------------------------------------------------------------
 
@@ -125,11 +136,13 @@ class RemovableHandle:
         """Add ``hook`` to the dictionary and give the handle that removes it."""
         handle = cls(hooks)
         hooks[handle.id] = hook
+        modes.epoch.advance()  # compiled programs ask again which hooks there are
         return handle
 
     def remove(self) -> None:
         """Remove the hook; doing so twice is harmless."""
         self._hooks.pop(self.id, None)
+        modes.epoch.advance()
 
     def __enter__(self) -> RemovableHandle:
         return self

@@ -9,12 +9,14 @@ from __future__ import annotations
 import copy as copying
 import math
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
 
-from torchlike import devices, dtypes, errors, modes, printing, views
+from torchlike import devices, dtypes, errors, meta, modes, printing, views
+from torchlike.meta import MetaArray
+from torchlike.methods import TensorMethods
 from torchlike.storage import Storage, device_array
 from torchlike.views import Geometry, View
 
@@ -67,7 +69,7 @@ class _TensorMeta(type):
         TENSOR_TYPES.add(cls)
 
 
-class Tensor(metaclass=_TensorMeta):
+class Tensor(TensorMethods, metaclass=_TensorMeta):
     """A multi-dimensional array with PyTorch's interface, on an immutable ``jax.Array`` in a cell.
 
     Made by the creation functions (``torchlike.tensor``, ``zeros``, ``randn``, …), by
@@ -104,34 +106,6 @@ class Tensor(metaclass=_TensorMeta):
             self._storage, self._view = source._storage, source._view
         return self
 
-    if TYPE_CHECKING:  # methods that the registry installs
-
-        def __getattr__(self, name: str) -> Any: ...
-        def __add__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __floordiv__(self, other: Any) -> Tensor: ...
-        def __mod__(self, other: Any) -> Tensor: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __neg__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __xor__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-
     # -- reading and writing -----------------------------------------------------------------------
 
     def _read(self) -> Any:
@@ -146,7 +120,10 @@ class Tensor(metaclass=_TensorMeta):
             if part is not None:
                 return device_array(np.array(part))
         if view.cached_version != storage.version:
-            view.cached = views.reader(view.steps)(storage.concrete(), *view.dynamic)
+            read = views.reader(view.steps)
+            if type(storage.cell) is MetaArray:
+                return meta.call(read, storage.cell, *view.dynamic)
+            view.cached = read(storage.concrete(), *view.dynamic)
             view.cached_version = storage.version
         return view.cached
 
@@ -171,6 +148,9 @@ class Tensor(metaclass=_TensorMeta):
         storage, view = self._storage, self._view
         if view is None:
             storage.write(array)
+            return
+        if type(storage.cell) is MetaArray:
+            storage.version += 1
             return
         donate = modes.current.capture is None and storage.is_sole_owner()
         write = views.writer(view.steps, donate)
@@ -214,7 +194,12 @@ class Tensor(metaclass=_TensorMeta):
 
     def storage_offset(self) -> int:
         """Where in the storage the tensor begins, in elements."""
-        return 0 if self._view is None else self._view.geometry.offset
+        offset = 0 if self._view is None else self._view.geometry.offset
+        if offset != offset:  # views.UNKNOWN
+            modes.current.capture.refuse_value(
+                "the storage_offset() of a view at an index that is a tensor", "an int as index"
+            )
+        return offset
 
     def dim(self) -> int:
         """The number of dimensions."""
@@ -336,7 +321,8 @@ class Tensor(metaclass=_TensorMeta):
 
         RuntimeError for a non-leaf being switched off, and for dtypes that have no gradients.
         """
-        if not self.is_leaf:
+        # A view whose history is refused (tape.rejoin) is asked for its flag only.
+        if self._node is not None if self._made_by else not self.is_leaf:
             if not requires_grad:
                 raise RuntimeError(errors.NOT_A_LEAF_FLAG + errors.DETACH_HINT)
             return self
@@ -349,6 +335,8 @@ class Tensor(metaclass=_TensorMeta):
             )
         flag = bool(requires_grad)
         if flag is not self._requires_grad:
+            if modes.current.capture is not None:
+                modes.current.capture.field_write(self, "requires_grad_()")
             self._requires_grad = flag
             modes.epoch.advance()  # compiled programs ask again which leaves want gradients
         return self
@@ -434,6 +422,8 @@ class Tensor(metaclass=_TensorMeta):
         """Another tensor on the same storage and view, with no autograd history."""
         t = object.__new__(Tensor)
         t._storage, t._view = self._storage, self._view
+        if modes.current.capture is not None:
+            modes.current.capture.adopt_view(t)
         return t
 
     @property
@@ -464,6 +454,10 @@ class Tensor(metaclass=_TensorMeta):
         capture = modes.current.capture
         if capture is not None:
             capture.refuse_value(asked, instead)
+        if type(self._storage.cell) is MetaArray:
+            if self.numel() == 1 and asked != ".tolist()":
+                raise RuntimeError(errors.NO_ITEM)
+            raise NotImplementedError(errors.NO_DATA)
         if self._storage.host is not None:
             part = self._host_view()
             if part is not None:
@@ -528,6 +522,8 @@ class Tensor(metaclass=_TensorMeta):
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         if self.requires_grad and modes.current.grad_enabled:
             raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
+        if self.is_meta:
+            return self.numpy()  # which says what to do instead
         values = self._value("numpy.asarray()", "jax.pure_callback")
         if self._storage.host is None and copy is not True:
             values = np.array(values)  # a jax array's own buffer is read-only
@@ -602,7 +598,7 @@ class Tensor(metaclass=_TensorMeta):
         dtype, default = self.dtype, dtypes.get_default_dtype()
         grad_fn = self.grad_fn
         text = printing.tensor_repr(
-            self.detach()._value("print(tensor)"),
+            self._read() if self.is_meta else self.detach()._value("print(tensor)"),
             dtype=dtype.name,
             is_default_dtype=dtype in (default, default.to_complex()),
             device=str(self.device),

@@ -24,6 +24,10 @@ from jax import lax
 
 from torchlike import errors
 
+#: The offset of a view at an index that only the compiled program knows. Arithmetic keeps it so,
+#: and comparisons with it are false.
+UNKNOWN: Any = math.nan
+
 
 class Geometry(NamedTuple):
     """Size, stride and storage offset, in elements, as PyTorch reports them."""
@@ -58,10 +62,10 @@ def is_contiguous(size: tuple[int, ...], stride: tuple[int, ...]) -> bool:
 
 def may_overlap(geometry: Geometry) -> bool:
     """Whether two indices reach one element (so that writing would be ambiguous)."""
+    if 0 in geometry.size:
+        return False
     reach = 1
     for stride, n in sorted(zip(geometry.stride, geometry.size, strict=True)):
-        if n == 0:
-            return False
         if n > 1:
             if stride == 0:
                 return True
@@ -80,7 +84,7 @@ def memory_index(geometry: Geometry) -> np.ndarray:
 
 
 def _all_distinct(geometry: Geometry) -> bool:
-    index = memory_index(geometry)
+    index = memory_index(geometry._replace(offset=0))
     return np.unique(index).size == index.size
 
 
@@ -263,6 +267,27 @@ class Select(Step):
         )
 
 
+class SelectAt(Step):
+    """x.select(dim, index) at an index that only the compiled program knows. params: dim; dynamic:
+    index. Out of range, where nothing can be raised, it reads NaN and writes nothing."""
+
+    __slots__ = ()
+    dynamic = 1
+
+    def _at(self, x: Any, index: Any) -> Any:
+        return x.at[(slice(None),) * self.params[0] + (index,)]
+
+    def read(self, x: Any, index: Any) -> Any:
+        return self._at(x, index).get(mode="fill")
+
+    def write(self, x: Any, value: Any, index: Any) -> Any:
+        return self._at(x, index).set(value, mode="drop")
+
+    def geometry(self, g: Geometry, index: Any) -> Geometry:
+        d = self.params[0]
+        return Geometry(g.size[:d] + g.size[d + 1 :], g.stride[:d] + g.stride[d + 1 :], UNKNOWN)
+
+
 class Slice(Step):
     """x[start::step] of a given length (narrow). params: dim, length, step; dynamic: start."""
 
@@ -334,6 +359,8 @@ class Unfold(Step):
         if x.ndim == 0:
             return x[None]
         count = (x.shape[dim] - size) // step + 1
+        if not size:  # jnp.take forgets the second dimension of an empty index
+            return jnp.zeros((*x.shape[:dim], count, *x.shape[dim + 1 :], 0), x.dtype)
         index = np.arange(count)[:, None] * step + np.arange(size)
         return jnp.moveaxis(jnp.take(x, index, axis=dim), dim + 1, -1)
 
@@ -384,13 +411,22 @@ class AsStridedAgain(Step):
         return self.params[1]
 
 
+def _real_pairs(z: Any) -> Any:
+    """Real and imaginary parts along a new last dimension.
+
+    A select, as XLA for the CPU (jaxlib 0.10.2) fails to compile a concatenation of the two parts
+    where it fuses them with two dynamic slices.
+    """
+    return jnp.where(np.arange(2) == 0, z.real[..., None], z.imag[..., None])
+
+
 class ViewAsReal(Step):
     """A complex tensor as its (..., 2) real and imaginary parts."""
 
     __slots__ = ()
 
     def read(self, x: Any) -> Any:
-        return jnp.stack([x.real, x.imag], -1)
+        return _real_pairs(x)
 
     def write(self, x: Any, value: Any) -> Any:
         return lax.complex(value[..., 0], value[..., 1])
@@ -408,7 +444,7 @@ class ViewAsComplex(Step):
         return lax.complex(x[..., 0], x[..., 1])
 
     def write(self, x: Any, value: Any) -> Any:
-        return jnp.stack([value.real, value.imag], -1)
+        return _real_pairs(value)
 
     def geometry(self, g: Geometry) -> Geometry:
         return Geometry(g.size[:-1], tuple(s // 2 for s in g.stride[:-1]), g.offset // 2)
@@ -635,19 +671,25 @@ def is_dense(g: Geometry) -> bool:
     return True
 
 
-def check_partial_overlap(written: Geometry, read: Geometry, *, whole: bool = False) -> None:
+def check_partial_overlap(
+    written: Geometry, read: Geometry, *, whole: bool = False, widths: tuple[int, int] = (1, 1)
+) -> None:
     """RuntimeError in PyTorch's words when an op would read memory that it is writing to in another
     order (``whole``: in any order). As in PyTorch, only dense tensors are looked at: for others
-    the question is too hard, and the value read before the write counts.
+    the question is too hard, and the value read before the write counts. ``widths`` are the bytes
+    of an element of each, where their dtypes may differ.
     """
-    if written == read and not whole:
+    wide, narrow = widths
+    if written == read and wide == narrow and not whole:
         return
     n, m = math.prod(written.size), math.prod(read.size)
     if not n or not m or not (is_dense(written) and is_dense(read)):
         return
-    if not whole and (written.offset, n, written.stride) == (read.offset, m, read.stride):
+    start, end = written.offset * wide, (written.offset + n) * wide
+    other, other_end = read.offset * narrow, (read.offset + m) * narrow
+    if not whole and (start, end, written.stride) == (other, other_end, read.stride):
         return
-    if written.offset < read.offset + m and read.offset < written.offset + n:
+    if start < other_end and other < end:
         raise RuntimeError(errors.PARTIAL_OVERLAP)
 
 

@@ -80,6 +80,8 @@ ERRORS = {
     "index put of itself": "x = torch.ones(2, 2)\nx[torch.tensor([0, 1])] = x",
     "transpose_ of a leaf": "x = torch.ones(2, 3, requires_grad=True)\nx.transpose_(0, 1)",
     "complex root": "torch.ones((), dtype=torch.complex64, requires_grad=True).mul(1).backward()",
+    "view of a plain base, made a leaf and moved into the graph":
+        X + "b = torch.zeros(4)\nv = b[:2]\nv.requires_grad_()\nb[2:].add_(v * 2)\n(b.sum() + v.sum()).backward()",
     "function: too few gradients":
         function("return x * n", "return g[0]", "x, n") + "F.apply(x, 2).sum().backward()",
     "function: gradient of another shape":
@@ -116,6 +118,16 @@ RESULTS = {
     "inputs, leaf too": X + "y = x * 2\n(y * y).sum().backward(inputs=[y, x])\nr = y.grad, x.grad",
     "allow_unused": X + "r = torch.autograd.grad(x.sum(), [x, torch.ones(1, requires_grad=True)],"
                     " allow_unused=True)",
+    "grad for a view made under no_grad":
+        X + "with torch.no_grad():\n    v = x[:2]\n"
+        "r = torch.autograd.grad((v * x[:2]).sum(), [v, x], allow_unused=True)",
+    "backward for a view made under no_grad":
+        X + "with torch.no_grad():\n    v = x[:2]\n(x * x).sum().backward(inputs=[v])\nr = x.grad",
+    "materialized gradients have a layout":
+        X + "y = torch.ones(3, 2, requires_grad=True).t()\n"
+        "g, = torch.autograd.grad(x.sum(), [y], materialize_grads=True, create_graph=True)\nr = g, g.requires_grad, g.stride()",
+    "requires_grad_ of a view that may not be read":
+        X + "b = torch.zeros(3)\nv, w = b.chunk(2)\nb[-1] = x[0]\nr = w.requires_grad_().requires_grad",
     "materialize_grads": X + "r = torch.autograd.grad(x.sum(), [torch.ones(2, requires_grad=True)],"
                          " materialize_grads=True)",
     "grad leaves leaves alone": X + "torch.autograd.grad(x.sum(), x)\nr = x.grad",

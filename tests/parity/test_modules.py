@@ -120,7 +120,19 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "PairwiseDistance": (lambda nn: nn.PairwiseDistance(keepdim=True), [(2, 4), (2, 4)]),
     "ReLU": (lambda nn: nn.ReLU(), [X]),
     "ReLU6": (lambda nn: nn.ReLU6(), [X]),
-    "RReLU-eval": (lambda nn: nn.RReLU().eval(), [X]),
+    "RReLU": (lambda nn: nn.RReLU(), [X]),
+    "RReLU-inplace": (
+        lambda nn: nn.Sequential(nn.Linear(3, 4), nn.RReLU(inplace=True)),
+        [X],
+    ),
+    "FractionalMaxPool2d": (
+        lambda nn: nn.FractionalMaxPool2d(2, output_size=(3, 4)),
+        [(2, 3, 7, 8)],
+    ),
+    "FractionalMaxPool3d": (
+        lambda nn: nn.FractionalMaxPool3d((2, 1, 2), output_ratio=0.5, return_indices=True),
+        [(1, 2, 6, 5, 7)],
+    ),
     "LeakyReLU": (lambda nn: nn.LeakyReLU(0.2), [X]),
     "PReLU": (lambda nn: nn.PReLU(3), [X]),
     "ELU": (lambda nn: nn.ELU(1.5), [X]),
@@ -154,6 +166,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "CrossEntropyLoss": (
         lambda nn: nn.CrossEntropyLoss(label_smoothing=0.1),
         [(2, 3, 2), ints((2, 2), 3)],
+    ),
+    "LinearCrossEntropyLoss": (
+        lambda nn: nn.LinearCrossEntropyLoss(4, 3, out_features=(2,), bias=True),
+        [(3, 4), ints((3, 2), 3)],
     ),
     "BCELoss": (lambda nn: nn.BCELoss(), [positive(2, 3), positive(2, 3)]),
     "BCEWithLogitsLoss": (lambda nn: nn.BCEWithLogitsLoss(), [X, positive(2, 3)]),
@@ -223,16 +239,6 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
 }
 
 
-#: What is known not to agree yet, and why.
-KNOWN = {
-    "RReLU-eval": "F.rrelu does not exist yet",
-    "LSTM-dropout-batch-first": "PyTorch draws the mask time first also with batch_first",
-    "TransformerDecoderLayer-dropout-batch-first": (
-        "PyTorch draws dropout masks in the memory order of a transposed input"
-    ),
-}
-
-
 def _values(spec: Any, rng: np.random.Generator) -> np.ndarray:
     if isinstance(spec, ints):
         return rng.integers(0, spec.high, spec.shape)
@@ -270,11 +276,7 @@ def _run(library: Any, module: Any, inputs: list[np.ndarray], weights: list[np.n
     return [o.detach().numpy() for o in outputs], grads
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.xfail(reason=KNOWN[n], strict=True)] if n in KNOWN else [])
-     for n in CASES],
-)  # fmt: skip
+@pytest.mark.parametrize("name", CASES)
 def test_module(name):
     build, specs = CASES[name]
     with warnings.catch_warnings():

@@ -9,12 +9,13 @@ torch = pytest.importorskip("torch")
 import op_cases  # noqa: E402 - needs torch
 import op_cases_core  # noqa: E402
 import op_cases_linalg  # noqa: E402
+import op_cases_more  # noqa: E402
 from op_error_cases import ERRORS  # noqa: E402
 from op_harness import Case, compare, compare_error  # noqa: E402
 
 pytestmark = pytest.mark.parity
 
-ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES]
+ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_more.CASES]
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,6 @@ def test_same_as_torch_in_full(case: Case) -> None:
     compare(case, full=True)
 
 
-@pytest.mark.parametrize("case", ERRORS, ids=str)
+@pytest.mark.parametrize("case", [*ERRORS, *op_cases_more.ERRORS], ids=str)
 def test_same_error_as_torch(case: Case) -> None:
     compare_error(case)

@@ -15,6 +15,7 @@ import torchlike
 real = pytest.importorskip("torch")
 
 from programs.compare import Comparison  # noqa: E402
+from programs.jitted import check_jitted, compiles  # noqa: E402
 from programs.program import Program, Run, programs  # noqa: E402
 from programs.statements import EVERYTHING  # noqa: E402
 
@@ -34,17 +35,33 @@ COMMON = {
     "deadline": None, "database": None, "derandomize": True, "print_blob": False,
     "suppress_health_check": list(HealthCheck),
 }  # fmt: skip
+#: The long form draws other programs each time; `--hypothesis-seed=1` repeats a run.
+LONG = {**COMMON, "derandomize": False}
 PROGRAMS = programs(real, saving_copies, EVERYTHING)
+COMPILABLE = programs(real, saving_copies, EVERYTHING, suits=compiles)
 
 
-@settings(max_examples=250, **COMMON)
+@settings(max_examples=200, **COMMON)
 @given(PROGRAMS)
 def test_random_programs(program):
     check(program)
 
 
 @pytest.mark.full
-@settings(max_examples=2500, **COMMON)
+@settings(max_examples=2500, **LONG)
 @given(PROGRAMS)
 def test_many_random_programs(program):
     check(program)
+
+
+@settings(max_examples=20, **COMMON)
+@given(COMPILABLE)
+def test_random_programs_jitted(program):
+    check_jitted(program)
+
+
+@pytest.mark.full
+@settings(max_examples=1000, **LONG)
+@given(COMPILABLE)
+def test_many_random_programs_jitted(program):
+    check_jitted(program)

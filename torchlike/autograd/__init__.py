@@ -1,5 +1,7 @@
 """Autograd: ``backward``, ``grad``, grad modes, custom functions."""
 
+from torchlike.autograd import functional, graph
+from torchlike.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from torchlike.autograd.backward import backward, grad
 from torchlike.autograd.function import Function, FunctionCtx, once_differentiable
 from torchlike.autograd.grad_mode import (
@@ -9,6 +11,7 @@ from torchlike.autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
+from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.tensor import Tensor as Variable
 
 __all__ = [
@@ -16,11 +19,17 @@ __all__ = [
     "FunctionCtx",
     "Variable",
     "backward",
+    "detect_anomaly",
     "enable_grad",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
     "once_differentiable",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]

@@ -9,17 +9,26 @@ from typing import Any
 from torchlike import errors, modes
 from torchlike.autograd import engine
 from torchlike.dispatch.registry import add_method
-from torchlike.tape import Edge, RemovableHandle, accumulator, gradient_edge
+from torchlike.tape import Edge, GradientEdge, Node, RemovableHandle, accumulator, gradient_edge
 from torchlike.tensor import Tensor
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
+    return (x,) if x is None or isinstance(x, (Tensor, GradientEdge)) else tuple(x)
 
 
 def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Edge], list[Any]]:
     edges, cotangents = [], []
     for i, (t, g) in enumerate(zip(tensors, gradients, strict=True)):
+        if isinstance(t, GradientEdge):
+            if g is None:
+                raise RuntimeError(
+                    "grad can be implicitly created only for scalar outputs, and the shape of a "
+                    "GradientEdge is not known: pass its gradient"
+                )
+            edges.append(tuple(t))
+            cotangents.append(g)
+            continue
         if not isinstance(t, Tensor):
             raise TypeError(f"element {i} of tensors must be a Tensor, not {type(t).__name__}")
         edge = gradient_edge(t)
@@ -73,26 +82,24 @@ def backward(
             if not t.requires_grad:
                 raise RuntimeError(f"One of the differentiated Tensors does not require grad "
                                    f"(element {i} of inputs)")  # fmt: skip
-        targets = [_edge_of_input(t, i) for i, t in enumerate(wanted)]
-    results = engine.run(
+        for t in wanted:
+            if not t.is_leaf:
+                t.retain_grad()  # leaves accumulate on their own
+        targets = [_edge_of_input(t) for t in wanted]
+    engine.run(
         edges,
         _started(cotangents, create_graph),
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
         targets=targets,
     )
-    if inputs is not None:
-        for t, g in zip(_as_tuple(inputs), results, strict=True):
-            if t.grad_fn is not None and g is not None:  # leaves accumulated on their own
-                grad = g if create_graph else engine._tensor(g)
-                t._set_grad(grad if t._grad is None else t._grad + grad)
 
 
-def _edge_of_input(t: Tensor, i: int) -> Edge:
-    edge = gradient_edge(t)
-    if edge is None:
-        raise RuntimeError(errors.UNUSED_INPUT.format(index=i))
-    return edge
+def _edge_of_input(t: Any) -> Edge:
+    if isinstance(t, GradientEdge):
+        return tuple(t)
+    # A view made under no_grad says requires_grad after its base, but no gradient leads to it.
+    return gradient_edge(t) or (Node("Unreachable", []), 0)
 
 
 def grad(
@@ -114,9 +121,8 @@ def grad(
     if not only_inputs:
         raise NotImplementedError("only_inputs=False: use torchlike.autograd.backward instead")
     if is_grads_batched:
-        raise NotImplementedError(
-            "is_grads_batched: call grad once per row of grad_outputs, or jax.vmap a function"
-        )
+        return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused,
+                        materialize_grads)  # fmt: skip
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when "
                          "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
@@ -128,21 +134,22 @@ def grad(
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     edges, cotangents = _roots(roots, given)
     for t in wanted:
-        if not t.requires_grad:
+        if not isinstance(t, GradientEdge) and not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     found = engine.run(
         edges,
         _started(cotangents, create_graph),
         retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
-        targets=[_edge_of_input(t, i) for i, t in enumerate(wanted)],
+        targets=[_edge_of_input(t) for t in wanted],
         accumulate=False,
     )
     results: list[Tensor | None] = []
     for i, (t, g) in enumerate(zip(wanted, found, strict=True)):
         if g is None:
-            if materialize_grads:
-                results.append(t.new_zeros(t.shape))
+            if materialize_grads and isinstance(t, Tensor):
+                zeros = t.detach().clone().zero_()
+                results.append(zeros.requires_grad_(create_graph))
                 continue
             if not allow_unused:
                 raise RuntimeError(errors.UNUSED_INPUT.format(index=i))
@@ -150,6 +157,33 @@ def grad(
         else:
             results.append(g if create_graph else engine._tensor(g))
     return tuple(results)
+
+
+def _batched(
+    outputs: Any, inputs: Any, grad_outputs: Any, create_graph: Any, allow_unused: Any,
+    materialize_grads: Any,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """``grad`` for each row of the gradients, stacked. Differs from PyTorch: one pass per row."""
+    given = _as_tuple(grad_outputs)
+    rows = next(len(g) for g in given if g is not None)
+    found = [
+        grad(
+            outputs, inputs, [None if g is None else g[i] for g in given], True, create_graph,
+            allow_unused=allow_unused, materialize_grads=materialize_grads,
+        )
+        for i in range(rows)
+    ]  # fmt: skip
+    return tuple(
+        None if column[0] is None else stacked(column) for column in zip(*found, strict=True)
+    )
+
+
+def stacked(rows: Sequence[Tensor]) -> Tensor:
+    """The rows along a new first dimension, by recorded writes."""
+    whole = rows[0].new_zeros((len(rows), *rows[0].shape))
+    for i, row in enumerate(rows):
+        whole[i] = row
+    return whole
 
 
 def _backward_method(

@@ -8,12 +8,14 @@ PyTorch. No recursion: a chain of 100,000 ops is fine.
 from __future__ import annotations
 
 import heapq
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 
 from torchlike import errors, modes
+from torchlike.meta import MetaArray
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import Tensor
@@ -47,14 +49,16 @@ def _dependencies(roots: Sequence[Node], stop_before: int) -> dict[Node, int]:
     return count
 
 
-def _needed(nodes: Sequence[Node], targets: set[Node]) -> set[Node]:
-    """The nodes from which a target can be reached."""
-    needed = set(targets)
+def _towards(nodes: Sequence[Node], targets: set[Node]) -> tuple[set[Node], set[Node]]:
+    """The nodes to run, because a target lies behind them; these and the targets."""
+    run: set[Node] = set()
+    touched = set(targets)
     # AccumulateGrad nodes have no edges; all others lead to smaller sequence numbers.
     for node in sorted(nodes, key=lambda n: n.sequence if n.edges else -1):
-        if node not in needed and any(e is not None and e[0] in needed for e in node.edges):
-            needed.add(node)
-    return needed
+        if any(e is not None and e[0] in touched for e in node.edges):
+            run.add(node)
+            touched.add(node)
+    return run, touched
 
 
 class _Buffers:
@@ -75,7 +79,23 @@ class _Buffers:
         elif self.create_graph:
             slot[nr] = present + gradient
         else:
-            slot[nr] = _add(present, gradient)
+            slot[nr] = present if type(present) is MetaArray else _add(present, gradient)
+
+
+class Pass:
+    """A running backward pass: which nodes it reaches."""
+
+    __slots__ = ("_nodes", "_touched")
+
+    def __init__(self, nodes: Any, touched: set[Node] | None) -> None:
+        self._nodes = nodes
+        self._touched = touched
+
+    def reaches(self, edge: Edge | None) -> Any:
+        """Whether a gradient may arrive at this edge."""
+        return edge is not None and edge[0] in self._nodes and (
+            self._touched is None or edge[0] in self._touched
+        )  # fmt: skip
 
 
 def run(
@@ -98,38 +118,41 @@ def run(
     for edge, cotangent in zip(roots, cotangents, strict=True):
         buffers.add(edge, cotangent)
     dependencies = _dependencies([edge[0] for edge in roots], stop_before)
-    needed = None
+    run_only = touched = None
     wanted: dict[Node, list[tuple[int, int]]] = {}
     results: list[Any] = []
     if targets is not None:
         results = [None] * len(targets)
         for i, (node, nr) in enumerate(targets):
             wanted.setdefault(node, []).append((i, nr))
-        needed = _needed(list(dependencies), set(wanted))
+        run_only, touched = _towards(list(dependencies), set(wanted))
+        if accumulate:
+            run_only |= set(wanted)  # as in PyTorch: their hooks are called
     order = 0
     ready: list[tuple[int, int, Node]] = []
     for node in dict.fromkeys(edge[0] for edge in roots):
         if dependencies[node] == 0:
             heapq.heappush(ready, (-node.sequence, order, node))
             order += 1
-    previous_mode = modes.current.grad_enabled
+    previous_mode, outer_pass = modes.current.grad_enabled, modes.current.backward_pass
     modes.current.grad_enabled = create_graph
+    modes.current.backward_pass = Pass(dependencies, touched)
     try:
         while ready:
             node = heapq.heappop(ready)[2]
             incoming = buffers.slots.pop(node, None)
+            runs = run_only is None or node in run_only
             if incoming is not None:
                 if node.pre_hooks or node.hooks is not None or node.retained:
-                    incoming = _before(node, incoming, create_graph)
+                    incoming = _before(node, incoming, create_graph, runs)
                 for i, nr in wanted.get(node, ()):
                     results[i] = incoming[nr]
-            runs = needed is None or node in needed
             outgoing: Sequence[Any] = ()
-            if incoming is not None and runs and node.sequence >= stop_before:
+            if incoming is not None and node.sequence >= stop_before:
                 if isinstance(node, AccumulateGrad):
-                    if accumulate and (needed is None or node in wanted):
+                    if accumulate and (targets is None or node in wanted):
                         accumulate_grad(node, incoming[0], create_graph)
-                else:
+                elif runs:
                     outgoing = _run_node(node, incoming, create_graph)
                     if not retain_graph:
                         node.release()
@@ -139,15 +162,15 @@ def run(
                 if edge is None:
                     continue
                 gradient = outgoing[i] if outgoing else None
-                if gradient is not None:
-                    buffers.add(edge, gradient)
                 following = edge[0]
+                if gradient is not None and (touched is None or following in touched):
+                    buffers.add(edge, gradient)
                 dependencies[following] -= 1
                 if dependencies[following] == 0:
                     heapq.heappush(ready, (-following.sequence, order, following))
                     order += 1
     finally:
-        modes.current.grad_enabled = previous_mode
+        modes.current.grad_enabled, modes.current.backward_pass = previous_mode, outer_pass
     return results
 
 
@@ -161,14 +184,49 @@ def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[An
             "autograd inside the jitted function only (or return the loss and call backward "
             "outside)",
         )
-    outgoing = node.run_graph(incoming) if create_graph else node.run(incoming)
+    if modes.current.anomaly:
+        outgoing = _run_watched(node, incoming, create_graph)
+    else:
+        outgoing = node.run_graph(incoming) if create_graph else node.run(incoming)
     if node.hooks is not None and node.hooks[1]:
         outgoing = _after(node, outgoing, incoming, create_graph)
     return outgoing
 
 
-def _before(node: Node, incoming: list[Any], create_graph: Any) -> list[Any]:
-    """Tensor hooks and node pre-hooks; then tensors that retain their gradient."""
+def _run_watched(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
+    """Under anomaly detection: a warning with the stack of the forward call before any error."""
+    capture = modes.current.capture
+    if capture is not None and modes.current.anomaly_nan:
+        capture.refuse_value("anomaly detection's look for NaN", "check_nan=False")
+    try:
+        outgoing = node.run_graph(incoming) if create_graph else node.run(incoming)
+        if modes.current.anomaly_nan:
+            _refuse_nan(node, outgoing)
+    except Exception:
+        stack = "".join(node.metadata.get("traceback_", ())) or (
+            "No forward pass information available. Enable detect anomaly during forward pass for "
+            "more information.\n"
+        )
+        warnings.warn(
+            f"Error detected in {node.short_name()}. Traceback of forward call that caused the "
+            f"error:\n{stack}",
+            UserWarning,
+        )
+        raise
+    return outgoing
+
+
+def _refuse_nan(node: Node, outgoing: Sequence[Any]) -> None:
+    for i, g in enumerate(outgoing):
+        value = g._read() if isinstance(g, Tensor) else g
+        if value is not None and value.dtype.kind in "fcV" and bool(jax.numpy.isnan(value).any()):
+            raise RuntimeError(
+                f"Function '{node.short_name()}' returned nan values in its {i}th output."
+            )
+
+
+def _before(node: Node, incoming: list[Any], create_graph: Any, runs: Any) -> list[Any]:
+    """Tensor hooks and, if the node runs, its pre-hooks; then tensors retaining their gradient."""
     grads = [None if g is None else (g if create_graph else _tensor(g)) for g in incoming]
     for nr, hooks in (node.pre_hooks or {}).items():
         for hook in list(hooks.values()):
@@ -176,7 +234,7 @@ def _before(node: Node, incoming: list[Any], create_graph: Any) -> list[Any]:
                 changed = hook(grads[nr])
                 if changed is not None:
                     grads[nr] = _checked(changed, grads[nr], hook)
-    if node.hooks is not None:
+    if node.hooks is not None and runs:
         for hook in list(node.hooks[0].values()):
             changed = hook(tuple(grads))
             if changed is not None:
@@ -218,6 +276,8 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
     leaf = node.variable
     if not leaf._requires_grad:
         return  # switched off since it was used (detach_, requires_grad_(False))
+    if leaf.grad_fn is not None:
+        raise RuntimeError(errors.LEAF_MOVED)
     capture = modes.current.capture
     if capture is not None:
         capture.slot_read(leaf, "_grad")
@@ -231,7 +291,8 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
         sole = grad._view is None and capture is None and storage.is_sole_owner()
         old = grad._read()
         # `sole` was asked before `old` took its reference.
-        grad._write((_add_donating if sole else _add)(old, gradient))
+        if type(old) is not MetaArray:
+            grad._write((_add_donating if sole else _add)(old, gradient))
     for hook in list((node.post_hooks or {}).values()):
         hook(leaf)
 

@@ -12,7 +12,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import dtypes, errors, modes, views
+from torchlike import errors, meta, modes
+from torchlike.dispatch import out as outputs
+from torchlike.dispatch.executable import Executable
+from torchlike.dispatch.memory_order import keep_memory_order
 from torchlike.dispatch.record import execute
 from torchlike.dispatch.spec import OpSpec, group
 from torchlike.storage import Storage
@@ -121,9 +124,11 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
                 result = _new(Tensor)
                 result._storage = Storage(out)
     except Exception as error:
-        raise explain(error, spec.name, arrays) from None
+        if not meta.involved(arrays):
+            raise explain(error, spec.name, arrays) from None
+        result = execute_on_meta(exe, arrays, operands, spec.name)
     if strided and spec.elementwise:
-        keep_memory_order(result, operands)
+        keep_memory_order(result, operands, spec.wrapped_mask)
     if modes.current.inference:
         mark_inference(result)
     if spec.returns is not None:
@@ -131,10 +136,20 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
     return result
 
 
+def execute_on_meta(exe: Executable, arrays: list[Any], operands: Sequence[Any], name: str) -> Any:
+    """``execute``, which knows the meta device, after a compiled form refused the arrays."""
+    try:
+        return execute(exe, arrays, operands)
+    except Exception as error:
+        raise explain(error, name, arrays) from None
+
+
 def check_values(
     spec: OpSpec, arrays: Sequence[Any], statics: tuple[Any, ...], lengths: tuple[int, ...]
 ) -> None:
-    """Run the op's check of values on its arguments."""
+    """Run the op's check of values on its arguments, where there are values."""
+    if meta.involved(arrays):
+        return
     grouped = group(tuple(arrays), lengths) if lengths else tuple(arrays)
     spec.check(*spec.combine(grouped, statics))  # type: ignore[misc]
 
@@ -231,92 +246,14 @@ def mark_inference(result: Any) -> None:
         t._inference = True
 
 
-def keep_memory_order(result: Any, operands: Sequence[Any]) -> None:
-    """Give outputs the memory order of their inputs, as PyTorch's TensorIterator does.
-
-    Operands of one shape that are all row-major, or all dense with the same strides, hand these on
-    as they are; else dimensions are ordered by the strides of all.
-    """
-    tensors = [o for o in operands if type(o) in TENSOR_TYPES]
-    geometries = [o._geometry for o in tensors]
-    alike = len(tensors) == len(operands) and len({g.size for g in geometries}) == 1
-    if alike and all(views.is_contiguous(g.size, g.stride) for g in geometries):
-        return
-    same = alike and len({g.stride for g in geometries}) == 1 and views.is_dense(geometries[0])
-    for t in result if isinstance(result, tuple) else (result,):
-        size = t._storage.shape
-        if same and geometries[0].size == size:
-            t._storage.strides = geometries[0].stride
-            continue
-        strides = [_broadcast_strides(g, size) for g in geometries if len(g.size) <= len(size)]
-        if not strides or len(size) < 2:
-            continue
-        order = iterator_order(size, strides)
-        if order != tuple(range(len(size))):
-            t._storage.strides = views.dense_strides(size, order)
-
-
-def _broadcast_strides(g: views.Geometry, size: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of an operand as it is read for a result of ``size``: 0 where it is repeated."""
-    new = len(size) - len(g.size)
-    return (0,) * new + tuple(
-        0 if n == 1 and m != 1 else s for n, s, m in zip(g.size, g.stride, size[new:], strict=True)
-    )
-
-
-def iterator_order(size: tuple[int, ...], strides: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Dimensions from slowest to fastest for an elementwise result.
-
-    An insertion sort over dimensions by the operands' strides; a stride of 0 (broadcast) does not
-    vote, and equal strides are ordered by size. Follows TensorIterator's reorder_dimensions.
-    """
-    ndim = len(size)
-    perm = list(range(ndim - 1, -1, -1))  # fastest first
-
-    def should_swap(a: int, b: int) -> int:
-        for stride in strides:
-            sa, sb = stride[a], stride[b]
-            if sa == 0 or sb == 0:
-                continue
-            if sa != sb:
-                return -1 if sa < sb else 1
-            if size[a] > size[b]:
-                return 1
-        return 0
-
-    for i in range(1, ndim):
-        at = i
-        for before in range(i - 1, -1, -1):
-            decision = should_swap(perm[before], perm[at])
-            if decision > 0:
-                perm[before], perm[at] = perm[at], perm[before]
-                at = before
-            elif decision < 0:
-                break
-    return tuple(reversed(perm))
-
-
 def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) -> Any:
-    """``op(…, out=out)``: resize ``out`` as PyTorch does, check its dtype, write."""
-    targets = out if isinstance(out, (tuple, list)) else (out,)
-    for t in targets:
-        if not isinstance(t, Tensor):
-            raise TypeError(f"{spec.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
-    involved = [o for o in operands if isinstance(o, Tensor)]
-    if modes.current.grad_enabled and any(t.requires_grad for t in (*involved, *targets)):
-        raise RuntimeError(
-            f"{spec.name}(): functions with out=... arguments don't support automatic "
-            "differentiation, but one of the arguments requires grad."
-        )
+    """``op(…, out=out)``."""
+    outputs.check_overlap(out, operands, spec.name)
+    casts = spec.casts_out(*operands) if callable(spec.casts_out) else spec.casts_out
+    if casts == "dtype":
+        at = spec.schema.static_positions.index(spec.schema.index["dtype"])
+        if statics[at] is None:
+            statics = (*statics[:at], out.dtype.numpy, *statics[at + 1 :])
     runner = run_with_sequences if spec.schema.has_sequence else run
-    results = runner(spec, operands, statics)
-    for t, r in zip(targets, results if isinstance(results, tuple) else (results,), strict=True):
-        if not dtypes.can_cast(r.dtype, t.dtype):
-            raise RuntimeError(
-                f"result type {dtypes.scalar_type(r.dtype)} can't be cast to the desired output "
-                f"type {dtypes.scalar_type(t.dtype)}"
-            )
-        if t.shape != r.shape:
-            t.resize_(r.shape)
-        t._write(r._read().astype(t.dtype.numpy))
+    outputs.store_all(out, runner(spec, operands, statics), spec.name, casts)
     return out

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 from jax import tree_util
 
-from torchlike import dtypes
+from torchlike import dtypes, meta
 
 Aval = tuple[tuple[int, ...], Any]
 
@@ -95,7 +95,7 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_backward", "_donating", "differentiable", "double", "dropped", "forward", "forward_vjp",
+        "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "forward", "forward_vjp",
         "keeps_residuals", "kept", "mask", "name", "pure", "rule", "saves", "wanted",
     )  # fmt: skip
 
@@ -123,6 +123,7 @@ class Executable:
         self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
         self._backward: dict[Any, Callable[..., Any]] = {}
         self._donating: Any = None
+        self._abstract: AbstractExecutable | None = None
         #: Executables of this one's backward, for create_graph.
         self.double: dict[Any, Executable] = {}
 
@@ -145,6 +146,13 @@ class Executable:
         if self._donating is None:
             self._donating = jax.jit(self.pure, donate_argnums=0)
         return self._donating
+
+    @property
+    def abstract(self) -> AbstractExecutable:
+        """The same on the meta device."""
+        if self._abstract is None:
+            self._abstract = AbstractExecutable(self)
+        return self._abstract
 
     def _split(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
         """The function of the wanted operands alone; integer outputs are returned as aux."""
@@ -216,6 +224,24 @@ class Executable:
         return tuple([arrays[i] for i in self.kept]), tuple(
             [_aval(arrays[i]) for i in self.dropped]
         )
+
+
+class AbstractExecutable(Executable):
+    """An executable on the meta device: every compiled form gives shapes and computes nothing."""
+
+    __slots__ = ()
+
+    def __init__(self, concrete: Executable) -> None:
+        for field in Executable.__slots__:
+            if hasattr(concrete, field):
+                setattr(self, field, getattr(concrete, field))
+        self.forward = functools.partial(meta.call, concrete.forward)
+        self.forward_vjp = functools.partial(meta.call, concrete.forward_vjp)
+        self._donating = self.forward
+        self._backward, self.double, self._abstract = {}, {}, self
+
+    def backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+        return functools.partial(meta.call, super().backward(dropped_avals))
 
 
 def _aval(x: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import devices, dtypes, errors, modes, tape, views
+from torchlike import devices, dtypes, errors, meta, modes, tape, views
 from torchlike.dispatch import call
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import OpNode, execute
@@ -46,7 +46,7 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
 
 
 #: Ops that write one number everywhere: overlapping memory does them no harm.
-_IDEMPOTENT = frozenset(("fill",))
+_IDEMPOTENT = frozenset(("fill", "zero"))
 #: Ops that write in another order than they read.
 _REORDERING = frozenset(("index_put",))
 
@@ -55,7 +55,8 @@ def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
     """RuntimeError where an op cannot read ``other`` while it writes the memory they share."""
     whole = spec.name in _REORDERING
     if (other is not target or whole) and spec.name not in _IDEMPOTENT:
-        views.check_partial_overlap(target._geometry, other._geometry, whole=whole)
+        widths = target.itemsize, other.itemsize
+        views.check_partial_overlap(target._geometry, other._geometry, whole=whole, widths=widths)
 
 
 def update_with_sequences(
@@ -75,7 +76,7 @@ def update(
     if target._inference and not modes.current.inference:
         raise RuntimeError(errors.INFERENCE_IN_PLACE)
     if (view is not None or target._storage.strides is not None) and not (
-        spec.name in _IDEMPOTENT and not isinstance(operands[1], Tensor)
+        spec.name in _IDEMPOTENT and not any(isinstance(o, Tensor) for o in operands[1:])
     ):
         views.check_writable(target._geometry)
     mask = 0
@@ -119,7 +120,9 @@ def _update_cell(
     try:
         new = (exe.donating if donate else exe.forward)(*arrays)
     except Exception as error:
-        raise call.explain(error, f"{spec.name}_", arrays) from None
+        if not meta.involved(arrays):
+            raise call.explain(error, f"{spec.name}_", arrays) from None
+        new = call.execute_on_meta(exe, arrays, operands, f"{spec.name}_")._read()
     storage.write(new)
 
 
@@ -229,7 +232,7 @@ def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, 
         return of_view.steps, of_view.dynamic
     chain, own = of_view.links(), base._view.links()
     common = 0
-    while common < min(len(chain), len(own)) and chain[common] == own[common]:
+    while common < min(len(chain), len(own)) and _same_link(chain[common], own[common]):
         common += 1
     undone: views.Steps = ()
     if common < len(own):
@@ -239,6 +242,13 @@ def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, 
         undone = views.undo(own[common:], start)
     rest = chain[common:]
     return undone + tuple(s for s, _ in rest), sum((d for _, d in rest), ())
+
+
+def _same_link(a: tuple[views.Step, Any], b: tuple[views.Step, Any]) -> Any:
+    """Whether two links of chains are one. Traced indices are compared by identity."""
+    return a[0] is b[0] and all(
+        i is j or (type(i) is int and i == j) for i, j in zip(a[1], b[1], strict=True)
+    )
 
 
 _WHOLE = views.View((), (), views.Geometry((), (), 0))
@@ -299,7 +309,8 @@ def copy_(
         if source._storage is target._storage and source is not target and not (
             expanded and source._geometry.size != geometry.size
         ):  # fmt: skip
-            views.check_partial_overlap(geometry, source._geometry)
+            widths = target.itemsize, source.itemsize
+            views.check_partial_overlap(geometry, source._geometry, widths=widths)
         recorded = recorded or source.requires_grad
         name = "torch::autograd::CopyBackwards"
         shape = source._geometry.size
@@ -309,7 +320,12 @@ def copy_(
         check_in_place(target, True)
         _copy_recorded(target, source, geometry.size, name)
         return target
+    if target.is_meta:
+        target._storage.version += 1
+        return target
     if isinstance(source, Tensor):
+        if source.is_meta:
+            raise NotImplementedError(errors.NO_DATA)
         value = source._read()
         if value.dtype != target.dtype.numpy and value.dtype.kind == "c":
             value = value.real

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike import dtypes, errors, modes, tape
+import jax
+
+from torchlike import dtypes, errors, meta, modes, tape
 from torchlike.dispatch.executable import Executable, flatten
 from torchlike.storage import Storage
 from torchlike.tape import Edge, Node, gradient_edge
@@ -56,7 +58,13 @@ class OpNode(Node):
     def run(self, cotangents: list[Any]) -> Sequence[Any]:
         if self.saved is _RELEASED:
             raise RuntimeError(errors.BACKWARD_TWICE)
-        return self.exe.backward(self.avals)(self.saved, self.residuals, tuple(cotangents))
+        try:
+            return self.exe.backward(self.avals)(self.saved, self.residuals, tuple(cotangents))
+        except Exception:
+            if not meta.involved((self.saved, cotangents)):
+                raise
+            backward = self.exe.abstract.backward(self.avals)
+            return backward(self.saved, self.residuals, tuple(cotangents))
 
     def run_graph(self, cotangents: list[Tensor | None]) -> Sequence[Any]:
         self._check_alive()
@@ -121,15 +129,25 @@ def execute(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
     tensor, or a tuple of tensors.
     """
     if not exe.mask:
-        out = exe.forward(*arrays)
+        try:
+            out = exe.forward(*arrays)
+        except Exception:
+            if not _refused_meta(exe, arrays):
+                raise
+            return execute(exe.abstract, arrays, operands)
         if type(out) is tuple:
             return tuple([_wrap(o) for o in out])
         return _wrap(out)
     residuals = None
-    if exe.rule is None and (exe.keeps_residuals or modes.current.capture is not None):
-        out, residuals = exe.forward_vjp(*arrays)
-    else:
-        out = exe.forward(*arrays)
+    try:
+        if exe.rule is None and (exe.keeps_residuals or modes.current.capture is not None):
+            out, residuals = exe.forward_vjp(*arrays)
+        else:
+            out = exe.forward(*arrays)
+    except Exception:
+        if not _refused_meta(exe, arrays):
+            raise
+        return execute(exe.abstract, arrays, operands)
     edges = [gradient_edge(operands[i]) for i in exe.wanted]
     saved, avals = exe.save(arrays, out)
     if type(out) is not tuple:
@@ -149,6 +167,19 @@ def execute(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
             t._node, t._output_nr, t._requires_grad = node, i, True
         tensors.append(t)
     return tuple(tensors)
+
+
+def _refused_meta(exe: Executable, arrays: Any) -> Any:
+    """Whether a compiled form failed because an operand has no values (see meta.py).
+
+    RuntimeError when another operand, other than a number or indices, has values.
+    """
+    if type(exe) is not Executable or not meta.involved(arrays):
+        return False
+    for a in arrays:
+        if isinstance(a, jax.Array) and a.ndim and a.dtype in dtypes.DIFFERENTIABLE:
+            raise RuntimeError("Tensor on device cpu is not on the expected device meta!")
+    return True
 
 
 def _all_edges(

@@ -66,6 +66,7 @@ def op(
     residuals: Any = False,
     grad_name: str | None = None,
     elementwise: Any = False,
+    casts_out: Any = None,
     check: Callable[..., None] | None = None,
     returns: Any = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -86,6 +87,10 @@ def op(
       residuals: keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
       grad_name: the node's name; ``MulBackward0`` from ``mul`` by default.
       elementwise: outputs keep the inputs' memory order, as PyTorch's TensorIterator does.
+      casts_out: whether ``out=`` may have another dtype of at least the result's category. So it
+        is by default for elementwise ops, and not for others. "dtype": the op has a parameter
+        ``dtype``, which ``out=`` sets; "kind": real and complex are kept apart.
+        Or a function of the operands that gives one of these.
       check: ``check(*all arguments)``, called eagerly before the op for errors that depend on
         values (an index out of range); not called while a graph is captured.
       returns: a namedtuple class for multiple outputs.
@@ -105,6 +110,7 @@ def op(
             residuals=residuals,
             grad_name=grad_name or f"{camel}Backward0",
             elementwise=elementwise,
+            casts_out=elementwise if casts_out is None else casts_out,
             check=check,
             returns=returns,
             namespaces=namespaces,

@@ -14,9 +14,9 @@ class OpSpec:
     """Everything known of one op."""
 
     __slots__ = (
-        "cache", "check", "combine", "differentiable", "elementwise", "fn",
+        "cache", "casts_out", "check", "combine", "differentiable", "elementwise", "fn",
         "from_output", "grad_name", "in_place", "kept_for", "name", "namespaces", "number_mask",
-        "residuals", "returns", "schema",
+        "residuals", "returns", "schema", "wrapped_mask",
     )  # fmt: skip
 
     def __init__(
@@ -30,6 +30,7 @@ class OpSpec:
         residuals: Any,
         grad_name: str,
         elementwise: Any,
+        casts_out: Any,
         check: Callable[..., None] | None,
         returns: Any,
         namespaces: tuple[str, ...],
@@ -44,6 +45,8 @@ class OpSpec:
         self.grad_name = grad_name
         #: Whether outputs keep the memory order of dense non-contiguous inputs.
         self.elementwise = elementwise
+        #: Whether a result is cast to the dtype of ``out=``, or that must be its own.
+        self.casts_out = casts_out
         #: check(*operand tensors, **statics): errors that depend on values; eager only.
         self.check = check
         self.returns = returns
@@ -56,6 +59,13 @@ class OpSpec:
         self.number_mask = sum(
             1 << bit for bit, i in enumerate(self.schema.operand_positions)
             if self.schema.kinds[i].number
+        )  # fmt: skip
+        #: Operands in which PyTorch turns a number into a 0-dim tensor (``x * 2``), rather than
+        #: having another kernel for it (``clamp(0, 1)``, ``alpha=2``).
+        self.wrapped_mask = sum(
+            1 << bit for bit, i in enumerate(self.schema.operand_positions)
+            if self.schema.kinds[i].number
+            and not (self.schema.kinds[i].scalar or self.schema.kinds[i].optional)
         )  # fmt: skip
         self.combine = self._combiner()
 

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import modes
+from torchlike import meta, modes
 from torchlike.tensor import Tensor
 
 #: rule(parameter, gradient, states, scalars) -> (parameter, states)
@@ -66,7 +66,12 @@ def update_group(
     whole = all(t._view is None for t in owners)
     donate = capture is None and whole and all(t._storage.is_sole_owner() for t in owners)
     owned = tuple([t._read() for t in owners])
-    new = (donating if donate else plain)(owned, gradients, values)
+    try:
+        new = (donating if donate else plain)(owned, gradients, values)
+    except TypeError:
+        if not meta.involved((owned, gradients)):
+            raise
+        new = meta.call(plain, owned, gradients, values)
     for t, array in zip(owners, new, strict=True):
         t._write(array)
 
@@ -89,5 +94,7 @@ def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
 def _zeros(p: Tensor, dtype: Any, shape: Any) -> Tensor:
     found = object.__new__(Tensor)
     aval = tuple(p.shape) if shape is None else shape
-    found._storage = type(p._storage)(jnp.zeros(aval, dtype or p.dtype.numpy))
+    kind = dtype or p.dtype.numpy
+    array: Any = meta.MetaArray(aval, kind) if p.is_meta else jnp.zeros(aval, kind)
+    found._storage = type(p._storage)(array)
     return found

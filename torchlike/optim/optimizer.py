@@ -203,6 +203,8 @@ def _cast_state(p: Tensor, value: dict[str, Any]) -> dict[str, Any]:
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if modes.current.capture is not None:
+            modes.current.capture.enter_optimizer(self)
         for hook in list(self._pre_hooks.values()):
             result = hook(self, args, kwargs)
             if result is not None:
@@ -226,6 +228,7 @@ def hyperparameter(group: dict[str, Any], name: str) -> Callable[[], Any]:
             return value._read() if modes.current.capture is not None else value.item()
         return float(value)
 
+    read.place = (group, name)  # type: ignore[attr-defined]
     return read
 
 

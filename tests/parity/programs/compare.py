@@ -71,7 +71,8 @@ class Comparison:
 
     def step(self, line: str) -> None:
         for n in self.theirs.names("t") if self.autograd else ():
-            _refused(self.theirs.env[n])
+            if not history_refused(self.theirs.env[n]) and lost_history(self.theirs.env[n]):
+                raise Ambiguous
         theirs, ours = self.theirs.step(line), self.ours.step(line)
         if (ours is None and INDIRECT in str(theirs)) or GAPS in str(ours):
             raise Ambiguous
@@ -81,6 +82,10 @@ class Comparison:
             if ours is not None and theirs is None:
                 raise Difference("raised, the reference did not") from ours
             raise Difference(f"raised {ours!r}, the reference {theirs!r}")
+        if "create_graph" in line and theirs is None:
+            n = line.split(" = ")[0].removeprefix("with torch.no_grad(): ")
+            if _is_constant(self.theirs.env[n]) and not _is_constant(self.ours.env[n]):
+                raise Ambiguous
 
     def close(self, what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
         equal(f"{what} dtype", ours.dtype, theirs.dtype)
@@ -117,8 +122,8 @@ class Comparison:
         equal(f"{n}.is_contiguous()", ours.is_contiguous(), theirs.is_contiguous())
         if self.autograd:
             equal(f"{n}.requires_grad", ours.requires_grad, theirs.requires_grad)
-            refused = _refused(theirs)
-            if refused and not _refused(ours):
+            refused = history_refused(theirs)
+            if refused and not history_refused(ours):
                 raise Ambiguous
             if refused:
                 return
@@ -176,7 +181,7 @@ def _long_strides(t: Any) -> list[int]:
     return [s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1]
 
 
-def _refused(t: Any) -> bool:
+def history_refused(t: Any) -> bool:
     """Whether asking for the history of a view is refused (see INDIRECT).
 
     Asking also lets PyTorch find the history of a view whose base was written to: its in-place ops
@@ -189,6 +194,26 @@ def _refused(t: Any) -> bool:
             raise
         return True
     return False
+
+
+def _is_constant(gradient: Any) -> bool:
+    """Whether a recorded gradient is zero for good. PyTorch knows some (of what copy_ overwrote);
+    torchlike's is computed, and so has a derivative, which is zero."""
+    return not gradient.requires_grad and not values(gradient).any()
+
+
+def lost_history(t: Any) -> bool:
+    """Whether PyTorch forgot where a view came from.
+
+    It looks for the history of a view whose memory was written to in the base. A view of a view
+    that was itself made to require grad has its history elsewhere, and is left with a node that
+    leads nowhere; torchlike keeps the right one.
+    """
+    node = t.grad_fn
+    return (
+        node is not None and node.name().startswith("AsStridedBackward")
+        and node.next_functions[0][0] is None
+    )  # fmt: skip
 
 
 def _node_name(t: Any) -> str | None:

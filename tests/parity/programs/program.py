@@ -56,9 +56,10 @@ class Run:
 @st.composite
 def programs(
     draw: Any, library: Any, around: Callable[[], Any], kinds: Sequence[Callable[..., str]],
-    longest: int = 14,
+    longest: int = 14, suits: Callable[[str], Any] = bool,
 ) -> Program:  # fmt: skip
-    """A program of up to ``longest`` lines after its first leaves."""
+    """A program of up to ``longest`` lines after its first leaves; a line that ``suits`` does not
+    hold of is left out."""
     run = Run(library, around)
     source = Source(draw, st, run.env)
     lines = []
@@ -76,12 +77,14 @@ def programs(
 
     first = leaf if no_grad else leaf_plain
     add(first(source))
-    add(draw(st.sampled_from((first, first, leaf_from_numpy)))(source))
+    seconds = (first, first, leaf_from_numpy) if suits("numpy") else (first,)
+    add(draw(st.sampled_from(seconds))(source))
     for _ in range(draw(st.integers(1, longest))):
         kind = draw(st.sampled_from(kinds))
         try:
             line = kind(source)
         except LookupError:  # no tensor suits this kind of line
             continue
-        add(line)
+        if suits(line):
+            add(line)
     return Program(lines, draw(st.booleans()))

@@ -199,6 +199,9 @@ def view_expanded(s: Source) -> str:
     grown = [2 if k == 1 and s.chance(2) else s.pick((-1, k)) for k in size(x)]
     if s.chance(2):
         grown.insert(0, s.pick((1, 2)))
+    if s.chance(4):
+        m, _ = s.tensor(lambda t: broadcasts(x, t))
+        return f"{s.new()} = {n}.expand_as({m})"
     return f"{s.new()} = {n}.expand({tuple(grown)})"
 
 
@@ -222,7 +225,8 @@ def view_pieces(s: Source) -> str:
 def view_complex(s: Source) -> str:
     n, x = s.tensor(lambda t: t.dtype.is_complex or (t.dim() and t.shape[-1] == 2))
     if x.dtype.is_complex:
-        call = s.pick(("torch.view_as_real({})", "{}.real", "{}.imag", "{}.conj()"))
+        call = s.pick(("torch.view_as_real({})", "{}.real", "{}.imag", "{}.conj()",
+                       "{}.resolve_conj()", "{}.mH" if x.dim() >= 2 else "{}.conj()"))  # fmt: skip
         return f"{s.new()} = {call.format(n)}"
     return f"{s.new()} = torch.view_as_complex({n})"
 
@@ -282,12 +286,20 @@ def casting(s: Source) -> str:
     return f"{s.new()} = {n}.{s.pick(('double()', 'float()', 'to(torch.float64)'))}"
 
 
-def gathering(s: Source) -> str:
-    # The memory order of what is gathered from a strided tensor is left out.
-    n, x = s.tensor(lambda t: t.dim() and is_real(t) and t.shape[0] and t.is_contiguous())
+def gathering_in_order(s: Source) -> str:
+    """From a row-major tensor: NumPy has rules of its own for the order of what is gathered."""
+    return gathering(s, lambda t: t.is_contiguous())
+
+
+def gathering(s: Source, suits: Callable[[Any], Any] = lambda t: True) -> str:
+    n, x = s.tensor(lambda t: t.dim() and is_real(t) and t.shape[0] and suits(t))
     last = x.shape[0] - 1
     form = s.pick(("{n}[{n} > 0]", "{n}[[0, {k}]]", "{n}[torch.tensor([0, {k}, 0])]",
-                   "{n}[..., torch.tensor([0, 0])]", "{n}[torch.tensor({k}), None]"))  # fmt: skip
+                   "{n}[..., torch.tensor([0, 0])]", "{n}[torch.tensor({k}), None]",
+                   "{n}[None, [0, {k}]]", "{n}[torch.tensor([[0, {k}], [{k}, 0]]).t()]",
+                   "{n}[:, None, [0]]", "{n}[[{k}], ..., [0]]"))  # fmt: skip
+    if (form.startswith("{n}[:") or "]," in form) and (x.dim() < 2 or not x.shape[1]):
+        form = "{n}[[0, {k}]]"
     if "..." in form and not x.shape[-1]:
         form = "{n}[[0, {k}]]"
     return f"{s.new()} = {form.format(n=n, k=last)}"
@@ -354,6 +366,10 @@ def clashes(read: Any, written: Any) -> Any:
         read.stride() == written.stride())  # fmt: skip
     if read.shape != written.shape:
         return True
+    if hasattr(read, "a") and read.shape.count(1):
+        return (
+            True  # PyTorch looks at the strides of dimensions of size 1, which NumPy does not have
+        )
     return not same and not (is_dense(read) and is_dense(written))
 
 
@@ -371,6 +387,21 @@ def write_complex(s: Source) -> str:
     return s.pick(("{}.add_({})", "{}.mul_({})", "{}.copy_({})", "{0}.mul_(2j)")).format(n, m)
 
 
+def write_out(s: Source) -> str:
+    """``out=``: of the result's shape, as another one is resized."""
+    n, x = s.tensor(is_real)
+    m, y = s.tensor(lambda t: is_real(t) and broadcasts(t, x))
+    k, _ = s.tensor(
+        lambda t: is_real(t) and size(t) == size(x) and writable(t)
+        and not clashes(x, t) and not clashes(y, t)
+    )  # fmt: skip
+    # PyTorch lets out= write to what requires grad while none is recorded; then its gradient is of
+    # what was overwritten. It is a mistake that neither library can tell from a wanted one.
+    form = s.pick(("torch.add({n}, {m}, out={k})", "torch.mul({n}, {m}, out={k})",
+                   "torch.tanh({n}, out={k})", "torch.neg({n}, out={k})"))  # fmt: skip
+    return form.format(n=n, m=m, k=k)
+
+
 def write_item(s: Source) -> str:
     n, x = s.tensor(lambda t: t.dim() and writable(t))
     if not x.numel():
@@ -379,8 +410,16 @@ def write_item(s: Source) -> str:
     part = eval(f"x.detach()[{index}]", {"x": x})
     if s.chance(2):
         return f"{n}[{index}] = {s.number()}"
-    m, _ = s.tensor(lambda t: is_real(t) and broadcasts(t, part) and not clashes(t, x))
-    return f"{n}[{index}] {s.pick(('=', '=', '+=', '*='))} {m}"
+    # PyTorch's own gradient of a real number written to complex memory has the wrong dtype.
+    m, y = s.tensor(
+        lambda t: is_real(t) and broadcasts(t, part) and not clashes(t, x)
+        and (t.dim() or is_real(x) or not t.requires_grad)
+    )  # fmt: skip
+    form = s.pick(("=", "=", "+=", "*="))
+    if form != "=" and index == ":" and x._is_view() and y.requires_grad and not x.requires_grad:
+        # Two writes through x itself; at the second PyTorch still takes x for a leaf.
+        form = "="
+    return f"{n}[{index}] {form} {m}"
 
 
 def write_advanced(s: Source) -> str:
@@ -465,6 +504,16 @@ def autograd_hook(s: Source) -> str:
     return s.pick((f"{n}.retain_grad()", f"{n}.register_hook(lambda g: g * 2)", record))
 
 
+def second_order(s: Source) -> str:
+    """A gradient that is itself recorded."""
+    n, _ = s.tensor(lambda t: t.requires_grad and is_real(t))
+    m, _ = s.tensor(lambda t: t.requires_grad and is_real(t))
+    return (
+        f"{s.new()} = torch.autograd.grad(({n} * {n}).sum(), {m}, create_graph=True, "
+        "materialize_grads=True)[0].clone(memory_format=torch.contiguous_format)"
+    )
+
+
 def backward_now(s: Source) -> str:
     n, _ = s.tensor(lambda t: t.requires_grad and is_real(t))
     return f"({n} * 2).sum().backward(retain_graph=True)"
@@ -477,15 +526,16 @@ VIEWS = (
 VALUES = (unary, binary, reduction, copying, gathering)
 WRITES = (write_number, write_unary, write_tensor, write_tensor, write_item, write_item,
           write_advanced)  # fmt: skip
-AUTOGRAD = (autograd_flag, autograd_hook, backward_now)
+AUTOGRAD = (autograd_flag, autograd_hook, backward_now, second_order)
 #: The kinds with PyTorch as reference, as often as they stand here.
 EVERYTHING = (
     leaf, *VIEWS, *VIEWS, casting, view_complex, view_strided, view_alias, *VALUES, joining, like,
-    *WRITES, *WRITES, write_complex, share, write_array, replace_data, change_geometry,
+    *WRITES, *WRITES, write_complex, write_out, share, write_array, replace_data, change_geometry,
     *AUTOGRAD,
 )  # fmt: skip
 #: The kinds that the NumPy reference understands.
 WITHOUT_AUTOGRAD = (
-    leaf_plain, *VIEWS, view_strided, view_alias, unary, binary, reduction, copying, gathering,
+    leaf_plain, *VIEWS, view_strided, view_alias, unary, binary, reduction, copying,
+    gathering_in_order,
     *WRITES, write_array, share,
 )  # fmt: skip

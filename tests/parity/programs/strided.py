@@ -187,6 +187,9 @@ class Tensor:
         made = np.broadcast_to(self.a, shape)
         return self._view(as_strided_in_numpy(self.a, made.shape, made.strides))
 
+    def expand_as(self, other: Tensor) -> Tensor:
+        return self.expand(other.shape)
+
     def as_strided(self, size: Any, stride: Any, offset: int | None = None) -> Tensor:
         if offset is None:
             offset = self.storage_offset()
@@ -229,7 +232,7 @@ class Tensor:
             for i in (index if isinstance(index, tuple) else (index,))
         )
         if not basic:
-            return Tensor(np.ascontiguousarray(made))
+            return Tensor(_in_order_of_index(made, index))
         if not isinstance(made, np.ndarray):  # a NumPy scalar
             made = self.a[index if isinstance(index, tuple) else (index,)][...]
             full = (*index, ...) if isinstance(index, tuple) and Ellipsis not in index else (
@@ -365,6 +368,17 @@ class Tensor:
             part._written(value)
         else:
             part._written(value, value)
+
+
+def _in_order_of_index(made: np.ndarray, index: Any) -> np.ndarray:
+    """What was gathered from a row-major array, laid out as PyTorch does: in the order of the one
+    index array at the front, then row-major."""
+    first = index[0] if isinstance(index, tuple) else index
+    if np.ndim(first) < 2 or np.asarray(first).dtype == bool:
+        return np.ascontiguousarray(made)
+    order = np.argsort([-s for s in first.strides], kind="stable")
+    order = [*order.tolist(), *range(np.ndim(first), made.ndim)]
+    return np.ascontiguousarray(made.transpose(order)).transpose(np.argsort(order))
 
 
 def _is_dense(a: np.ndarray) -> bool:

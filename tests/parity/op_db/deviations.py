@@ -1,0 +1,119 @@
+"""Where torchlike differs from PyTorch's tables, one line each, with the reason.
+
+``DEVIATIONS[entry]`` maps "column" or "column dtype" to a reason. The full run fails on a line
+that is no longer true. ``OUT_OF_SCOPE`` are entries that are no part of PyTorch's public interface
+or need what JAX has no counterpart for; ``WIDER`` are tolerances wider than PyTorch's own.
+"""
+
+from __future__ import annotations
+
+_PRIVATE = "a private name of PyTorch's, which its own functions call"
+
+OUT_OF_SCOPE: dict[str, str] = {
+    "jiterator_unary": "compiles CUDA source text",
+    "jiterator_binary": "compiles CUDA source text",
+    "jiterator_4inputs_with_extra_args": "compiles CUDA source text",
+    "jiterator_binary_return_by_ref": "compiles CUDA source text",
+    "jiterator_2inputs_2outputs": "compiles CUDA source text",
+    "bmm.triton_optimized": "a Triton kernel for one GPU type",
+    "torch._scaled_mm": _PRIVATE,
+    "torch._scaled_mm_v2": _PRIVATE,
+    "torch.ops.aten._safe_softmax.default": _PRIVATE,
+    "torch.ops.aten._flash_attention_forward": _PRIVATE,
+    "torch.ops.aten._efficient_attention_forward": _PRIVATE,
+    "_softmax_backward_data": _PRIVATE,
+    "_native_batch_norm_legit": _PRIVATE,
+    "_batch_norm_with_update": _PRIVATE,
+    "_upsample_bilinear2d_aa": _PRIVATE,
+    "_unsafe_masked_index": _PRIVATE,
+    "_unsafe_masked_index_put_accumulate": _PRIVATE,
+    "_chunk_cat": _PRIVATE,
+    "_segment_reduce.lengths": _PRIVATE,
+    "_segment_reduce.offsets": _PRIVATE,
+    "max_pool2d_with_indices_backward": "calls torch.ops.aten, below the public interface",
+    "slice": "calls torch.ops.aten, below the public interface",
+    "chalf": "JAX has no complex numbers of 16-bit parts",
+    "native_dropout_backward": _PRIVATE,
+    "linalg.pinv.singular": "its samples are made by PyTorch functions inside the tested function",
+}
+
+_NEAR_ZERO = "next to a zero of digamma, by the reflection formula in float32"
+
+#: (entry or op name, dtype of the result) -> (rtol, atol, reason)
+WIDER: dict[tuple[str, str], tuple[float, float, str]] = {
+    ("pow", "complex64"): (1e-5, 0, "an error in log(x) is multiplied by |y| up to 20"),
+    ("__rpow__", "complex64"): (1e-5, 0, "an error in log(x) is multiplied by |y| up to 20"),
+    ("linalg.cond", "float32"): (5e-6, 0, "a ratio of two rounded singular values"),
+    ("polygamma.polygamma_n_0", "bfloat16"): (0.1, 1e-4, _NEAR_ZERO),
+    ("special.polygamma.special_polygamma_n_0", "bfloat16"): (0.1, 1e-4, _NEAR_ZERO),
+    ("matrix_exp", "complex64"): (5e-6, 0, "products and a solve in another order"),
+    ("matrix_exp", "float32"): (5e-6, 0, "products and a solve in another order"),
+}
+
+#: Entries whose rounding errors are proportional to the largest element of the result, in any
+#: implementation: what is small by cancellation is held to that.
+NORMWISE = frozenset(
+    (
+        "matrix_exp",
+        "nn.functional.bilinear",
+        "nn.functional.linear",
+        "nn.functional.scaled_dot_product_attention",
+        "nn.functional.multi_head_attention_forward",
+    )
+    + tuple(f"nn.functional.conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3))
+)
+
+_TIES = "the default sort of PyTorch is not stable: equal elements come in another order"
+_RESIZES = "PyTorch resizes the tensor that is written in place; here it raises, as in addmm_"
+_OTHER_ERROR = "both raise, another exception: "
+_NO_KERNEL = "out= of a dtype for which PyTorch has no kernel: here RuntimeError, or it is written"
+
+_READS = "reads numbers from the tensors it is given, which meta tensors do not have"
+_EMPTY_PLANES = "planes without channels give an empty result rather than an error"
+
+DEVIATIONS: dict[str, dict[str, str]] = {
+    "addbmm": {"in-place": _RESIZES},
+    "argsort": {"values": _TIES, "method": _TIES},
+    "as_strided_scatter": {
+        "gradient": "PyTorch 2.13 has the gradient of input where src was written, else 0",
+    },
+    "cat": {"errors": "out= that shares memory with a later input is written rather than refused"},
+    "fft.ihfft2": {"out": "PyTorch leaves out= unwritten for some dims"},
+    "fft.ihfftn": {"out": "PyTorch leaves out= unwritten for some dims"},
+    "gather": {"errors": _OTHER_ERROR + "out= is a view that would have to be resized"},
+    "linalg.norm.subgradients_at_zero": {
+        "second gradient": "PyTorch gives NaN at zero, torchlike 0",
+    },
+    "lu": {"out": "PyTorch casts floats to an integer out="},
+    "masked.logaddexp": {
+        "second gradient": "PyTorch gives NaN where both inputs are masked, torchlike 0",
+    },
+    "nanmean": {"out": _NO_KERNEL},
+    "nansum": {"out": _NO_KERNEL},
+    "narrow_copy": {"errors": _OTHER_ERROR + "IndexError for a bad dim, as everywhere else"},
+    "native_group_norm": {
+        "gradient": "the moments of an empty batch do not require grad",
+        "second gradient": "the moments of an empty batch do not require grad",
+    },
+    "nextafter": {
+        "gradient": "PyTorch lets the result require grad and raises in backward",
+        "second gradient": "PyTorch lets the result require grad and raises in backward",
+    },
+    "index_put": {"meta": "a bool mask on the meta device has no count of its elements here"},
+    "bernoulli": {"out": _NO_KERNEL},
+    "normal": {"out": "complex out=: PyTorch draws complex numbers into it"},
+    "linspace.tensor_overload": {"meta": _READS},
+    "logspace.tensor_overload": {"meta": _READS},
+    "as_strided.partial_views": {"meta": "a meta tensor does not stand in a larger memory"},
+    "nn.functional.max_pool1d": {"errors": _EMPTY_PLANES},
+    "nn.functional.max_pool3d": {"errors": _EMPTY_PLANES},
+    "normal.number_mean": {"out": "PyTorch holds std against the shape of an empty out="},
+    "std": {"out": _NO_KERNEL},
+    "var": {"out": _NO_KERNEL},
+}
+
+
+def deviation(entry: str, column: str, dtype: str) -> str | None:
+    """The reason why this cell of the table differs, or None."""
+    lines = DEVIATIONS.get(entry, {})
+    return lines.get(f"{column} {dtype}") or lines.get(column)

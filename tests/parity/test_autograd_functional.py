@@ -1,0 +1,115 @@
+"""autograd.functional and autograd.graph do what they do in PyTorch: one script, two libraries."""
+
+# ruff: noqa: E501 - a script in one string reads better than one broken at the margin
+
+import warnings
+
+import numpy as np
+import pytest
+
+import torchlike
+import torchlike.autograd
+
+real = pytest.importorskip("torch")
+
+START = """
+F = torch.autograd.functional
+x = torch.tensor([1., -2., 3.])
+y = torch.tensor([0.5, 2., -1.])
+W = torch.tensor([[1., 2., 3.], [-1., 0.5, 2.]]) / 10  # tanh far from 1, where 1 - tanh² is inexact
+def vector(x): return (W @ x).tanh() * x[0]
+def two(x, y): return x * y.sum(), (x ** 2).sum()
+def scalar(x): return (x ** 3).sum() + x[0] * x[1]
+def scalar2(x, y): return (x ** 2 * y).sum()
+def constant(x): return torch.ones(2)
+def partly(x, y): return x * 2
+"""
+SCRIPTS = {
+    "jacobian": "F.jacobian(vector, x)",
+    "jacobian of tuples": "F.jacobian(two, (x, y))",
+    "jacobian vectorized": "F.jacobian(vector, x, vectorize=True)",
+    "jacobian of a constant": "F.jacobian(constant, x)",
+    "jacobian strict": "F.jacobian(constant, x, strict=True)",
+    "jacobian strict, one input": "F.jacobian(partly, (x, y), strict=True)",
+    "jacobian of a matrix": "F.jacobian(lambda w: w @ x, W)",
+    "jacobian differentiated": "torch.autograd.grad(F.jacobian(vector, x.requires_grad_(), create_graph=True).sum(), x)",
+    "jacobian, strategy": "F.jacobian(vector, x, strategy='forward-mode')",
+    "jacobian, no such strategy": "F.jacobian(vector, x, strategy='sideways')",
+    "jacobian of a number": "F.jacobian(vector, 3.)",
+    "jacobian with a number out": "F.jacobian(lambda x: 3., x)",
+    "results are detached": "F.jacobian(vector, x.requires_grad_()).requires_grad",
+    "hessian": "F.hessian(scalar, x)",
+    "hessian of tuples": "F.hessian(scalar2, (x, y))",
+    "hessian of a vector": "F.hessian(vector, x)",
+    "hessian differentiated": "torch.autograd.grad(F.hessian(scalar, x.requires_grad_(), create_graph=True).sum(), x)",
+    "vjp": "F.vjp(vector, x, torch.tensor([1., 2.]))",
+    "vjp of a scalar": "F.vjp(scalar, x)",
+    "vjp without v": "F.vjp(vector, x)",
+    "vjp, v of another size": "F.vjp(vector, x, torch.ones(3))",
+    "vjp of tuples": "F.vjp(two, (x, y), (torch.ones(3), torch.tensor(2.)))",
+    "vjp strict": "F.vjp(constant, x, torch.ones(2), strict=True)",
+    "vjp of a constant": "F.vjp(constant, x, torch.ones(2))",
+    "jvp": "F.jvp(vector, x, y)",
+    "jvp of tuples": "F.jvp(two, (x, y), (y, x))",
+    "jvp of a constant": "F.jvp(constant, x, y)",
+    "jvp differentiated": "torch.autograd.grad(F.jvp(vector, x.requires_grad_(), y, create_graph=True)[1].sum(), x)",
+    "jvp without v": "F.jvp(vector, x)",
+    "vhp": "F.vhp(scalar, x, y)",
+    "hvp": "F.hvp(scalar, x, y)",
+    "hvp of tuples": "F.hvp(scalar2, (x, y), (y, x))",
+    "vhp of tuples": "F.vhp(scalar2, (x, y), (y, x))",
+    "hvp of a vector": "F.hvp(vector, x, y)",
+    "hvp of a linear function": "F.hvp(lambda x: x.sum(), x, y)",
+    "vhp of a linear function": "F.vhp(lambda x: x.sum(), x, y)",
+    "batched": "x.requires_grad_(); torch.autograd.grad(vector(x), x, torch.eye(2), is_grads_batched=True)",
+    "batched, unused": "x.requires_grad_(); y.requires_grad_(); torch.autograd.grad(vector(x), [x, y], torch.eye(2), is_grads_batched=True, allow_unused=True)",
+    "edge": "x.requires_grad_(); z = x * 2; e = torch.autograd.graph.get_gradient_edge(z); (e.node is z.grad_fn, e.output_nr)",
+    "edge of a leaf": "x.requires_grad_(); torch.autograd.graph.get_gradient_edge(x).node.name()",
+    "edge without grad": "torch.autograd.graph.get_gradient_edge(x)",
+    "edge as input of grad": "x.requires_grad_(); z = x * 2; e = torch.autograd.graph.get_gradient_edge(z); torch.autograd.grad((z * z).sum(), [e, x])",
+    "edge as root": "x.requires_grad_(); z = x * x; e = torch.autograd.graph.get_gradient_edge(z); torch.autograd.grad(e, x, torch.ones(3))",
+    "version": "v = x._version; torch.autograd.graph.increment_version(x); x._version - v",
+    "all gradients": "x.requires_grad_(); y.requires_grad_(); r = []; u = x * 2; torch.autograd.graph.register_multi_grad_hook((u, y), lambda g: r.append([t if t is None else t.tolist() for t in g])); (u * y).sum().backward(); u = x * 2; (y * 3).sum().backward(); r",
+    "any gradient": "x.requires_grad_(); y.requires_grad_(); r = []; torch.autograd.graph.register_multi_grad_hook((x, y), lambda g: r.append(1), mode='any'); (x * y).sum().backward(); (y * 3).sum().backward(); r",
+    "multi hook removed": "x.requires_grad_(); r = []; h = torch.autograd.graph.register_multi_grad_hook((x,), lambda g: r.append(1)); h.remove(); x.sum().backward(); r",
+    "multi hook, no such mode": "x.requires_grad_(); torch.autograd.graph.register_multi_grad_hook((x,), print, mode='some')",
+}  # fmt: skip
+
+
+def outcome(library, script):
+    *before, last = script.split("; ")
+    env = {"torch": library}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exec("\n".join([START, *before, f"r_ = {last}"]), env)
+        except Exception as error:
+            return error
+    return plain(env["r_"], library)
+
+
+def plain(value, library):
+    if isinstance(value, library.Tensor):
+        return "tensor", tuple(value.shape), str(value.dtype), np.array(value.tolist())
+    if isinstance(value, (tuple, list)):
+        return [plain(v, library) for v in value]
+    return value
+
+
+def same(a, b):
+    if isinstance(a, np.ndarray):
+        return np.allclose(a, b, 1e-5, 1e-6)
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(same, a, b))
+    return type(a) is type(b) and a == b
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS.keys())
+def test_as_pytorch_does(script):
+    ours, theirs = outcome(torchlike, script), outcome(real, script)
+    if isinstance(ours, Exception) and not isinstance(theirs, Exception):
+        raise ours
+    assert type(ours) is type(theirs), (ours, theirs)
+    if not isinstance(theirs, Exception):
+        assert same(ours, theirs), f"{ours}\nPyTorch: {theirs}"

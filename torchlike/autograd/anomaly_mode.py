@@ -1,0 +1,54 @@
+"""Anomaly detection: where in the forward pass the op stood whose backward failed or gave NaN."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from torchlike import modes
+
+__all__ = ["detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
+
+
+class set_detect_anomaly:
+    """Switch anomaly detection on or off, from the call on; as a context manager, until its end.
+
+    While it is on, each recorded op remembers the Python stack, which is shown in a warning when
+    its backward raises; and with ``check_nan`` a backward that gives NaN raises RuntimeError. Not
+    for functions being compiled: their values are not known then.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._previous = modes.current.anomaly, modes.current.anomaly_nan
+        modes.current.anomaly, modes.current.anomaly_nan = bool(mode), bool(check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.anomaly, modes.current.anomaly_nan = self._previous
+
+
+class detect_anomaly:
+    """``with detect_anomaly():`` the forward pass and ``backward()`` in which NaN is looked for."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self._check_nan = check_nan
+        self._switched: Any = None
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> None:
+        self._switched = set_detect_anomaly(True, self._check_nan)
+
+    def __exit__(self, *exc: object) -> None:
+        self._switched.__exit__(*exc)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on in this thread."""
+    return modes.current.anomaly

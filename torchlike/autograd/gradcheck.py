@@ -1,0 +1,242 @@
+"""gradcheck: the gradients of a function against finite differences.
+
+A complex number counts as two real ones, so the Jacobians compared are real: for an output part
+``p`` and an input part ``q``, ``dp/dq``. The backward pass started with 1 gives the derivatives of
+an output's real part, with 1j those of its imaginary part; a gradient's real and imaginary parts
+are the derivatives by the parts of the input (PyTorch's convention for complex gradients).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike.autograd.backward import grad
+from torchlike.autograd.grad_mode import enable_grad, no_grad
+from torchlike.tensor import Tensor, wrap
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """Raised by gradcheck where gradients and finite differences disagree."""
+
+
+def _checked_inputs(inputs: tuple[Any, ...]) -> list[int]:
+    """Which inputs are differentiated. ValueError when there are none."""
+    found = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad]
+    if not found:
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of the "
+            "them have requires_grad=True."
+        )
+    for i in found:
+        if inputs[i].dtype.name not in ("float64", "complex128"):
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point or "
+                "complex. This check will likely fail if all the inputs are not of double "
+                "precision floating point or complex. ",
+                UserWarning,
+            )
+        if 0 in inputs[i].stride() and inputs[i].numel() > 1:
+            raise RuntimeError(
+                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
+                "that are non-overlapping to be able to compute the numerical gradients correctly. "
+                "You should call .contiguous on the input before passing it to gradcheck."
+            )
+    return found
+
+
+def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The differentiable outputs: floating point or complex tensors."""
+    result = func(*inputs)
+    many = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple(
+        o for o in many
+        if isinstance(o, Tensor) and (o.dtype.is_floating_point or o.dtype.is_complex)
+    )  # fmt: skip
+
+
+def _parts(values: Any) -> np.ndarray:
+    """Values as a flat vector of real numbers: the real parts, then any imaginary ones."""
+    flat = np.asarray(values).reshape(-1)
+    return np.concatenate([flat.real, flat.imag]) if np.iscomplexobj(flat) else flat
+
+
+def _numerical(
+    func: Callable[..., Any], inputs: tuple[Any, ...], which: int, eps: float
+) -> list[np.ndarray]:
+    """Central differences: per output, an array of (input parts, output parts)."""
+    x = inputs[which]
+    start = np.array(x.detach().resolve_conj().tolist(), dtype=x.dtype.numpy).reshape(x.shape)
+    rows = []
+
+    def outputs_at(values: np.ndarray) -> list[np.ndarray]:
+        x._write(jax.numpy.asarray(values))
+        return [
+            _parts(np.array(o.detach().resolve_conj().tolist())).astype(np.float64)
+            for o in _outputs(func, inputs)
+        ]
+
+    units = (1.0, 1j) if np.iscomplexobj(start) else (1.0,)
+    with no_grad():
+        try:
+            for unit in units:
+                for k in range(start.size):
+                    step = np.zeros(start.size, start.dtype)
+                    step[k] = eps * unit
+                    step = step.reshape(start.shape)
+                    up, down = outputs_at(start + step), outputs_at(start - step)
+                    rows.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
+        finally:
+            x._write(jax.numpy.asarray(start))
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def _analytical(output: Tensor, inputs: Sequence[Tensor]) -> list[np.ndarray]:
+    """By backward passes: per input, an array of (input parts, output parts)."""
+    columns: list[list[np.ndarray]] = [[] for _ in inputs]
+    units = (1.0, 1j) if output.dtype.is_complex else (1.0,)
+    for unit in units:
+        for k in range(output.numel()):
+            start = np.zeros(output.numel(), output.dtype.numpy)
+            start[k] = unit
+            cotangent = wrap(jax.numpy.asarray(start.reshape(output.shape)))
+            found: tuple[Tensor | None, ...] = (None,) * len(inputs)
+            if output.requires_grad:
+                found = grad(output, inputs, cotangent, retain_graph=True, allow_unused=True)
+            for column, g, x in zip(columns, found, inputs, strict=True):
+                zeros = np.zeros(x.shape, x.dtype.numpy)
+                value = zeros if g is None else np.array(g.detach().resolve_conj().tolist())
+                column.append(_parts(value.astype(zeros.dtype)).astype(np.float64))
+    size = [x.numel() * (1 + bool(x.dtype.is_complex)) for x in inputs]
+    return [
+        np.array(column).T if column else np.zeros((n, 0))
+        for column, n in zip(columns, size, strict=True)
+    ]
+
+
+def _check(
+    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
+    nondet_tol: float,
+) -> None:  # fmt: skip
+    wanted = _checked_inputs(inputs)
+    with enable_grad():
+        outputs = _outputs(func, inputs)
+        if not any(o.requires_grad for o in outputs):
+            outputs_differ = any(
+                np.abs(j).max(initial=0) > atol
+                for i in wanted for j in _numerical(func, inputs, i, eps)
+            )  # fmt: skip
+            if outputs_differ:
+                raise GradcheckError(
+                    "Numerical gradient for function expected to be zero: no output requires grad"
+                )
+            return
+        numerical = [_numerical(func, inputs, i, eps) for i in wanted]
+        xs = [inputs[i] for i in wanted]
+        for k, output in enumerate(_outputs(func, inputs)):
+            analytical = _analytical(output, xs)
+            again = _analytical(_outputs(func, inputs)[k], xs)
+            for j, i in enumerate(wanted):
+                if not np.allclose(analytical[j], again[j], rtol=0, atol=nondet_tol):
+                    raise GradcheckError(
+                        "Backward is not reentrant, i.e., running backward with same input and "
+                        "grad_output multiple times gives different values. The tolerance for "
+                        f"nondeterminism was {nondet_tol}."
+                    )
+                if not np.allclose(analytical[j], numerical[j][k], rtol, atol, equal_nan=True):
+                    raise GradcheckError(
+                        f"Jacobian mismatch for output {k} with respect to input {i},\n"
+                        f"numerical:{numerical[j][k]}\nanalytical:{analytical[j]}\n"
+                    )
+
+
+def gradcheck(
+    func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5,
+    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False, check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False, check_backward_ad: bool = True, fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:  # fmt: skip
+    """Whether the gradients of ``func`` at ``inputs`` agree with central differences.
+
+    The inputs that require grad are perturbed in place and put back; they should be float64 or
+    complex128 (a warning says so otherwise).
+
+    Raises:
+      GradcheckError: on a mismatch, unless ``raise_exception`` is False.
+      ValueError: when no input requires grad.
+
+    Differs from PyTorch: ``fast_mode`` compares whole Jacobians too; undefined gradients and
+    gradients' dtypes are not probed (torchlike's engine always hands custom backwards a tensor and
+    checks what they return).
+    """
+    if check_forward_ad or check_batched_forward_grad:
+        raise NotImplementedError("gradcheck of forward mode: compare with torchlike.func.jvp")
+    if not check_backward_ad:
+        return True
+    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    try:
+        _check(func, given, eps, atol, rtol, nondet_tol)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6,
+    atol: float = 1e-5, rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False, check_rev_over_rev: bool = True, fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:  # fmt: skip
+    """``gradcheck`` of the gradients: second derivatives against differences of first ones.
+
+    ``grad_outputs`` are what the first backward pass starts from, random unless given.
+    """
+    if check_fwd_over_rev:
+        raise NotImplementedError("gradgradcheck of forward mode: compare with torchlike.func.jvp")
+    if not check_rev_over_rev:
+        return True
+    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    if grad_outputs is None:
+        outputs = [o for o in _outputs(func, given) if o.requires_grad]
+        starts = tuple(_random_like(o, 7 + i) for i, o in enumerate(outputs))
+    else:
+        starts = tuple(grad_outputs) if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,)
+    n = len(given)
+
+    def gradients(*args: Any) -> tuple[Tensor, ...]:
+        with enable_grad():
+            x = tuple(
+                a.detach().requires_grad_() if isinstance(a, Tensor) and w.requires_grad
+                and not a.requires_grad else a
+                for a, w in zip(args[:n], given, strict=True)
+            )  # fmt: skip
+            outputs = [o for o in _outputs(func, x) if o.requires_grad]
+            wanted = [t for t in x if isinstance(t, Tensor) and t.requires_grad]
+            found = grad(outputs, wanted, args[n:], create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(
+        gradients, (*given, *starts), eps=eps, atol=atol, rtol=rtol,
+        raise_exception=raise_exception, nondet_tol=nondet_tol,
+    )  # fmt: skip
+
+
+def _random_like(output: Tensor, seed: int) -> Tensor:
+    """Normal numbers from a generator of their own, so that the user's stays where it is."""
+    random = np.random.default_rng(seed)
+    values = random.standard_normal(output.shape)
+    if output.dtype.is_complex:
+        values = values + 1j * random.standard_normal(output.shape)
+    return wrap(jax.numpy.asarray(values.astype(output.dtype.numpy))).requires_grad_()

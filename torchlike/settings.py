@@ -1,0 +1,107 @@
+"""Process-wide switches: precision of float32 products, determinism, threads.
+
+PyTorch computes float32 matrix products in full float32 unless told otherwise, and so do we; JAX by
+itself allows fewer bits on GPUs (TF32) and TPUs (bfloat16).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import jax
+
+from torchlike import dtypes
+from torchlike.tensor_types import TENSOR_TYPES, TensorType
+
+#: PyTorch's names -> JAX's, from most to fewest bits.
+_PRECISIONS = {"highest": "highest", "high": "high", "medium": "default"}
+_precision = "highest"
+jax.config.update("jax_default_matmul_precision", _PRECISIONS[_precision])
+
+
+def get_float32_matmul_precision() -> str:
+    """ "highest", "high" or "medium"."""
+    return _precision
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """How many bits float32 products may lose on accelerators; the CPU always uses all.
+
+    "highest": none; "high": three bfloat16 or one TF32 product; "medium": the device's fastest.
+    ValueError for anything else. Applies to JAX code in the process too.
+    """
+    global _precision
+    if precision not in _PRECISIONS:
+        raise ValueError(
+            f"precision must be one of {', '.join(map(repr, _PRECISIONS))}, but got {precision!r}"
+        )
+    _precision = precision
+    jax.config.update("jax_default_matmul_precision", _PRECISIONS[precision])
+
+
+# -- determinism -----------------------------------------------------------------------------------
+
+_deterministic, _warn_only = False, False
+
+
+def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
+    """Ask for the same result from the same input.
+
+    XLA's CPU and TPU programs always are deterministic. On GPUs scatters may not be; JAX wants to
+    know before it starts, by ``XLA_FLAGS=--xla_gpu_deterministic_ops=true``. RuntimeError where a
+    GPU is in use and that flag is not set (a warning's worth with ``warn_only``).
+    """
+    global _deterministic, _warn_only
+    flag = "--xla_gpu_deterministic_ops=true"
+    if mode and not warn_only and flag not in os.environ.get("XLA_FLAGS", "") and (
+        jax.default_backend() == "gpu"
+    ):  # fmt: skip
+        raise RuntimeError(f"set XLA_FLAGS={flag} in the environment before Python starts")
+    _deterministic, _warn_only = bool(mode), bool(warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> Any:
+    """What ``use_deterministic_algorithms`` was told."""
+    return _deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> Any:
+    """Whether it was told to warn only."""
+    return _warn_only
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def get_num_threads() -> int:
+    """How many threads XLA's CPU backend uses: one for each core this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (
+        os.cpu_count() or 1
+    )  # fmt: skip
+
+
+def set_num_threads(num: int) -> None:
+    """Accepted where it says what is so already.
+
+    XLA fixes its threads when it starts: NotImplementedError for another number, naming the way.
+    RuntimeError for a number below 1.
+    """
+    if num < 1:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    if num != get_num_threads():
+        raise NotImplementedError(
+            f"XLA uses one thread a core ({get_num_threads()} here) from its start: choose the "
+            f"cores before Python does, for example `taskset -c 0-{num - 1} python …`"
+        )
+
+
+get_num_interop_threads, set_num_interop_threads = get_num_threads, set_num_threads
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The old form of ``set_default_dtype``: a floating tensor type, ``torch.DoubleTensor``."""
+    found = TENSOR_TYPES.get(t.rpartition(".")[2]) if isinstance(t, str) else t
+    if not isinstance(found, TensorType) or not found.dtype.is_floating_point:
+        raise TypeError(f"invalid type object: {t!r}; only floating-point types are supported")
+    dtypes.set_default_dtype(found.dtype)

@@ -1,0 +1,54 @@
+"""``torch.FloatTensor`` and its kin: constructors by dtype, from before dtypes were arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlike import dtypes
+from torchlike.ops.creation import empty, tensor
+from torchlike.tensor import Size, Tensor
+
+_TYPES = {
+    "FloatTensor": dtypes.float32,
+    "DoubleTensor": dtypes.float64,
+    "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16,
+    "ByteTensor": dtypes.uint8,
+    "CharTensor": dtypes.int8,
+    "ShortTensor": dtypes.int16,
+    "IntTensor": dtypes.int32,
+    "LongTensor": dtypes.int64,
+    "BoolTensor": dtypes.bool,
+}
+
+
+class TensorType(type):
+    """A class without instances of its own: calling it makes a Tensor of its dtype, and
+    ``isinstance`` asks for that dtype."""
+
+    dtype: dtypes.dtype
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        """``LongTensor(2, 3)`` (a size), ``LongTensor([1, 2])`` (data), ``LongTensor()``."""
+        if len(args) == 1 and isinstance(args[0], (Tensor, list, tuple, np.ndarray)) and (
+            not isinstance(args[0], Size)
+        ):  # fmt: skip
+            data = args[0]
+            if isinstance(data, Tensor) and data.dtype is not cls.dtype:
+                raise TypeError(f"expected {cls.dtype} (got {data.dtype})")
+            return tensor(data, dtype=cls.dtype, device=device)
+        return empty(*(args or (0,)), dtype=cls.dtype, device=device)
+
+    def __instancecheck__(cls, instance: Any) -> Any:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+TENSOR_TYPES = {
+    name: TensorType(name, (), {"dtype": dtype, "__module__": "torchlike"})
+    for name, dtype in _TYPES.items()
+}

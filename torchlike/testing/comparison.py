@@ -1,0 +1,189 @@
+"""assert_close: tensors, numbers and nests of them agree within the tolerances of their dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from torchlike import dtypes
+from torchlike.ops.creation import as_tensor
+from torchlike.tensor import Tensor
+
+#: dtype -> (rtol, atol), the defaults of PyTorch's documentation; exact for everything else.
+TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
+
+
+def assert_close(
+    actual: Any, expected: Any, *, allow_subclasses: Any = True, rtol: float | None = None,
+    atol: float | None = None, equal_nan: Any = False, check_device: Any = True,
+    check_dtype: Any = True, check_layout: Any = True, check_stride: Any = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:  # fmt: skip
+    """AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` everywhere.
+
+    Tensors must also agree in shape, and (unless told otherwise) dtype, device and, if asked,
+    stride. Sequences and mappings are compared item by item. ValueError unless both tolerances or
+    neither are given; TypeError for values that are not comparable.
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueError(
+            "rtol and atol must both be specified or both be unspecified, but got "
+            f"rtol={rtol} and atol={atol}."
+        )
+    options = _Options(
+        None if rtol is None or atol is None else (rtol, atol), equal_nan, check_device,
+        check_dtype, check_stride, allow_subclasses,
+    )  # fmt: skip
+    try:
+        _compare(actual, expected, options, "")
+    except AssertionError as error:
+        if msg is None:
+            raise
+        raise AssertionError(msg(str(error)) if callable(msg) else msg) from None
+
+
+class _Options:
+    def __init__(
+        self, tolerance: tuple[float, float] | None, equal_nan: Any, check_device: Any,
+        check_dtype: Any, check_stride: Any, allow_subclasses: Any,
+    ) -> None:  # fmt: skip
+        self.tolerance = tolerance
+        self.equal_nan = equal_nan
+        self.checks = {"device": check_device, "dtype": check_dtype, "stride()": check_stride}
+        self.allow_subclasses = allow_subclasses
+
+    def tolerances(self, *found: dtypes.dtype) -> tuple[float, float]:
+        """Of two dtypes the looser, as PyTorch does."""
+        if self.tolerance is not None:
+            return self.tolerance
+        pairs = [TOLERANCES.get(d.name, (0.0, 0.0)) for d in found]
+        return max(p[0] for p in pairs), max(p[1] for p in pairs)
+
+
+def _fail(text: str, where: str) -> None:
+    raise AssertionError(f"{text}\n\nThe failure occurred for item {where}" if where else text)
+
+
+def _compare(actual: Any, expected: Any, options: _Options, where: str) -> None:
+    if actual is None or expected is None:
+        if actual is not expected:
+            _fail(f"None mismatch: {actual} is not {expected}", where)
+    elif isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        _compare_mappings(actual, expected, options, where)
+    elif _is_sequence(actual) and _is_sequence(expected):
+        if len(actual) != len(expected):
+            _fail(f"The length of the sequences mismatch: {len(actual)} != {len(expected)}", where)
+        for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+            _compare(a, e, options, f"{where}[{i}]")
+    elif _is_number(actual) and _is_number(expected):
+        _compare_numbers(actual, expected, options, where)
+    elif _is_array(actual) and _is_array(expected):
+        if not options.allow_subclasses and type(actual) is not type(expected):
+            raise TypeError(f"{type(actual)} and {type(expected)} are not directly related")
+        _compare_tensors(as_tensor(actual), as_tensor(expected), options, where)
+    else:
+        raise TypeError(
+            f"No comparison pair was able to handle inputs of type {type(actual)} and "
+            f"{type(expected)}."
+        )
+
+
+def _is_sequence(x: Any) -> bool:
+    return isinstance(x, Sequence) and not isinstance(x, (str, bytes))
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, (bool, int, float, complex, np.number, np.bool_))
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (Tensor, np.ndarray)) or _is_number(x)
+
+
+def _compare_mappings(actual: Any, expected: Any, options: _Options, where: str) -> None:
+    missing = sorted(expected.keys() - actual.keys(), key=str)
+    extra = sorted(actual.keys() - expected.keys(), key=str)
+    if missing or extra:
+        _fail(
+            "The keys of the mappings do not match:\n"
+            f"Missing keys in the actual mapping: {missing}\n"
+            f"Additional keys in the actual mapping: {extra}",
+            where,
+        )
+    for key in expected:
+        _compare(actual[key], expected[key], options, f"{where}[{key!r}]")
+
+
+def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) -> None:
+    kinds = [dtypes.from_numpy_dtype(np.asarray(x).dtype) for x in (actual, expected)]
+    rtol, atol = options.tolerances(*kinds)
+    if actual == expected or (options.equal_nan and actual != actual and expected != expected):
+        return
+    difference = abs(actual - expected)
+    if difference <= atol + rtol * abs(expected) and np.isfinite(difference):
+        return
+    exact = rtol == atol == 0
+    lines = [f"Scalars are not {'equal' if exact else 'close'}!", ""]
+    lines.append(f"Expected {expected} but got {actual}.")
+    relative = difference / abs(expected) if expected else float("inf")
+    for name, value, allowed in (("Absolute", difference, atol), ("Relative", relative, rtol)):
+        suffix = "" if exact else f" (up to {allowed} allowed)"
+        lines.append(f"{name} difference: {value}{suffix}")
+    _fail("\n".join(lines), where)
+
+
+def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where: str) -> None:
+    if actual.shape != expected.shape:
+        _mismatch("shape", actual.shape, expected.shape, where)
+    for name, wanted in options.checks.items():
+        if wanted:
+            values = [getattr(t, name.removesuffix("()")) for t in (actual, expected)]
+            a, e = (v() if name.endswith("()") else v for v in values)
+            if a != e:
+                _mismatch(name, a, e, where)
+    rtol, atol = options.tolerances(actual.dtype, expected.dtype)
+    raw = [t.detach().cpu()._value("assert_close") for t in (actual, expected)]
+    a, e = (_wide(values) for values in raw)
+    with np.errstate(all="ignore"):
+        difference = np.asarray(np.abs(a - e))
+        close = raw[0] == raw[1]  # 64-bit integers before float64 rounds them
+        if rtol or atol:
+            close |= (difference <= atol + rtol * np.abs(e)) & np.isfinite(difference)
+        if options.equal_nan:
+            close |= np.isnan(a) & np.isnan(e)
+        if close.all():
+            return
+        relative = np.asarray(difference / np.abs(e))
+    relative[(difference == 0) & (e == 0)] = 0
+    # Elements that agree do not count (two NaNs, where these are equal).
+    difference[close] = relative[close] = 0
+    bad, total = int((~close).sum()), close.size
+    exact = rtol == atol == 0
+    lines = [f"Tensor-likes are not {'equal' if exact else 'close'}!", ""]
+    lines.append(f"Mismatched elements: {bad} / {total} ({100 * bad / total:.1f}%)")
+    for name, values, allowed in (("absolute", difference, atol), ("relative", relative, rtol)):
+        index = tuple(int(i) for i in np.unravel_index(values.argmax(), values.shape))
+        value = values[index].item()
+        whole = exact and name == "absolute" and actual.dtype.category < 2
+        suffix = "" if exact else f" (up to {allowed} allowed)"
+        lines.append(
+            f"Greatest {name} difference: {int(value) if whole else value} at index {index}{suffix}"
+        )
+    _fail("\n".join(lines), where)
+
+
+def _wide(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.complex128 if values.dtype.kind == "c" else np.float64)
+
+
+def _mismatch(name: str, actual: Any, expected: Any, where: str) -> None:
+    _fail(f"The values for attribute '{name}' do not match: {actual} != {expected}.", where)
