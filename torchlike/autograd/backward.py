@@ -26,7 +26,7 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
                     "grad can be implicitly created only for scalar outputs, and the shape of a "
                     "GradientEdge is not known: pass its gradient"
                 )
-            edges.append(tuple(t))
+            edges.append((t.node, t.output_nr))
             cotangents.append(g)
             continue
         if not isinstance(t, Tensor):
@@ -97,7 +97,7 @@ def backward(
 
 def _edge_of_input(t: Any) -> Edge:
     if isinstance(t, GradientEdge):
-        return tuple(t)
+        return t.node, t.output_nr
     # A view made under no_grad says requires_grad after its base, but no gradient leads to it.
     return gradient_edge(t) or (Node("Unreachable", []), 0)
 

@@ -63,7 +63,7 @@ def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Tensor,
 
 def _parts(values: Any) -> np.ndarray:
     """Values as a flat vector of real numbers: the real parts, then any imaginary ones."""
-    flat = np.asarray(values).reshape(-1)
+    flat: Any = np.asarray(values).reshape(-1)
     return np.concatenate([flat.real, flat.imag]) if np.iscomplexobj(flat) else flat
 
 
