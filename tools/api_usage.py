@@ -2,9 +2,9 @@
 
     python -m tools.api_usage USAGE.csv [--kinds function method attribute]
 
-The table has a row for each PyTorch name: ``name`` (``torch.Tensor.view``), ``kind`` and ``files``, in
-how many files it was found. Prints the share of names and of references that resolve, and what is
-missing. Names whose function raises NotImplementedError by design count as missing.
+The table has a row for each PyTorch name: ``name`` (``torch.Tensor.view``), ``kind``, and
+``files``, in how many files it was found. Prints the share of names and of references that resolve,
+and what is missing. Names whose function raises NotImplementedError by design count as missing.
 """
 
 from __future__ import annotations

@@ -141,6 +141,7 @@ def test_a_64_bit_scalar_stays_exact():
     assert f(torch.zeros(1, dtype=torch.int32), 1.5).dtype is torch.float32
 
 
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
 def test_scalar_promotion_is_as_in_eager():
     def f(x, k):
         return x * k, x + k, k - x

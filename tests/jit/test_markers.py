@@ -7,8 +7,9 @@ def test_decorators_give_the_function_back():
     def f():
         return 1
 
-    for marked in (torch.jit.ignore(f), torch.jit.ignore(drop=True)(f), torch.jit.ignore()(f),
-                   torch.jit.unused(f), torch.jit.export(f), torch.jit.script_if_tracing(f)):  # fmt: skip
+    jit = torch.jit
+    for marked in (jit.ignore(f), jit.ignore(drop=True)(f), jit.ignore()(f), jit.unused(f),
+                   jit.export(f), jit.script_if_tracing(f)):  # fmt: skip
         assert marked is f
     assert torch.jit.annotate(int, 3) == 3
 

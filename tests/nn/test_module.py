@@ -258,11 +258,9 @@ def test_a_seed_gives_the_same_weights():
 
 def test_jit_finds_parameters_buffers_and_the_training_flag():
     net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
-    bodies = []
 
     @torch.jit
     def step(x):
-        bodies.append(1)
         net.zero_grad()
         loss = net(x).square().sum()
         loss.backward()
@@ -273,17 +271,17 @@ def test_jit_finds_parameters_buffers_and_the_training_flag():
         step(x)
         assert net[1].num_batches_tracked.item() == i + 1
     assert net[0].weight.grad is not None
-    assert len(bodies) == 1
+    assert step.compiles == 1
     net.eval()
     frozen = net[1].running_mean.tolist()
     step(x)
     assert net[1].running_mean.tolist() == frozen
     net.train()
     step(x)
-    assert len(bodies) == 2
+    assert step.compiles == 2
     net[0].weight = nn.Parameter(torch.zeros(3, 2))
     step(x)
-    assert len(bodies) == 3
+    assert step.compiles == 3
     assert net[0].weight.grad is not None
 
 

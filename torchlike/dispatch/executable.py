@@ -95,7 +95,7 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "forward", "forward_vjp",
+        "_abstract", "_backward", "_donating", "double", "dropped", "forward", "forward_vjp",
         "keeps_residuals", "kept", "mask", "name", "pure", "rule", "saves", "wanted",
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike import dtypes, modes, views
+from torchlike import dtypes, errors, modes, views
 from torchlike.tensor import Tensor
 
 #: How the C++ side calls dtypes in this error.
@@ -38,6 +38,8 @@ def check_overlap(out: Any, operands: Any, name: str) -> None:
         views.check_writable(target._geometry)
         for o in operands:
             for t in o if isinstance(o, (tuple, list)) else (o,):
+                if t is target and name in _REREADING:
+                    raise RuntimeError(errors.PARTIAL_OVERLAP)
                 if isinstance(t, Tensor) and t._storage is target._storage:
                     views.check_partial_overlap(
                         target._geometry,
@@ -65,12 +67,16 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any) -> None:
             raise RuntimeError(
                 f"Expected out tensor to have dtype {wanted}, but got {found} instead"
             )
+        if cast == "kernel" and value.dtype.category == 2 != target.dtype.category:
+            raise NotImplementedError(
+                f"\"{name}_cpu\" not implemented for '{dtypes.scalar_type(target.dtype)}'"
+            )
         if cast == "kind" and value.dtype.is_complex is not target.dtype.is_complex:
             kind = "complex" if value.dtype.is_complex else "floating point"
             raise RuntimeError(
                 f"{name} expects a {kind} output tensor, but got {dtypes.scalar_type(target.dtype)}"
             )
-        if not dtypes.can_cast(value.dtype, target.dtype):
+        if cast != "any" and not dtypes.can_cast(value.dtype, target.dtype):
             if name in ("cat", "stack"):
                 raise TypeError(
                     "torch.cat(): input types can't be cast to the desired output type "

@@ -89,7 +89,8 @@ def op(
       elementwise: outputs keep the inputs' memory order, as PyTorch's TensorIterator does.
       casts_out: whether ``out=`` may have another dtype of at least the result's category. So it
         is by default for elementwise ops, and not for others. "dtype": the op has a parameter
-        ``dtype``, which ``out=`` sets; "kind": real and complex are kept apart.
+        ``dtype``, which ``out=`` sets; "kind": real and complex are kept apart;
+        "kernel": floats stay floats, and anything else is NotImplementedError.
         Or a function of the operands that gives one of these.
       check: ``check(*all arguments)``, called eagerly before the op for errors that depend on
         values (an index out of range); not called while a graph is captured.

@@ -51,8 +51,17 @@ def set_mode(mode: str) -> None:
 def jit(fn: Callable[..., Any] | None = None, *, max_programs: int = 64) -> Any:
     """Compile a function, method or module; also a decorator, with or without arguments.
 
-    A new shape, dtype, grad mode, training flag or static argument compiles again; the same
-    signature never does.
+    A new shape, dtype, grad mode, training flag or static argument compiles again, and so does a
+    change of any plain Python value that the function read (a global, a closure variable, an
+    attribute, an element of a list; in functions it calls too). The same signature never does.
+    ``max_programs`` are kept; of more, the one unused for longest goes.
+
+    A function that changes a plain Python value, reads a clock or draws from Python's or NumPy's
+    random is right at every call, because it is compiled at every call; the third warns.
+
+    Differs from eager execution: ``print`` and other output run once per compilation; what a file
+    or a socket gave is frozen; an exception leaves Python values, too, as they were before; lists
+    and dictionaries among the arguments are copies, and changing one raises JitCaptureError.
 
     Raises:
       JitCaptureError: when a value is needed in Python while the graph is captured (``.item()``,

@@ -1,8 +1,8 @@
 """What a capture took for granted besides cells, asked again at each call.
 
 Plain Python values that user code read (see ``watch``) are compared at each call, at ~50 ns a name.
-So are optimizers' settings and the identities of their state tensors. Modules' own attributes, flags
-and hooks are compared only after something was changed through them (``modes.epoch``).
+So are optimizers' settings and the identities of their state tensors. Modules' own attributes,
+flags and hooks are compared only after something was changed through them (``modes.epoch``).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike.jit import places
+from torchlike.jit.libraries import is_library
 from torchlike.jit.places import MISSING, Name, describe, same
-from torchlike.jit.watch import is_library
 from torchlike.tensor import Tensor
 
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
@@ -180,10 +180,7 @@ class Settings:
         for group, name, zero in self._zero:
             if _is_zero(group[name]) != zero:
                 return False
-        for state, ids, _ in self._states:
-            if tuple(map(id, state.values())) != ids:
-                return False
-        return True
+        return all(tuple(map(id, state.values())) == ids for state, ids, _ in self._states)
 
     def name_states(self, names: dict[int, str]) -> None:
         """Add names of state tensors."""

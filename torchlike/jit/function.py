@@ -270,6 +270,9 @@ class _Tracing:
             result = self.fn(*self.args, **self.kwargs)
             leaves, structure = flatten(result, dataclass_too=True)
             del result
+            for leaf in leaves:
+                if isinstance(leaf, (types.GeneratorType, types.CoroutineType)):
+                    self.capture.refuse("returning a generator", "a list")
             self._check_arguments()
             return self._results(leaves, structure)
         finally:

@@ -1,4 +1,4 @@
-"""What PyTorch code says to TorchScript in passing: answered truthfully, with no TorchScript here."""
+"""What PyTorch code says to TorchScript in passing, answered truthfully."""
 
 from __future__ import annotations
 

@@ -34,8 +34,10 @@ def same(a: Any, b: Any) -> bool:
     kind = type(a)
     if kind is not type(b) or not isinstance(a, _VALUES):
         return False
-    if kind is float or kind is complex:
-        return a.hex() == b.hex() if kind is float else repr(a) == repr(b)
+    if isinstance(a, float) and not isinstance(a, np.generic):
+        return a.hex() == b.hex()
+    if kind is complex:
+        return repr(a) == repr(b)
     if isinstance(a, np.generic):
         return a.dtype == b.dtype and a.tobytes() == b.tobytes()
     return bool(a == b)

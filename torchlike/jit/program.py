@@ -66,8 +66,8 @@ class CompiledNode(Node):
 class Template:
     """How to give a tensor back at each call: an object that exists, or a new one on an output."""
 
-    __slots__ = ("argument", "existing", "is_leaf", "output", "requires_grad", "root", "strides",
-                 "type", "view")  # fmt: skip
+    __slots__ = ("argument", "existing", "inference", "is_leaf", "output", "requires_grad",
+                 "root", "strides", "type", "view")  # fmt: skip
 
     def __init__(self, t: Tensor, output: int, existing: Any, argument: int) -> None:
         self.existing = existing
@@ -79,6 +79,7 @@ class Template:
         #: Which cotangent the tensor's gradient is, -1 for none; -2: its graph was freed.
         self.root = -1
         self.type = type(t)
+        self.inference = t._inference
 
 
 class Program:
@@ -303,6 +304,8 @@ def _build(
         t._node, t._requires_grad = FreedNode("CompiledBackward", []), True
     elif template.requires_grad:
         t._requires_grad = True
+    if template.inference:
+        t._inference = True
     return t
 
 

@@ -441,11 +441,14 @@ def arange(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     inferred = dtypes.int64 if all(isinstance(b, int) for b in bounds) else None
     target = out_dtype(out, dtype, inferred)
-    if out is not None and target.kind in "iu" and not int(step):
+    if target == np.int64 and not int(step):
         raise ValueError("step must be nonzero")
-    count = max(math.ceil((end - start) / step), 0)
-    if target.kind in "iu" and all(isinstance(b, int) for b in bounds):
-        count = len(range(start, end, step))
+    if target == np.int64:  # PyTorch truncates the bounds first, but for int64 alone
+        start, end, step = int(start), int(end), int(step)
+    if all(isinstance(b, int) for b in (start, end, step)):
+        count = len(range(start, end, step)) if step else 0
+    else:
+        count = max(math.ceil((end - start) / step), 0)
     kind = np.int64 if target.kind in "iub" else np.float64
     values = (kind(start) + np.arange(count, dtype=kind) * kind(step)).astype(target)
     made = finish(device_array(values), device, requires_grad, layout)
@@ -466,8 +469,15 @@ def linspace(
     device: Any = None, requires_grad: Any = False,
 ) -> Tensor:  # fmt: skip
     """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
+    if _is_meta(start, end):
+        return _sequence_into(out, empty(steps, dtype=dtype, device="meta"))
     values = _spaced(start, end, steps, out_dtype(out, dtype))
     return _sequence_into(out, finish(device_array(values), device, requires_grad, layout))
+
+
+def _is_meta(*ends: Any) -> Any:
+    """Whether an end is a tensor without a value."""
+    return any(isinstance(e, Tensor) and e.is_meta for e in ends)
 
 
 def _sequence_into(out: Tensor | None, made: Tensor) -> Tensor:
@@ -486,6 +496,8 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
         np.dtype(np.complex64) if target.kind == "c" else np.dtype(np.float32))  # fmt: skip
     if steps == 1:
         return np.asarray([start]).astype(target)
+    if target.kind in "iu":
+        start, end = int(start), int(end)
     a, b = work.type(start), work.type(end)
     by = work.type((b - a) / work.type(max(steps - 1, 1)))
     i = np.arange(steps).astype(work)
@@ -500,8 +512,13 @@ def logspace(
     layout: Any = None, device: Any = None, requires_grad: Any = False,
 ) -> Tensor:  # fmt: skip
     """``base`` to the powers of ``linspace(start, end, steps)``."""
+    if _is_meta(start, end):
+        return _sequence_into(out, empty(steps, dtype=dtype, device="meta"))
+    target = out_dtype(out, dtype)
+    if target.kind in "iu" and steps > 1:
+        start, end = int(start), int(end)
     values = np.power(base, _spaced(start, end, steps, np.dtype(np.float64)))
-    made = finish(device_array(values.astype(out_dtype(out, dtype))), device, requires_grad, layout)
+    made = finish(device_array(values.astype(target)), device, requires_grad, layout)
     return _sequence_into(out, made)
 
 

@@ -407,7 +407,7 @@ def linalg_lu(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
 def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) -> Any:
     """The compact LU factorization and pivots (and info codes): a tuple."""
     found = lu_factor_ex(A, pivot=pivot)
-    return given(out, tuple(found) if get_infos else tuple(found)[:2], cast=True)
+    return given(out, tuple(found) if get_infos else tuple(found)[:2], cast="any")
 
 
 # -- reflectors ------------------------------------------------------------------------------------

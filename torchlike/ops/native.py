@@ -113,7 +113,7 @@ def native_group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Group norm of (N, C, …), with the mean and ``1 / sqrt(var + eps)`` (N, group)."""
     normed = _functional["group_norm"](input, group, weight, bias, eps)
-    grouped = input.reshape(N, group, -1) if N * C * HxW else input.new_zeros(N, group, 0)
+    grouped = input.reshape(N, group, -1 if N * C * HxW else 0)
     mixed = weight is not None and weight.dtype is not input.dtype
     mean, rstd = moments(grouped, (2,), eps, not mixed)
     return given(out, (normed, mean.squeeze(2), rstd.squeeze(2)))

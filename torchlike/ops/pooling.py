@@ -50,8 +50,9 @@ def _check_window(
     x: Any, n: int, name: str, kernel: Any, stride: Any, padding: Any, dilation: Any
 ) -> None:
     """The errors of a pool's geometry, in PyTorch's words; the 1-D max pool has its own."""
+    no_channels = x.ndim > n and not x.shape[x.ndim - n - 1]
     if name == "max_pool1d":
-        if x.ndim not in (2, 3):
+        if x.ndim not in (2, 3) or no_channels:
             raise RuntimeError(
                 "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size "
                 f"for input, but got:{list(x.shape)}"
@@ -74,7 +75,7 @@ def _check_window(
             f"Expected 2 to 3 dimensions, but got {x.ndim}-dimensional tensor for argument #1 "
             "'self' (while checking arguments for avg_pool1d)"
         )
-    if x.ndim not in (n + 1, n + 2):
+    if x.ndim not in (n + 1, n + 2) or no_channels:
         raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")

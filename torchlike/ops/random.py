@@ -364,6 +364,11 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     kind = input.dtype if out is None else out.dtype
     if out is not None:
         check_overlap(out, (input,), "bernoulli")
+        if kind.is_complex and input.numel():
+            scalar = dtypes.scalar_type(kind)
+            raise NotImplementedError(
+                f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'"
+            )
     result = _drawn(wrap(_bernoulli_each(input, generator).astype(kind.numpy)), input)
     return given(out, result)
 

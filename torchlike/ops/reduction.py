@@ -46,7 +46,7 @@ def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType =
     return jnp.sum(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op(casts_out=True)
+@op(casts_out="kernel")
 def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The sum with NaN as zero."""
     x = _accumulated(input, dtype)
@@ -66,7 +66,7 @@ def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType 
     return jnp.mean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op(casts_out=True)
+@op(casts_out="kernel")
 def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The mean of what is not NaN."""
     x = input if dtype is None else input.astype(dtype)

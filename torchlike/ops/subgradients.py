@@ -142,3 +142,15 @@ def _i1_jvp(primals: Any, tangents: Any) -> Any:
     zero = x == 0
     slope = i0(x) - i1(x) / jnp.where(zero, 1, x)
     return i1(x), jnp.where(zero, 0.5, slope) * t
+
+
+@jax.custom_jvp
+def nextafter(x: Any, y: Any) -> Any:
+    """The next number after x toward y. By PyTorch's derivative it moves with x unless x == y."""
+    return jnp.nextafter(x, y)
+
+
+@nextafter.defjvp
+def _nextafter_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, _) = primals, tangents
+    return nextafter(x, y), jnp.where(x == y, 0, dx)

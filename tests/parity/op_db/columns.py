@@ -260,7 +260,7 @@ def same_outcome(ours: Any, theirs: Any, context: str = "") -> None:
 #: dtypes of ``out=`` tried beside the result's own: some can hold the result, some cannot.
 _OUT_DTYPES = (torch.int64, torch.float64, torch.complex64)
 #: What `out=` does hardly depends on the sample, and each is tried six times.
-_OUT_SAMPLES = 4
+_OUT_SAMPLES = 16
 
 
 def out(entry: Entry, dtype: torch.dtype, limit: int | None) -> int:
@@ -301,7 +301,7 @@ def out(entry: Entry, dtype: torch.dtype, limit: int | None) -> int:
             if all(r.dtype is not other for r in results):
                 trial(str(other), lambda r: r.shape, lambda r: other)  # noqa: B023
 
-    return run(entry, entry.samples(dtype, min(limit or _OUT_SAMPLES, _OUT_SAMPLES)), compare)
+    return run(entry, entry.samples(dtype, limit or _OUT_SAMPLES), compare)
 
 
 # -- gradients -------------------------------------------------------------------------------------
@@ -327,7 +327,8 @@ def _same_gradients(entry: Entry, ours: Any, theirs: Any, leaves: list[Any], whe
             b = torch.zeros_like(leaf)
         if a is None:
             a = Converter()(torch.zeros_like(leaf).detach())
-        same(a, b, entry.info, where=f"{where} of leaf {i}")
+        with tolerance_of(leaves):
+            same(a, b, entry.info, where=f"{where} of leaf {i}")
 
 
 def _wants_gradient(t: Any) -> bool:

@@ -1,0 +1,44 @@
+"""Which code is a library's, and not looked into while user code is watched."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import sysconfig
+import types
+from typing import Any
+
+#: Packages whose code is no user's: what they read is theirs to keep right.
+LIBRARIES = frozenset(
+    ("torchlike", "jax", "jaxlib", "numpy", "ml_dtypes", "scipy", "opt_einsum", "optax", "flax",
+     "chex", "pytest", "_pytest", "pluggy", "IPython", "ipykernel", "coverage", "debugpy",
+     "etils", "absl", "typing_extensions", "setuptools", "_distutils_hack")
+)  # fmt: skip
+
+_stdlib = tuple({p + os.sep for k, p in sysconfig.get_paths().items() if "stdlib" in k}
+                | {os.path.dirname(os.__file__) + os.sep})  # fmt: skip
+
+
+def is_library(module: Any, filename: str) -> bool:
+    """Whether code of this module and file is a library's that is not looked into."""
+    if isinstance(module, str) and module.partition(".")[0] in LIBRARIES:
+        return True
+    if filename.startswith("<frozen") or str(module).startswith("namedtuple_"):
+        return True
+    return filename.startswith(_stdlib) and "site-packages" not in filename
+
+
+@functools.lru_cache(maxsize=4096)
+def is_library_module(name: str) -> bool:
+    if name == "builtins" or name.partition(".")[0] in LIBRARIES:
+        return True
+    module = sys.modules.get(name)
+    return module is not None and is_library_file(module)
+
+
+def is_library_file(module: types.ModuleType) -> bool:
+    filename = getattr(module, "__file__", None)
+    if filename is None:
+        return module.__name__ in sys.builtin_module_names
+    return is_library(module.__name__, filename)

@@ -1,0 +1,389 @@
+"""Reach: from the values that code names to everything it can read through them.
+
+Objects are followed by the names that entered code mentions (``cfg.alpha`` watches ``alpha`` of
+``cfg``, not the rest of it), containers as a whole.
+"""
+
+from __future__ import annotations
+
+import _weakref
+import functools
+import gc
+import os
+import random
+import threading
+import types
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from torchlike.jit import places
+from torchlike.jit.bytecode import Reads, reads_of
+from torchlike.jit.libraries import is_library, is_library_file, is_library_module
+from torchlike.jit.places import MISSING, Place
+from torchlike.tensor import _FIELDS, Tensor
+
+ATOMS = frozenset(
+    (int, float, complex, bool, str, bytes, type(None), type(...), range, slice,
+     types.BuiltinFunctionType, types.CodeType, types.GetSetDescriptorType,
+     types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType)
+)  # fmt: skip
+#: Containers with more elements are compared, but not looked into.
+_MAX_ELEMENTS = 2000
+_MAX_DEPTH = 12
+
+
+class Entered:
+    """A user's code object that was entered, and the cells of its function where known."""
+
+    __slots__ = ("code", "free", "reads", "resolved")
+
+    def __init__(self, code: types.CodeType) -> None:
+        self.code = code
+        #: Closure variables as they were at the entry, where the function is not known yet.
+        self.free: dict[str, Any] = {}
+        self.reads: Reads = reads_of(code)
+        self.resolved = not code.co_freevars
+
+
+class Reach:
+    """What user code can reach, as places with the values they had when first seen."""
+
+    def __init__(self) -> None:
+        self.places: dict[Any, Place] = {}
+        #: Why the program cannot be kept, from what was seen to happen.
+        self.reasons: list[str] = []
+        #: Tensors that were reached, for their requires_grad.
+        self.tensors: dict[int, Tensor] = {}
+        #: Modules (of nn) that were reached by name: their owner guards their plain attributes.
+        self.modules: dict[int, Any] = {}
+        self.names: set[str] = set()
+        #: Names that are read as values somewhere; the others are only called.
+        self._read: set[str] = set()
+        self._probed: set[str] = set()
+        self._entered: dict[int, Entered] = {}
+        self._functions: dict[int, list[types.FunctionType]] = {}
+        #: Where classes keep functions: {id(code): (class, name, what stands there)}.
+        self._class_functions: dict[int, list[tuple[type, str, Any]]] = {}
+        #: Everything visited: {id: (object, label, depth)}.
+        self._visited: dict[int, tuple[Any, str, int]] = {}
+        #: Objects whose attributes are followed by name, and those followed whole.
+        self._objects: dict[int, tuple[Any, str, int]] = {}
+        self._whole: set[int] = set()
+        #: Ids of visited objects that may have been made by the capture itself.
+        self._unrooted: set[int] = set()
+        self._rooted = True
+        self._spaces: dict[int, tuple[Any, dict[str, Any]]] = {}
+
+    # -- visiting ----------------------------------------------------------------------------------
+
+    def visit(self, value: Any, label: str, depth: int = 0) -> None:
+        """Follow a value that user code can reach."""
+        kind = type(value)
+        if kind in ATOMS or depth > _MAX_DEPTH:
+            return
+        key = id(value)
+        if key in self._visited:
+            if not (self._rooted and key in self._unrooted):
+                return
+            self._unrooted.discard(key)  # reached from a root after all, and so is what it holds
+        self._visited[key] = (value, label, depth)
+        if not self._rooted:
+            self._unrooted.add(key)
+        if isinstance(value, Tensor):
+            self.tensors[key] = value
+            if not vars(value).keys() <= _FIELDS:
+                self._follow(value, label, depth)
+            return
+        visitor = _visitor(kind)
+        if visitor is not None:
+            visitor(self, value, label, depth)
+
+    def _place(self, key: Any, place: Place) -> None:
+        self.places.setdefault(key, place)
+
+    def _name(self, owner: Any, space: Any, name: str, value: Any, label: str) -> None:
+        key = (id(owner), name)
+        if key not in self.places:
+            self.places[key] = places.Name(owner, space, name, value, label)
+
+    def _follow(self, value: Any, label: str, depth: int) -> None:
+        """Follow an object by the names that code mentions."""
+        self._objects[id(value)] = (value, label, depth)
+        self._scan(value, label, depth, self.names)
+
+    def _follow_whole(self, value: Any, label: str) -> None:
+        """Follow every attribute of an object: code may ask for any of them."""
+        if id(value) in self._objects and id(value) not in self._whole:
+            self._whole.add(id(value))
+            space = getattr(value, "__dict__", None)
+            if isinstance(space, dict):
+                self._rooted = id(value) not in self._unrooted
+                self._scan(value, label, 1, set(space))
+                self._rooted = True
+
+    def _scan(self, value: Any, label: str, depth: int, names: Any) -> None:
+        """Look up ``names`` in one object."""
+        space = _space_of(value)
+        cls = value if isinstance(value, type) else type(value)
+        is_module = "_parameters" in space and "_modules" in space if space is not None else False
+        of_class = isinstance(value, type) or not is_library_module(str(cls.__module__))
+        if space is not None and not is_module and not isinstance(
+            value, (type, types.ModuleType, types.FunctionType, Tensor)
+        ):  # fmt: skip
+            self._spaces.setdefault(id(value), (value, space))
+        for name in list(names):
+            if space is not None and not isinstance(value, type) and name in space:
+                found = space[name]
+                if name not in self._read and not callable(found) and name in self.names:
+                    continue
+                if isinstance(value, Tensor) and name in _FIELDS:
+                    continue
+                if not is_module:
+                    self._name(value, space, name, found, f"{label}.{name}")
+                self.visit(found, f"{label}.{name}", depth + 1)
+                continue
+            if of_class and self._scan_class(value, cls, space, name, label, depth):
+                continue
+            if name in self._probed and space is not None and not is_module and not (
+                isinstance(value, (type, Tensor, types.ModuleType))
+                or (isinstance(value, types.FunctionType) and name not in self._read)
+            ):  # fmt: skip
+                self._name(value, space, name, MISSING, f"{label}.{name}")
+
+    def _scan_class(
+        self, value: Any, cls: type, space: Any, name: str, label: str, depth: int
+    ) -> bool:
+        """Look up a name in the classes of an object (or in a class itself)."""
+        for base in cls.__mro__:
+            found = base.__dict__.get(name, MISSING)
+            if found is MISSING:
+                continue
+            if is_library_module(str(base.__module__)):
+                return True
+            if isinstance(found, types.MemberDescriptorType):
+                if not isinstance(value, type):
+                    member = places.Member(value, found, f"{label}.{name}")
+                    self._place((id(value), name), member)
+                    self.visit(member.value, f"{label}.{name}", depth + 1)
+                return True
+            self._name(base, base.__dict__, name, found, f"{base.__name__}.{name}")
+            self.visit(found, f"{base.__name__}.{name}", depth + 1)
+            shadowed = isinstance(space, dict) and "_modules" not in space
+            if shadowed and not hasattr(type(found), "__set__"):
+                # An attribute of the instance would come first.
+                self._name(value, space, name, MISSING, f"{label}.{name}")
+            return True
+        return False
+
+    def _function_entered(self, fn: types.FunctionType, entered: Entered) -> None:
+        """A function whose code runs: its closure is read."""
+        entered.resolved = True
+        label = fn.__qualname__
+        self._place((id(fn), "parts"), places.Function(fn, f"{label} (its code or defaults)"))
+        for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
+            self.visit(default, f"a default of {label}", 1)
+        for name, cell in zip(entered.code.co_freevars, fn.__closure__ or (), strict=False):
+            if id(cell) not in self.places:
+                place = self.places[id(cell)] = places.Cell(cell, name)
+                if name in entered.free:
+                    place.value = entered.free[name]
+                self.visit(place.value, name, 1)
+
+    # -- kinds of values ---------------------------------------------------------------------------
+
+    def _function(self, fn: types.FunctionType, label: str, depth: int) -> None:
+        if is_library(fn.__module__, fn.__code__.co_filename):
+            # A decorator's wrapper: what it holds may be the user's function.
+            for cell in fn.__closure__ or ():
+                held = places.Cell(cell, label).value
+                if callable(held):
+                    self.visit(held, label, depth + 1)
+            return
+        self._functions.setdefault(id(fn.__code__), []).append(fn)
+        entered = self._entered.get(id(fn.__code__))
+        if entered is not None:
+            self._function_entered(fn, entered)
+        self._follow(fn, label, depth)
+
+    def _method(self, method: types.MethodType, label: str, depth: int) -> None:
+        self.visit(method.__self__, label.rpartition(".")[0] or label, depth)
+        self.visit(method.__func__, label, depth)
+
+    def _partial(self, value: Any, label: str, depth: int) -> None:
+        self.visit(value.func, label, depth + 1)
+        self.visit(value.args, label, depth + 1)
+        self.visit(value.keywords, f"{label}.keywords", depth + 1)
+
+    def _wrapping(self, value: Any, label: str, depth: int) -> None:
+        for name in ("__func__", "func", "fget", "fset", "fdel", "_fn", "__wrapped__"):
+            held = getattr(value, name, None)
+            if held is not None:
+                self.visit(held, label, depth + 1)
+
+    def _cached(self, value: Any, label: str, depth: int) -> None:
+        """A functools.lru_cache: what it remembers is handed out without entering the function."""
+        self.visit(value.__wrapped__, label, depth + 1)
+        for held in gc.get_referents(value):
+            if held is value.__dict__ or isinstance(held, type):
+                continue
+            # Results stand in the cache's dictionary, or (a bounded one) are referents themselves.
+            results = list(held.values())[:_MAX_ELEMENTS] if type(held) is dict else [held]
+            for found in results:
+                self.visit(found, f"{label}()", depth + 1)
+
+    def _class(self, cls: type, label: str, depth: int) -> None:
+        if is_library_module(str(cls.__module__)):
+            return
+        for base in cls.__mro__:
+            if is_library_module(str(base.__module__)):
+                continue
+            for name, found in list(base.__dict__.items()):
+                if _visitor(type(found)) not in (Reach._function, Reach._wrapping, Reach._cached):
+                    continue
+                code = getattr(getattr(found, "__func__", found), "__code__", None)
+                if code is not None:
+                    self._class_functions.setdefault(id(code), []).append((base, name, found))
+                    if id(code) in self._entered:
+                        self._name(base, base.__dict__, name, found, f"{base.__name__}.{name}")
+                self.visit(found, f"{base.__name__}.{name}", depth + 1)
+        self._follow(cls, label, depth)
+
+    def _module(self, module: types.ModuleType, label: str, depth: int) -> None:
+        if module is os:
+            if "environ" in self.names or "getenv" in self.names:
+                self._environ(os.environ, "os.environ", depth)
+        elif not is_library_file(module):
+            self._follow(module, label, depth)
+
+    def _environ(self, environ: Any, label: str, depth: int) -> None:
+        self._place(id(environ), places.Entries(environ._data, label))
+
+    def _list(self, value: Any, label: str, depth: int) -> None:
+        self._place(id(value), places.Items(value, label))
+        self._elements(value, label, depth)
+
+    def _elements(self, value: Any, label: str, depth: int) -> None:
+        if len(value) <= _MAX_ELEMENTS:
+            for i, element in enumerate(value):
+                if type(element) not in ATOMS:
+                    self.visit(element, f"{label}[{i}]", depth + 1)
+
+    def _dict(self, value: Any, label: str, depth: int) -> None:
+        self._place(id(value), places.Entries(value, label))
+        if len(value) <= _MAX_ELEMENTS:
+            for k, element in list(value.items()):
+                if type(element) not in ATOMS:
+                    self.visit(element, f"{label}[{k!r}]", depth + 1)
+        if type(value) is not dict:
+            self._instance(value, label, depth)
+
+    def _array(self, value: np.ndarray, label: str, depth: int) -> None:
+        self._place(id(value), places.Numbers(value, label))
+
+    def _generator(self, value: Any, label: str, depth: int) -> None:
+        if isinstance(value, random.Random):
+            state = places.State(value, label, random.Random.getstate, random.Random.setstate)
+        elif isinstance(value, np.random.RandomState):
+            state = places.State(value, label, legacy_state)
+        else:
+            state = places.State(value, label, _bit_state)
+        self._place(id(value), state)
+
+    def _variable(self, value: Any, label: str, depth: int) -> None:
+        self._place(id(value), places.State(value, label, _context))
+        self.visit(value.get(None), label, depth + 1)
+
+    def _reference(self, value: Any, label: str, depth: int) -> None:
+        self.visit(value(), f"{label}()", depth + 1)
+
+    def _iterator(self, value: Any, label: str, depth: int) -> None:
+        if self._rooted:
+            self.reasons.append(
+                f"it can take from the iterator `{label}`, whose elements would be frozen; take "
+                "the element outside and pass it as an argument"
+            )
+
+    def _instance(self, value: Any, label: str, depth: int) -> None:
+        cls = type(value)
+        space = _space_of(value)
+        if space is not None and "_modules" in space and "_parameters" in space:
+            if id(value) not in self._unrooted:
+                self.modules[id(value)] = value
+            for name, child in list(space["_modules"].items()):
+                self.visit(child, f"{label}.{name}", depth + 1)
+            for name, held in list(space.items()):
+                if name.endswith("_hooks") and held:
+                    for hook in list(held.values()):
+                        self.visit(hook, f"{label}.{name}", depth + 1)
+                elif isinstance(held, (types.FunctionType, types.MethodType)):
+                    self.visit(held, f"{label}.{name}", depth + 1)  # an exchanged forward
+        if not is_library_module(str(cls.__module__)):
+            self.visit(cls, cls.__name__, depth + 1)
+        elif space is None:
+            return
+        self._follow(value, label, depth)
+
+
+def _space_of(value: Any) -> Any:
+    if isinstance(value, (type, threading.local)):  # the latter gives this thread's
+        return value.__dict__
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+
+
+def legacy_state(state: Any) -> Any:
+    name, keys, position, has_gauss, gauss = state.get_state(legacy=True)
+    return name, keys.tobytes(), position, has_gauss, gauss
+
+
+def _bit_state(generator: Any) -> str:
+    return repr(generator.bit_generator.state)
+
+
+def _context(variable: Any) -> Any:
+    return variable.get(None)
+
+
+_LRU = type(functools.lru_cache(is_library))
+_KINDS: tuple[tuple[Any, Callable[..., None]], ...] = (
+    (types.FunctionType, Reach._function),
+    (types.MethodType, Reach._method),
+    (functools.partial, Reach._partial),
+    ((staticmethod, classmethod, property, functools.cached_property), Reach._wrapping),
+    (_LRU, Reach._cached),
+    (type, Reach._class),
+    (types.ModuleType, Reach._module),
+    (type(os.environ), Reach._environ),
+    ((list, set, deque), Reach._list),
+    ((tuple, frozenset), Reach._elements),
+    (dict, Reach._dict),
+    (np.ndarray, Reach._array),
+    ((random.Random, np.random.Generator, np.random.RandomState), Reach._generator),
+    (ContextVar, Reach._variable),
+    (_weakref.ReferenceType, Reach._reference),
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def _visitor(kind: type) -> Callable[..., None] | None:
+    """How values of a type are followed; None for those that nothing can be read from."""
+    for kinds, visitor in _KINDS:
+        if issubclass(kind, kinds):
+            return visitor
+    top = str(kind.__module__).partition(".")[0]
+    if kind.__name__ == "JitFunction" and top == "torchlike":
+        return Reach._wrapping
+    if issubclass(kind, Iterator):
+        return Reach._iterator
+    if top in ("jax", "jaxlib", "numpy") or (
+        kind.__module__ in ("torchlike.dtypes", "threading", "_thread")
+        and (not issubclass(kind, threading.local))
+    ):
+        return None
+    return Reach._instance
