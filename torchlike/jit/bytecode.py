@@ -94,3 +94,60 @@ def _computed_names(code: types.CodeType) -> bool:
         if name.opname != "LOAD_CONST" or not isinstance(name.argval, str):
             return True
     return False
+
+
+#: Methods that only put something in.
+_RECORDING = frozenset(("append", "add", "extend", "update", "appendleft"))
+_NOISE = frozenset(("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "RESUME", "NOP"))
+
+
+@functools.lru_cache(maxsize=8192)
+def only_records(code: types.CodeType, name: str) -> bool:
+    """Whether ``code`` uses a name for nothing but ``name += constant`` and, as a statement,
+    ``name.append(…)``: then no value that is computed can depend on it."""
+    steps = [i for i in dis.get_instructions(code) if i.opname not in _NOISE]
+    counted = set()
+    for k, i in enumerate(steps):
+        # A closure's cell is handed to a nested function, whose own code is asked.
+        if i.argval != name or i.opname in ("LOAD_CONST", "LOAD_CLOSURE", "COPY_FREE_VARS"):
+            continue
+        if i.opname.startswith("LOAD_"):
+            stored = _counter_store(steps, k, name)
+            if stored is None and not _is_entry(steps, k):
+                return False
+            counted.add(stored)
+        elif i.opname.startswith(("STORE_", "DELETE_")) and k not in counted:
+            return False
+    return True
+
+
+def _counter_store(steps: list[dis.Instruction], k: int, name: str) -> int | None:
+    """Where ``name += constant``, of a variable or an attribute loaded at ``k``, stores it."""
+    following = steps[k + 1 : k + 5]
+    names = [i.opname for i in following]
+    if names[:2] != ["LOAD_CONST", "BINARY_OP"] or "=" not in following[1].argrepr:
+        return None
+    at = 3 if names[2:3] == ["SWAP"] else 2
+    kinds = ("STORE_GLOBAL", "STORE_DEREF", "STORE_ATTR", "STORE_NAME")
+    found = at < len(following) and names[at] in kinds and following[at].argval == name
+    return k + 1 + at if found else None
+
+
+def _is_entry(steps: list[dis.Instruction], k: int) -> bool:
+    """``name.append(…)`` or ``object.name.append(…)`` as a whole statement."""
+    first = k
+    while first and steps[first].opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        first -= 1
+    # A statement begins: a line does, or (after a semicolon) the one before has ended.
+    ended = first > 0 and steps[first - 1].opname.startswith(("POP_TOP", "STORE_"))
+    if (steps[first].starts_line is None and not ended) or k + 1 >= len(steps):
+        return False
+    if steps[k + 1].argval not in _RECORDING:
+        return False
+    for j in range(k + 2, len(steps)):
+        opname = steps[j].opname
+        if opname == "POP_TOP":
+            return steps[j - 1].opname == "CALL"
+        if "JUMP" in opname or opname.startswith(("STORE", "RETURN", "YIELD")):
+            return False
+    return False

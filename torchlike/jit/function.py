@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import threading
 import types
 import warnings
@@ -40,6 +41,7 @@ from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import Tensor
 
+logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).
 _WARN_AFTER = 3
 _capturing = threading.RLock()
@@ -63,6 +65,7 @@ class JitFunction:
         self.latest: Program | None = None
         self._max_programs = max_programs
         self._uncacheable = 0
+        self._recorded: set[str] = set()
         self.compiles = 0
         functools.update_wrapper(self, fn, updated=())
 
@@ -162,6 +165,7 @@ class JitFunction:
             return result
         if program.cacheable:
             self._keep(key, program)
+            self._say_recorded(run.records)
         else:
             self._uncacheable += 1
             if self._uncacheable == _WARN_AFTER:
@@ -172,6 +176,18 @@ class JitFunction:
                     stacklevel=3,
                 )
         return result
+
+    def _say_recorded(self, labels: list[str]) -> None:
+        """Once for each: what the body counts or logs, it does once per compile."""
+        new = [label for label in labels if label not in self._recorded]
+        self._recorded.update(new)
+        if new:
+            logger.warning(
+                "torchlike.jit: %s changes %s; compiled code does that once per compile, not at "
+                "each call",
+                self._name,
+                ", ".join(f"`{label}`" for label in new),
+            )
 
 
 class _Tracing:
@@ -189,6 +205,8 @@ class _Tracing:
         self.n_forward = 0
         self.cotangents: list[Any] = []
         self.first_values: list[Any] = []
+        #: Plain values that the body only recorded something in.
+        self.records: list[str] = []
         self._as_themselves = as_themselves
         self._seen = self._stand_ins()
         self._position: dict[int, int] = {}
@@ -405,6 +423,9 @@ class _Tracing:
             and key not in slots
             and not same(owner.__dict__.get(name, MISSING), before)
         ]
+        counted = {c for c in changed if self.capture.watch.only_records(c.rpartition(".")[2])}
+        self.records += counted
+        changed = [c for c in changed if c not in counted]
         if changed:
             self.program.cacheable = False
             self.program.why_not = (
@@ -426,6 +447,7 @@ class _Tracing:
     def _check_python(self) -> None:
         """Plain Python values that the body changed, and what it took from clocks and iterators."""
         watch, program = self.capture.watch, self.program
+        self.records += [p.label for p in watch.take_records()]
         changes = [
             f"`{p.label}` ({describe(p.before())} → {describe(p.now())})" for p in watch.changes()
         ]

@@ -15,7 +15,7 @@ import numpy as np
 
 from torchlike.tensor import Tensor
 
-_VALUES = (int, float, complex, bool, str, bytes, type(None), np.generic)
+VALUES = (int, float, complex, bool, str, bytes, type(None), np.generic)
 
 
 class _Missing:
@@ -32,7 +32,7 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     kind = type(a)
-    if kind is not type(b) or not isinstance(a, _VALUES):
+    if kind is not type(b) or not isinstance(a, VALUES):
         return False
     if isinstance(a, float) and not isinstance(a, np.generic):
         return a.hex() == b.hex()
@@ -47,7 +47,7 @@ def describe(value: Any) -> str:
     """A value in a few words, for messages."""
     if isinstance(value, Tensor):
         return f"tensor of shape {list(value.shape)} at {id(value):#x}"
-    if isinstance(value, (*_VALUES, list, tuple, dict, set, _Missing)):
+    if isinstance(value, (*VALUES, list, tuple, dict, set, _Missing)):
         text = repr(value) if not _holds_tensors(value) else f"{type(value).__name__} of tensors"
         return text if len(text) <= 60 else text[:57] + "..."
     name = getattr(value, "__qualname__", None)
@@ -57,7 +57,7 @@ def describe(value: Any) -> str:
 def _holds_tensors(value: Any) -> bool:
     items = value.values() if isinstance(value, dict) else value
     return isinstance(value, (list, tuple, dict, set)) and any(
-        not isinstance(x, _VALUES) for x in itertools.islice(items, 1000)
+        not isinstance(x, VALUES) for x in itertools.islice(items, 1000)
     )
 
 

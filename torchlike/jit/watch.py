@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from torchlike.jit import places
+from torchlike.jit.bytecode import only_records
 from torchlike.jit.libraries import LIBRARIES, is_library
 from torchlike.jit.places import MISSING, Place
 from torchlike.jit.reach import ATOMS, Entered, Reach, legacy_state
@@ -56,6 +57,8 @@ class Watch(Reach):
         self._random = random.getstate()
         self._numpy_random = _numpy_state()
         self._previous: Any = None
+        #: Places that the code only records something in; see take_records.
+        self._records: list[Place] = []
         self._gc_was_on = False
 
     # -- watching a run ----------------------------------------------------------------------------
@@ -256,9 +259,49 @@ class Watch(Reach):
         """Places that hold something else than when they were first seen."""
         return [p for p in self.places.values() if not p.holds()]
 
+    def take_records(self) -> list[Place]:
+        """Changed places that the code only recorded something in (a counter, a log): what it
+        computes cannot depend on them, so they are compared no more."""
+        records = [p for p in self.changes() if self._is_record(p)]
+        for key in [k for k, p in self.places.items() if p in records]:
+            del self.places[key]
+        self._records += records
+        return records
+
+    def _is_record(self, place: Place) -> bool:
+        if isinstance(place, places.Items):
+            if not all(map(_is_plain, place.now())):
+                return False
+            names = {n for p, n in self._holders() if p.before() is place.owner}
+            held = any(
+                x is place.owner for p in self.places.values()
+                if isinstance(p, (places.Items, places.Entries))
+                for x in (p.items.values() if isinstance(p, places.Entries) else p.items)
+            )  # fmt: skip
+            if held:
+                return False
+        else:
+            names = {n for p, n in self._holders() if p is place}
+        return bool(names) and all(self.only_records(name) for name in names)
+
+    def _holders(self) -> list[tuple[Place, str]]:
+        """Places that are variables or attributes, with their names."""
+        found: list[tuple[Place, str]] = []
+        for p in self.places.values():
+            if isinstance(p, places.Name):
+                found.append((p, p.name))
+            elif isinstance(p, places.Cell):
+                found.append((p, p.label.rpartition(".")[2]))
+        return found
+
+    def only_records(self, name: str) -> bool:
+        """Whether all code that ran uses a name only to record something."""
+        codes = [e.code for e in self._entered.values()]
+        return bool(codes) and all(only_records(code, name) for code in codes)
+
     def restore(self) -> None:
         """Put every changed place back: the capture failed, or is run once more."""
-        for place in self.changes():
+        for place in (*self.changes(), *self._records):
             place.restore()
 
     def label_of(self, value: Any) -> str:
@@ -268,6 +311,13 @@ class Watch(Reach):
     def spaces(self) -> list[tuple[Any, dict[str, Any]]]:
         """Instances and the attribute dictionaries they had."""
         return list(self._spaces.values())
+
+
+def _is_plain(value: Any) -> bool:
+    """A number, a string, or a tuple of such."""
+    if isinstance(value, tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, places.VALUES)
 
 
 def _closes_over(fn: types.FunctionType, values: dict[str, Any]) -> bool:
