@@ -189,9 +189,10 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
     order, limit = (jnp.asarray(v).astype(input.real.dtype) for v in (p, maxnorm))
     size = absolute(input)
     safe = jnp.where(size == 0, 1, size)
-    total = jnp.sum(jnp.where(size == 0, 0, safe**order), others, keepdims=True)
+    finite = jnp.where(jnp.isinf(order), 1, order)  # size ** inf has a gradient of NaN
+    total = jnp.sum(jnp.where(size == 0, 0, safe**finite), others, keepdims=True)
     zero = total == 0
-    length = jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / order))
+    length = jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / finite))
     length = jnp.where(jnp.isinf(order), jnp.max(size, others, keepdims=True), length)
     # 1e-7 as in PyTorch, where it keeps the quotient below 1 after rounding.
     scale = jnp.where(length > limit, limit / (length + 1e-7), 1)

@@ -346,8 +346,11 @@ def index_fill(input: Input, dim: Int, index: Input, value: Operand):
     if index.ndim > 1:
         raise IndexError("Index is supposed to be a vector")
     x = jnp.atleast_1d(input)
-    at = on_axis(jnp.atleast_1d(index), d)
-    return overwrite(x, at, fill_value(value, x, "index_fill_")).reshape(input.shape)
+    # A mask rather than a scatter: a repeated index must give the value one gradient, not several.
+    chosen = jnp.zeros(x.shape[d], bool).at[jnp.atleast_1d(index)].set(True, mode="drop")
+    chosen = chosen.reshape([-1 if k == d else 1 for k in range(x.ndim)])
+    filled = fill_value(value, x, "index_fill_").astype(x.dtype)
+    return jnp.where(chosen, filled, x).reshape(input.shape)
 
 
 def _check_index_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:

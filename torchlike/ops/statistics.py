@@ -201,7 +201,11 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | N
         return given(out, _HISTOGRAM(histogram_edges(input, bins, weight, density), bins))
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = (0.0, 0.0) if range is None else range
+    if range is None:  # equal ends stand for the range of the data
+        low, high = (0.0, 0.0) if input.numel() else (0.0, 1.0)
+    else:
+        low, high = range
+        low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     return given(out, _HISTOGRAM(*histogram_uniform(input, bins, low, high, weight, density)))
 
 

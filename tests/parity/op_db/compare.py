@@ -106,7 +106,8 @@ def _close(ours: torch.Tensor, theirs: torch.Tensor, info: Any, where: str) -> N
     ):
         size = theirs.abs().nan_to_num(posinf=0).max().item()
         steps = 1 if theirs.element_size() == 2 else 8
-        atol = max(atol, steps * torch.finfo(theirs.dtype).eps * size)
+        floats = [d for d in (theirs.dtype, *_at_least) if d.is_floating_point or d.is_complex]
+        atol = max(atol, steps * max(torch.finfo(d).eps for d in floats) * size)
     torch.testing.assert_close(
         ours, theirs, rtol=rtol, atol=atol, equal_nan=True, check_stride=False,
         msg=lambda m: f"{where}: {m}",

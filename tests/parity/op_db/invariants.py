@@ -54,8 +54,12 @@ def _inverse_right(a: Any, b: Any) -> Any:
 
 
 def _eigvals(values: Any) -> Any:
-    """The power sums: symmetric in the eigenvalues, whose order is free."""
-    return [(values**k).sum(-1) for k in range(1, values.shape[-1] + 1)]
+    """The largest, and power sums relative to it: the order of eigenvalues is free."""
+    if not values.numel():
+        return []
+    largest = values.abs().amax(-1, True)
+    relative = values / largest.clamp_min(1e-30)
+    return [largest, *((relative**k).sum(-1) for k in range(1, values.shape[-1] + 1))]
 
 
 def _values(result: Any) -> Any:
