@@ -6,12 +6,17 @@ import pytest
 import torchlike as torch
 
 
-def test_float32_products_are_whole_by_default():
-    assert torch.get_float32_matmul_precision() == "highest"
-    assert jax.config.jax_default_matmul_precision == "highest"
-    torch.set_float32_matmul_precision("medium")
-    assert jax.config.jax_default_matmul_precision == "default"
-    torch.set_float32_matmul_precision("highest")
+def test_precision_of_float32_products(monkeypatch):
+    monkeypatch.setattr(torch.settings, "_precision", None)
+    if jax.default_backend() == "cpu":
+        assert torch.get_float32_matmul_precision() == "highest"
+    before = jax.config.jax_default_matmul_precision
+    try:
+        torch.set_float32_matmul_precision("medium")
+        assert jax.config.jax_default_matmul_precision == "default"
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        jax.config.update("jax_default_matmul_precision", before)
     with pytest.raises(ValueError, match="'most'"):
         torch.set_float32_matmul_precision("most")
 

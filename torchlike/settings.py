@@ -1,7 +1,8 @@
 """Process-wide switches: precision of float32 products, determinism, threads.
 
-PyTorch computes float32 matrix products in full float32 unless told otherwise, and so do we; JAX by
-itself allows fewer bits on GPUs (TF32) and TPUs (bfloat16).
+On the CPU float32 matrix products always use all bits. On GPUs (TF32) and TPUs (bfloat16) JAX uses
+fewer unless told otherwise, where PyTorch's default is all of them. It is not set at import: with
+``jax_default_matmul_precision`` set, an eager ``a + b`` took 15 instead of 7 µs.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from torchlike.tensor_types import TENSOR_TYPES, TensorType
 
 #: PyTorch's names -> JAX's, from most to fewest bits.
 _PRECISIONS = {"highest": "highest", "high": "high", "medium": "default"}
-_precision = "highest"
-jax.config.update("jax_default_matmul_precision", _PRECISIONS[_precision])
+_precision: str | None = None
 
 
 def get_float32_matmul_precision() -> str:
-    """ "highest", "high" or "medium"."""
+    """ "highest", "high" or "medium".
+
+    Differs from PyTorch: on accelerators "medium" until it is set.
+    """
+    if _precision is None:
+        return "highest" if jax.default_backend() == "cpu" else "medium"
     return _precision
 
 
