@@ -11,6 +11,7 @@ import ctypes
 import os
 
 # The parameters of mallopt(3) in glibc's malloc.h.
+_M_MXFAST = 1
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
@@ -39,7 +40,10 @@ def tune_allocator() -> bool:
     trim = mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
     # One arena: only the main one grows by brk, and a block freed by one thread serves the others.
     arena = mallopt(_M_ARENA_MAX, 1)
-    return bool(mapped_above and trim and arena)
+    # Without fast bins: every freed result of 16 KiB would empty them, and in the one arena they
+    # are always full of Python's and LLVM's small blocks. `a + b` on 64×64: 12 µs with, 8 without.
+    fast = mallopt(_M_MXFAST, 0)
+    return bool(mapped_above and trim and arena and fast)
 
 
 def _is_glibc() -> bool:
