@@ -75,12 +75,14 @@ globals().update(_TENSOR_TYPES)
 
 from torchlike import (  # noqa: E402
     accelerator,
+    amp,
     autograd,
     backends,
     compiler,
     cuda,
     distributed,
     fft,
+    func,
     interop,
     jit,
     linalg,
@@ -97,7 +99,26 @@ from torchlike import (  # noqa: E402
     utils,
     xpu,
 )
+from torchlike.amp.autocast_mode import (  # noqa: E402
+    autocast,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+    set_autocast_gpu_dtype,
+)
 from torchlike.compile import compile  # noqa: E402
+from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
 

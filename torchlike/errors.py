@@ -25,6 +25,13 @@ MULTIPLE_VIEW = (
     "returns multiple views. Such functions do not allow the output views to be modified inplace. "
     "You should replace the inplace operation by an out-of-place one."
 )
+CUSTOM_FUNCTION_VIEW = (
+    "Output {output} of {name} is a view and {what}. This view was created inside a custom "
+    "Function (or because an input was returned as-is) and the autograd logic to handle "
+    "view+inplace would override the custom backward associated with the custom Function, leading "
+    "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of "
+    "the custom Function."
+)
 PARTIAL_OVERLAP = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
     "single memory location. Please clone() the tensor before performing the operation."
@@ -45,7 +52,58 @@ BACKWARD_TWICE = (
     ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
     "graph a second time or if you need to access saved tensors after calling backward."
 )
+MODIFIED = (
+    "one of the variables needed for gradient computation has been modified by an inplace "
+    "operation: [{kind} {size}]{which} is at version {version}; expected version {expected} "
+    "instead. "
+)
+MODIFIED_HINT = (
+    "Hint: enable anomaly detection to find the operation that failed to compute its gradient, "
+    "with torch.autograd.set_detect_anomaly(True, check_nan=False)."
+)
+MODIFIED_HINT_SHOWN = (
+    "Hint: the backtrace further above shows the operation that failed to compute its gradient. "
+    "The variable in question was changed in there or anywhere later."
+)
+PACK_HOOK_WRITES = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
+    "hook cannot be modified by in-place operations as this can lead to unexpected side-effects."
+)
 FLOAT_ONLY_GRAD = "Only Tensors of floating point and complex dtype can require gradients"
+ESCAPED = (
+    "this tensor escaped from inside a function that {transform} transformed, which has ended: "
+    "return it instead of keeping it by a side effect"
+)
+UNWRAP_TRANSFORMED = "Cannot access data pointer of Tensor that doesn't have storage"
+VMAP_ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+    ".item() on a Tensor, please try to rewrite what you're doing with other operations."
+)
+VMAP_CONTROL_FLOW = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We "
+    "don't support that yet; use torchlike.where or torchlike.cond."
+)
+VMAP_VALUE = "vmap: {asked} needs the values of one example; {instead} works on all of them"
+VMAP_IN_PLACE = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
+    "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
+    "vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
+    "operators instead of inplace arithmetic, or make `self` with new_zeros() or zeros_like() of a "
+    "tensor that is vmapped over."
+)
+VMAP_RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+    "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+)
+CAPTURED_IN_PLACE = (
+    "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
+    "in-place operation that would mutate a captured Tensor. This is not supported; please "
+    "rewrite the function being transformed to explicitly accept the mutated Tensor(s) as inputs."
+)
+BACKWARD_IN_TRANSFORM = (
+    "backward() called inside a functorch transform. This is not supported, please use "
+    "functorch.grad or functorch.vjp instead or call backward() outside of functorch transforms."
+)
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 INFERENCE_IN_PLACE = (
@@ -121,3 +179,7 @@ def size_mismatch(a: int, b: int, dim: int) -> RuntimeError:
         f"The size of tensor a ({a}) must match the size of tensor b ({b}) "
         f"at non-singleton dimension {dim}"
     )
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device has not the memory that was asked for (``torch.OutOfMemoryError``)."""

@@ -19,6 +19,10 @@ class _Modes(threading.local):
     anomaly_nan: bool = True
     #: The backward pass that runs in this thread (autograd.engine.Pass), or None.
     backward_pass: Any = None
+    #: The torch.func transforms that run in this thread (boxes.Level), outermost first.
+    levels: tuple[Any, ...] = ()
+    #: What torch.autocast has on in this thread (dispatch.autocast.State), or None.
+    autocast: Any = None
 
 
 current = _Modes()

@@ -22,7 +22,8 @@ import numpy as np
 from jax import core
 
 from torchlike import devices, modes
-from torchlike.errors import NO_DATA
+from torchlike.boxes import BOXES
+from torchlike.errors import NO_DATA, UNWRAP_TRANSFORMED
 from torchlike.meta import MetaArray
 
 _addresses = itertools.count(1)
@@ -117,6 +118,8 @@ class Storage:
         if self.host is None:
             if type(self.cell) is MetaArray:
                 raise NotImplementedError(NO_DATA)
+            if type(self.cell) in BOXES:
+                raise RuntimeError(UNWRAP_TRANSFORMED)
             if modes.current.capture is not None:
                 modes.current.capture.refuse_value(".numpy()", "jax.pure_callback")
             self.host = np.array(self.cell)
@@ -153,6 +156,8 @@ class Storage:
         cell = self.cell
         if type(cell) is MetaArray:
             return devices.META
+        if type(cell) in BOXES:
+            return cell.value.device
         if self.host is not None or isinstance(cell, core.Tracer):
             return devices.CPU if self.host is not None else devices.get_default_device()
         found = cell.sharding.device_set

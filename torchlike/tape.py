@@ -12,6 +12,7 @@ is freed the moment its last tensor goes.
 from __future__ import annotations
 
 import itertools
+import threading
 import traceback
 import weakref
 from collections.abc import Callable, Sequence
@@ -31,6 +32,25 @@ class GradientEdge(NamedTuple):
     output_nr: int
 
 
+
+class _Saving(threading.local):
+    """How nodes keep what they save, where they do not simply keep it (autograd/saved.py)."""
+
+    #: Makes a node in OpNode's place; None is the ordinary way.
+    make: Any = None
+    #: Pairs of hooks (pack, unpack), outermost first; the last is the one called.
+    hooks: tuple[Any, ...] = ()
+    #: Why hooks are forbidden now, or None.
+    refusal: str | None = None
+    #: Strict mode: backward refuses what was written in place after it was saved.
+    strict: bool = False
+    #: In strict mode: the tensor that an in-place op is about to write.
+    target: Any = None
+    #: Gradients that arrived at the node whose saved tensors are being unpacked.
+    arriving: Any = ()
+
+
+saving = _Saving()
 _sequence = itertools.count()
 #: AccumulateGrad runs before anything else that is ready, as in PyTorch.
 _FIRST = 1 << 62
@@ -214,12 +234,19 @@ def rejoin(view: Tensor) -> None:
 tensor.install(history_of_view=rejoin)
 
 
+#: How ``_made_by`` of a custom Function's only output begins.
+CUSTOM_FUNCTION = "custom Function "
+
+
 def _ambiguous_view(view: Tensor, what: str) -> str:
-    if view._made_by == "no_grad":
+    made_by = view._made_by
+    if made_by == "no_grad":
         return errors.NO_GRAD_VIEW.format(what=what)
-    return errors.MULTIPLE_VIEW.format(
-        what=what, output=view._output_nr, name=view._made_by.removesuffix("Backward0")
-    )
+    words = errors.MULTIPLE_VIEW
+    if made_by.startswith(CUSTOM_FUNCTION):
+        words, made_by = errors.CUSTOM_FUNCTION_VIEW, made_by.removeprefix(CUSTOM_FUNCTION)
+    name = made_by.removesuffix("0").removesuffix("Backward")
+    return words.format(what=what, output=view._output_nr, name=name)
 
 
 def check_in_place(t: Tensor, recorded: Any = None) -> None:
@@ -230,6 +257,8 @@ def check_in_place(t: Tensor, recorded: Any = None) -> None:
     """
     if not modes.current.grad_enabled:
         return
+    if saving.strict:
+        saving.target = t
     requires_grad = t.requires_grad
     if not (requires_grad if recorded is None else recorded):
         return

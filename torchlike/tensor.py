@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import devices, dtypes, errors, meta, modes, printing, views
+from torchlike import boxes, devices, dtypes, errors, modes, printing, views
 from torchlike.meta import MetaArray
 from torchlike.methods import TensorMethods
 from torchlike.storage import Storage, device_array
@@ -114,15 +114,18 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         if view is None:
             return storage.read()
         if modes.current.capture is not None:
-            return views.reader(view.steps)(storage.read(), *view.dynamic)
+            cell = storage.read()
+            if type(cell) in boxes.SPECIAL:
+                return boxes.call(views.reader(view.steps), cell, *view.dynamic)
+            return views.reader(view.steps)(cell, *view.dynamic)
         if storage.host is not None:
             part = self._host_view()
             if part is not None:
                 return device_array(np.array(part))
         if view.cached_version != storage.version:
             read = views.reader(view.steps)
-            if type(storage.cell) is MetaArray:
-                return meta.call(read, storage.cell, *view.dynamic)
+            if type(storage.cell) in boxes.SPECIAL:
+                return boxes.call(read, storage.cell, *view.dynamic)
             view.cached = read(storage.concrete(), *view.dynamic)
             view.cached_version = storage.version
         return view.cached
@@ -146,11 +149,18 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     def _write(self, array: Any) -> None:
         """Replace this tensor's value (already of its shape and dtype) in its storage."""
         storage, view = self._storage, self._view
+        if type(array) in boxes.BOXES:
+            boxes.check_write(storage.cell, array)
         if view is None:
             storage.write(array)
             return
         if type(storage.cell) is MetaArray:
             storage.version += 1
+            return
+        if modes.current.levels and boxes.involved((storage.cell, array)):
+            # A number's worth of JAX array where the new value is no tensor of the level.
+            write = views.writer(view.steps, False)
+            storage.write(boxes.call(write, storage.read(), array, *view.dynamic))
             return
         donate = modes.current.capture is None and storage.is_sole_owner()
         write = views.writer(view.steps, donate)
@@ -454,6 +464,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         capture = modes.current.capture
         if capture is not None:
             capture.refuse_value(asked, instead)
+        if type(self._storage.cell) in boxes.BOXES:
+            inside = boxes.visible(self._read(), asked, instead)
+            return inside._value(asked, instead)
         if type(self._storage.cell) is MetaArray:
             if self.numel() == 1 and asked != ".tolist()":
                 raise RuntimeError(errors.NO_ITEM)
@@ -591,6 +604,8 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     # -- printing ----------------------------------------------------------------------------------
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
+        if type(self._storage.cell) in boxes.BOXES:
+            return repr(self._read())
         own = type(self)
         parameter = getattr(self, "_is_param", False)
         if modes.current.capture is not None:  # no values yet: say what is known

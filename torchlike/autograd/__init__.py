@@ -1,6 +1,6 @@
 """Autograd: ``backward``, ``grad``, grad modes, custom functions."""
 
-from torchlike.autograd import functional, graph
+from torchlike.autograd import forward_ad, functional, graph
 from torchlike.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from torchlike.autograd.backward import backward, grad
 from torchlike.autograd.function import Function, FunctionCtx, once_differentiable
@@ -12,6 +12,7 @@ from torchlike.autograd.grad_mode import (
     set_grad_enabled,
 )
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
+from torchlike.autograd.saved import is_strict_in_place, set_strict_in_place
 from torchlike.tensor import Tensor as Variable
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "functional",
     "grad",
     "gradcheck",
@@ -28,8 +30,10 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_strict_in_place",
     "no_grad",
     "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_strict_in_place",
 ]

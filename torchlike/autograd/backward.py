@@ -66,6 +66,8 @@ def backward(
     RuntimeError when a tensor does not require grad, when a non-scalar has no gradient given, when
     the graph was already freed.
     """
+    if any(level.transform != "forward_ad" for level in modes.current.levels):
+        raise RuntimeError(errors.BACKWARD_IN_TRANSFORM)
     roots = _as_tuple(tensors)
     if grad_tensors is None:
         grad_tensors = grad_variables

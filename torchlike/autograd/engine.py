@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from torchlike import errors, modes
+from torchlike import boxes, errors, modes
 from torchlike.meta import MetaArray
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
@@ -22,6 +22,15 @@ from torchlike.tensor import Tensor
 
 _add = jax.jit(lambda a, b: a + b, inline=True)
 _add_donating = jax.jit(lambda a, b: a + b, donate_argnums=0)
+
+
+def _sum(present: Any, gradient: Any) -> Any:
+    try:
+        return _add(present, gradient)
+    except TypeError:
+        if not boxes.involved((present, gradient)):
+            raise
+        return boxes.call(_add, present, gradient)
 
 
 def _tensor(array: Any) -> Tensor:
@@ -79,7 +88,7 @@ class _Buffers:
         elif self.create_graph:
             slot[nr] = present + gradient
         else:
-            slot[nr] = present if type(present) is MetaArray else _add(present, gradient)
+            slot[nr] = _sum(present, gradient)
 
 
 class Pass:
@@ -90,6 +99,10 @@ class Pass:
     def __init__(self, nodes: Any, touched: set[Node] | None) -> None:
         self._nodes = nodes
         self._touched = touched
+
+    def is_whole(self) -> bool:
+        """Whether gradients go to all leaves, rather than to chosen tensors."""
+        return self._touched is None
 
     def reaches(self, edge: Edge | None) -> Any:
         """Whether a gradient may arrive at this edge."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from torchlike import errors, modes, tape
+from torchlike.autograd import saved
+from torchlike.autograd.custom_transforms import level_of, run_at
 from torchlike.autograd.engine import _tensor
 from torchlike.dispatch.inplace import assign
-from torchlike.tape import Edge, Node, gradient_edge
+from torchlike.dispatch.record import still
+from torchlike.tape import Edge, Node, gradient_edge, saving
 from torchlike.tensor import Tensor
 
 
@@ -26,13 +30,15 @@ class FunctionCtx:
         self._non_differentiable: frozenset[int] = frozenset()
         self._materialize = True
         self._node: FunctionNode | None = None
+        #: Which arguments are tensors.
+        self._is_tensor: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, where ``ctx.saved_tensors`` gives them."""
-        for t in tensors:
+        for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument is of type "
+                    f"save_for_backward can only save variables, but argument {i} is of type "
                     f"{type(t).__name__}"
                 )
         self._to_save = tensors
@@ -40,15 +46,28 @@ class FunctionCtx:
     save_for_forward = save_for_backward
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say which inputs ``forward`` changed in place."""
+        """Say which inputs ``forward`` changed in place; it must return them."""
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise RuntimeError(
+                    f"mark_dirty can only accept variables, but argument {i} is of type "
+                    f"{type(t).__name__}"
+                )
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs have no gradient."""
+        for t in tensors:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(
+                    "mark_non_differentiable only accepts variable arguments, but got "
+                    f"{type(t).__name__}"
+                )
         self._non_differentiable = frozenset(id(t) for t in tensors)
 
     def set_materialize_grads(self, value: Any) -> None:
-        """Whether ``backward`` gets zeros (default) or None for outputs without gradient."""
+        """Whether ``backward`` gets zeros (default) or None for outputs without gradient. (For
+        outputs that are no tensors it always gets None.)"""
         self._materialize = value
 
     @property
@@ -56,32 +75,51 @@ class FunctionCtx:
         """The tensors given to ``save_for_backward``."""
         if self._node is None:
             return self._to_save
-        return self._node.saved_tensors()
+        return self._node.saved_tensors
 
 
 class FunctionNode(Node):
-    """The node of one application of a Function."""
+    """The node of one application of a Function. What ``ctx`` has, it has as well, because in
+    PyTorch the two are one object."""
 
-    __slots__ = ("avals", "ctx", "function", "saved", "wanted")
+    __slots__ = ("avals", "ctx", "function", "saved", "unpack", "wanted", "watches")
 
     def __init__(self, function: type, ctx: FunctionCtx, edges: list[Edge | None]) -> None:
         super().__init__(f"{function.__name__}Backward", edges)
         self.function = function
         self.ctx = ctx
         #: [(array, edge or None, output number or -1)] — saved as arrays, so no reference cycles.
+        #: Under saved-tensor hooks, in the array's place what the pack hook made of it.
         self.saved: list[Any] | None = []
-        self.avals: list[tuple[Any, Any]] = []
+        self.unpack: Any = None
+        self.watches: list[saved.Watch] = []
+        #: Shapes and dtypes of the outputs, None for those that are no tensors.
+        self.avals: list[Any] = []
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
         return len(self.avals)
 
+    def __getattr__(self, name: str) -> Any:
+        if name in FunctionNode.__slots__:
+            raise AttributeError(name)  # not set yet
+        return getattr(self.ctx, name)
+
+    @property
     def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to ``save_for_backward``. RuntimeError once they were freed."""
         if self.saved is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
+        for watch in self.watches:
+            watch.check()
         return tuple(None if s is None else self._unpack(*s) for s in self.saved)
 
     def _unpack(self, array: Any, edge: Edge | None, requires_grad: Any, output_nr: int) -> Tensor:
+        if self.unpack is not None:
+            array = saved.unpack(self.unpack, array)._read()
+        leaf = edge[0].variable if edge and isinstance(edge[0], tape.AccumulateGrad) else None
+        if leaf is not None and leaf._view is None and leaf._storage.cell is array:
+            return leaf  # not written to since: the very object, as in PyTorch
         t = _tensor(array)
         t._requires_grad = requires_grad
         if output_nr >= 0:
@@ -99,8 +137,10 @@ class FunctionNode(Node):
     def run_graph(self, cotangents: list[Tensor | None]) -> list[Tensor | None]:
         if self.ctx._materialize:
             from_avals = zip(cotangents, self.avals, strict=True)
-            cotangents = [_zeros(*aval) if c is None else c for c, aval in from_avals]
-        results = self.function.backward(self.ctx, *cotangents)  # type: ignore[attr-defined]
+            cotangents = [
+                _zeros(*aval) if c is None and aval is not None else c for c, aval in from_avals
+            ]
+        results = _backward_of(self.function)(self.ctx, *cotangents)
         if not isinstance(results, tuple):
             results = (results,)
         inputs = self.ctx.needs_input_grad
@@ -111,6 +151,12 @@ class FunctionNode(Node):
                 f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{len(inputs)}, got {len(results)})"
             )
+        for i, r in enumerate(results):
+            if r is not None and not self.ctx._is_tensor[i]:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different than None at position "
+                    f"{i + 1}, but the corresponding forward input was not a Variable"
+                )
         return [self._checked(i, r) for i, r in enumerate(results) if i in self.wanted]
 
     def _checked(self, i: int, gradient: Any) -> Tensor | None:
@@ -129,7 +175,20 @@ class FunctionNode(Node):
         return gradient if gradient.dtype is dtype else gradient.to(dtype)
 
     def release(self) -> None:
-        self.saved = None
+        if self.saved:  # with nothing saved it can run again, as in PyTorch
+            self.saved = None
+
+
+def _backward_of(function: Any) -> Callable[..., Any]:
+    """``backward``, or ``vjp`` as it may be called. RuntimeError when there are both."""
+    if function.vjp is Function.vjp:
+        return function.backward
+    if function.backward is not Function.backward:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+            "should only implement one of them."
+        )
+    return function.vjp
 
 
 def _sums_to(shape: tuple[int, ...], to: tuple[int, ...]) -> Any:
@@ -148,8 +207,15 @@ class Function:
     Inside ``forward`` ops are not recorded.
     """
 
+    _backward_cls: type[FunctionNode] = FunctionNode
     #: Overridden by the setup_context style.
     setup_context: Any = None
+    #: Whether ``vmap`` may map forward and backward; both must consist of operators.
+    generate_vmap_rule: bool = False
+    #: Static methods for ``torch.func``: ``vmap(info, in_dims, *args) -> (output, out_dims)`` and
+    #: ``jvp(ctx, *tangents)``.
+    vmap: Any = None
+    jvp: Any = None
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -164,19 +230,40 @@ class Function:
             "autograd.Function to use it with backward mode AD."
         )
 
+    vjp = backward
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionNode,), {"__slots__": ()})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method."
+        )
+
     @classmethod
-    def apply(cls, *args: Any) -> Any:
-        """Run forward and record one node."""
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward and record one node. Keyword arguments are put in their places among the
+        others. RuntimeError when a tensor marked dirty is not returned, or is a leaf."""
+        if kwargs:
+            args = _positional(cls, args, kwargs)
         ctx = FunctionCtx()
+        ctx._is_tensor = tuple([isinstance(a, Tensor) for a in args])
         # forward may set any attribute; user code reads it as an instance of its own class.
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         recording = modes.current.grad_enabled and any(ctx.needs_input_grad)
         edges = {i: gradient_edge(a) for i, a in enumerate(args)
                  if recording and ctx.needs_input_grad[i]}  # fmt: skip
         previous = modes.current.grad_enabled
+        level = level_of(args)
+        if level is not None:  # inside vmap or jvp: recorded there as well, so with grad mode on
+            output = run_at(level, cls, args, FunctionCtx)
         modes.current.grad_enabled = False
         try:
-            if cls.setup_context is not None:
+            if level is not None:
+                cls.setup_context(ctx, args, output)
+            elif cls.setup_context is not None:
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
             else:
@@ -184,23 +271,34 @@ class Function:
         finally:
             modes.current.grad_enabled = previous
         outputs = output if isinstance(output, tuple) else (output,)
+        if not all(any(d is o for o in outputs) for d in ctx._dirty):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
+            )
         if not recording:
-            return output
+            made = tuple(_apart(o, args, ctx) for o in outputs)
+            return made if isinstance(output, tuple) else made[0]
         for t in ctx._dirty:
             if t.requires_grad and t.is_leaf:
                 raise RuntimeError(
                     "a leaf Variable that requires grad has been used in an in-place operation."
                 )
             tape.check_in_place(t, True)
-        node = FunctionNode(cls, ctx, list(edges.values()))
+        node = cls._backward_cls(cls, ctx, list(edges.values()))
         node.wanted = {i: (args[i].shape, args[i].dtype) for i in edges}
-        made = tuple(_joined(o, i, node, args, ctx) for i, o in enumerate(outputs))
-        node.avals = [(o.shape, o.dtype.numpy) if isinstance(o, Tensor) else ((), None)
-                      for o in outputs]  # fmt: skip
+        several = sum(isinstance(o, Tensor) for o in outputs) > 1
+        made = tuple(_joined(o, i, node, args, ctx, several) for i, o in enumerate(outputs))
+        node.avals = [(o.shape, o.dtype.numpy) if isinstance(o, Tensor) else None for o in outputs]
         position = {id(o): i for i, o in enumerate(outputs)}
+        kept: Any = Tensor._read
+        if saving.hooks:
+            node.unpack, kept = saving.hooks[-1][1], lambda t: saved.pack(still(t))
+        elif saving.strict:
+            node.watches = [saved.Watch(t) for t in ctx._to_save if t is not None]
         node.saved = [
             None if t is None
-            else (t._read(), *_place(t, args, edges), position.get(id(t), -1))
+            else (kept(t), *_place(t, args, edges), position.get(id(t), -1))
             for t in ctx._to_save
         ]  # fmt: skip
         ctx._to_save = ()
@@ -216,19 +314,49 @@ def _place(t: Tensor, args: Sequence[Any], edges: dict[int, Edge | None]) -> tup
     return gradient_edge(t), t.requires_grad
 
 
-def _joined(output: Any, i: int, node: FunctionNode, args: Sequence[Any], ctx: FunctionCtx) -> Any:
+def _positional(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments of forward by position. TypeError for a keyword-only one."""
+    with_ctx = function.setup_context is None
+    bound = inspect.signature(function.forward).bind(
+        *((None,) if with_ctx else ()), *args, **kwargs
+    )
+    if bound.kwargs:
+        raise TypeError(
+            f"forward() got an unexpected keyword argument '{next(iter(bound.kwargs))}'"
+        )
+    return bound.args[1:] if with_ctx else bound.args
+
+
+def _apart(output: Any, args: Sequence[Any], ctx: FunctionCtx) -> Any:
+    """An output without gradient: an input that is returned as it is becomes another tensor."""
+    if not isinstance(output, Tensor) or any(d is output for d in ctx._dirty):
+        return output
+    return output._alias() if any(a is output for a in args) else output
+
+
+def _joined(
+    output: Any, i: int, node: FunctionNode, args: Sequence[Any], ctx: FunctionCtx, several: bool
+) -> Any:
     """An output of forward with its place in the graph."""
     if not isinstance(output, Tensor):
         return output
     if id(output) in ctx._non_differentiable or output.dtype.category < 2:
-        return output
+        return _apart(output, args, ctx)
     is_input = any(a is output for a in args)
     if is_input and any(d is output for d in ctx._dirty):
         marked = _tensor(output._read())
         marked._node, marked._output_nr, marked._requires_grad = node, i, True
         assign(output, marked)
         return output
-    result = output._alias() if is_input or output._base is not None else output
+    if not is_input and output._base is None:
+        result = output
+    else:
+        result = output._alias()
+        base = output if output._base is None else output._base
+        if base.requires_grad:
+            # Where the output is written to, PyTorch's graph would lead past this backward.
+            result._base, result._history = base, base._history
+            result._made_by = node.name() if several else tape.CUSTOM_FUNCTION + node.name()
     result._node, result._output_nr, result._requires_grad = node, i, True
     return result
 

@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import errors, meta, modes
+from torchlike import boxes, errors, modes
 from torchlike.dispatch import out as outputs
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.memory_order import keep_memory_order
-from torchlike.dispatch.record import execute
+from torchlike.dispatch.record import execute, execute_without_arrays
 from torchlike.dispatch.spec import OpSpec, group
 from torchlike.storage import Storage
 from torchlike.tensor import TENSOR_TYPES, Tensor
@@ -124,9 +124,9 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
                 result = _new(Tensor)
                 result._storage = Storage(out)
     except Exception as error:
-        if not meta.involved(arrays):
+        if not boxes.involved(arrays):
             raise explain(error, spec.name, arrays) from None
-        result = execute_on_meta(exe, arrays, operands, spec.name)
+        result = run_without_arrays(exe, arrays, operands, spec.name)
     if strided and spec.elementwise:
         keep_memory_order(result, operands, spec.wrapped_mask)
     if modes.current.inference:
@@ -136,10 +136,12 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
     return result
 
 
-def execute_on_meta(exe: Executable, arrays: list[Any], operands: Sequence[Any], name: str) -> Any:
-    """``execute``, which knows the meta device, after a compiled form refused the arrays."""
+def run_without_arrays(
+    exe: Executable, arrays: list[Any], operands: Sequence[Any], name: str
+) -> Any:
+    """``execute`` after a compiled form refused an operand that is no array."""
     try:
-        return execute(exe, arrays, operands)
+        return execute_without_arrays(exe, arrays, operands)
     except Exception as error:
         raise explain(error, name, arrays) from None
 
@@ -148,7 +150,7 @@ def check_values(
     spec: OpSpec, arrays: Sequence[Any], statics: tuple[Any, ...], lengths: tuple[int, ...]
 ) -> None:
     """Run the op's check of values on its arguments, where there are values."""
-    if meta.involved(arrays):
+    if boxes.involved(arrays):
         return
     grouped = group(tuple(arrays), lengths) if lengths else tuple(arrays)
     spec.check(*spec.combine(grouped, statics))  # type: ignore[misc]
@@ -215,6 +217,8 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     and the shapes. JAX's traceback frames are dropped: they say nothing of the user's line."""
     ours = (RuntimeError, IndexError, NotImplementedError, errors.InternalError)
     raised_by_us = isinstance(error, ours) and not isinstance(error, jax.errors.JaxRuntimeError)
+    if hasattr(error, "of_hook"):  # raised by the user's saved-tensor hook
+        return error
     if raised_by_us or (type(error) in (TypeError, ValueError) and not _from_jax(error)):
         # JAX notes that it removed frames of its own; so do we, and say nothing of it.
         error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX" not in n]
@@ -226,7 +230,8 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     text = str(error).split("\n--------------------")[0]
     if "incompatible devices" in text:
         text = f"Expected all tensors to be on the same device. {text}"
-    clear = RuntimeError(f"{name}() failed on operands ({shapes}): {text}")
+    kind = errors.OutOfMemoryError if "RESOURCE_EXHAUSTED" in text else RuntimeError
+    clear = kind(f"{name}() failed on operands ({shapes}): {text}")
     clear.__cause__ = None
     return clear
 

@@ -95,8 +95,9 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "double", "dropped", "forward", "forward_vjp",
-        "keeps_residuals", "kept", "mask", "name", "pure", "rule", "saves", "wanted",
+        "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "forward",
+        "forward_vjp", "has_tuple", "keeps_residuals", "kept", "mask", "name", "pure", "rule",
+        "saves", "transformed", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -110,6 +111,7 @@ class Executable:
         rule: Callable[..., Any] | None = None,
         residuals: Any = False,
         free: tuple[int, ...] = (),
+        differentiable: Any = True,
     ) -> None:
         self.name = name
         self.mask = mask
@@ -126,6 +128,12 @@ class Executable:
         self._abstract: AbstractExecutable | None = None
         #: Executables of this one's backward, for create_graph.
         self.double: dict[Any, Executable] = {}
+        #: False for an op whose derivative PyTorch does not define, though JAX would.
+        self.differentiable = differentiable
+        #: Executables of this one under ``jax.vmap`` and ``jax.jvp`` (dispatch/boxed.py).
+        self.transformed: dict[Any, Executable] = {}
+        #: Whether the op gives a tuple; known once it was traced for a jvp.
+        self.has_tuple: Any = None
 
         @functools.wraps(pure)
         def strong(*operands: Any) -> Any:

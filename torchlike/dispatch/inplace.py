@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import devices, dtypes, errors, meta, modes, tape, views
+from torchlike import boxes, devices, dtypes, errors, modes, tape, views
 from torchlike.dispatch import call
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import OpNode, execute
@@ -120,9 +120,11 @@ def _update_cell(
     try:
         new = (exe.donating if donate else exe.forward)(*arrays)
     except Exception as error:
-        if not meta.involved(arrays):
+        if not boxes.involved(arrays):
             raise call.explain(error, f"{spec.name}_", arrays) from None
-        new = call.execute_on_meta(exe, arrays, operands, f"{spec.name}_")._read()
+        new = call.run_without_arrays(exe, arrays, operands, f"{spec.name}_")._read()
+        if type(new) in boxes.BOXES:
+            boxes.check_write(storage.cell, new)
     storage.write(new)
 
 
@@ -147,7 +149,7 @@ def in_place_executable(
         exe = Executable(
             spec.grad_name, pure, mask, n_operands,
             kept=out_of_place.kept, rule=out_of_place.rule, residuals=spec.residuals,
-            free=spec.schema.scalar_operands,
+            free=spec.schema.scalar_operands, differentiable=spec.differentiable,
         )  # fmt: skip
         spec.cache[key] = exe
     return exe
@@ -316,8 +318,9 @@ def copy_(
         shape = source._geometry.size
         if shape != geometry.size:
             _check_expandable(shape, geometry.size)
-    if recorded and modes.current.grad_enabled:
-        check_in_place(target, True)
+    if modes.current.levels or (recorded and modes.current.grad_enabled):
+        if recorded and modes.current.grad_enabled:
+            check_in_place(target, True)
         _copy_recorded(target, source, geometry.size, name)
         return target
     if target.is_meta:
@@ -348,10 +351,11 @@ def copy_(
 def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str) -> None:
     """The copy as an op of both: what was overwritten gets a gradient of zeros."""
     dtype = target.dtype.numpy
-    mask = 1 if target.requires_grad else 0
     number = not isinstance(source, Tensor)
-    if not number and source.requires_grad:
-        mask |= 2
+    mask = 0
+    if modes.current.grad_enabled:
+        mask = 1 if target.requires_grad else 0
+        mask |= 2 if not number and source.requires_grad else 0
     key = (size, dtype, mask, name)
     exe = _copies.get(key)
     if exe is None:

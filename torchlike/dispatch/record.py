@@ -11,11 +11,11 @@ from typing import Any
 
 import jax
 
-from torchlike import dtypes, errors, meta, modes, tape
+from torchlike import boxes, dtypes, errors, modes, tape
 from torchlike.dispatch.executable import Executable, flatten
 from torchlike.storage import Storage
 from torchlike.tape import Edge, Node, gradient_edge
-from torchlike.tensor import TENSOR_TYPES, Tensor
+from torchlike.tensor import TENSOR_TYPES, Tensor, wrap
 
 _RELEASED: Any = object()
 
@@ -61,8 +61,12 @@ class OpNode(Node):
         try:
             return self.exe.backward(self.avals)(self.saved, self.residuals, tuple(cotangents))
         except Exception:
-            if not meta.involved((self.saved, cotangents)):
+            operands = [*self.saved, *cotangents]
+            if not boxes.involved(operands):
                 raise
+            level = boxes.top(operands)
+            if level is not None:
+                return flatten(level.apply(self._backward_executable(0, len(operands)), operands))
             backward = self.exe.abstract.backward(self.avals)
             return backward(self.saved, self.residuals, tuple(cotangents))
 
@@ -77,7 +81,6 @@ class OpNode(Node):
             for position, i in enumerate(exe.kept):
                 if edge_of.get(i) is not None:
                     operands[position] = _rejoined(operands[position], edge_of[i])
-        n_saved = len(operands)
         operands += cotangents
         mask = 0
         arrays = []
@@ -88,17 +91,20 @@ class OpNode(Node):
                     mask |= 1 << i
             else:
                 arrays.append(o)
-        key = (mask, self.avals)
-        double = exe.double.get(key)
-        if double is None:
-            avals = self.avals
+        return flatten(execute(self._backward_executable(mask, len(operands)), arrays, operands))
+
+    def _backward_executable(self, mask: int, n_operands: int) -> Executable:
+        """The backward as an executable of what was saved and the cotangents."""
+        exe, avals, n_saved = self.exe, self.avals, len(self.saved)
+        found = exe.double.get((mask, avals))
+        if found is None:
 
             def pure(*operands: Any) -> tuple[Any, ...]:
                 return exe._run_backward(avals, operands[:n_saved], None, operands[n_saved:])
 
-            double = Executable(f"{exe.name}Backward", pure, mask, len(operands))
-            exe.double[key] = double
-        return flatten(execute(double, arrays, operands))
+            found = Executable(f"{exe.name}Backward", pure, mask, n_operands)
+            exe.double[(mask, avals)] = found
+        return found
 
     def release(self) -> None:
         # A node that saved nothing (a view, a sum) can run again, as in PyTorch.
@@ -122,43 +128,97 @@ def _rejoined(array: Any, edge: Edge | None) -> Tensor:
     return t
 
 
+def still(t: Tensor) -> Tensor:
+    """A tensor with the value that ``t`` has now and its place in the graph."""
+    edge = gradient_edge(t)
+    if edge is None:
+        return wrap(t._read())
+    same = _rejoined(t._read(), edge)
+    if isinstance(edge[0], tape.AccumulateGrad):
+        node = edge[0]
+        same._accumulator = lambda: node  # kept alive: no graph may hold it yet
+    return same
+
+
 def execute(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
     """Run an executable on arrays and record it when it has wanted operands.
 
     ``operands`` are what the arrays came from (tensors, numbers, None), for their edges. Gives a
     tensor, or a tuple of tensors.
     """
-    if not exe.mask:
-        try:
-            out = exe.forward(*arrays)
-        except Exception:
-            if not _refused_meta(exe, arrays):
-                raise
-            return execute(exe.abstract, arrays, operands)
-        if type(out) is tuple:
-            return tuple([_wrap(o) for o in out])
-        return _wrap(out)
     residuals = None
     try:
-        if exe.rule is None and (exe.keeps_residuals or modes.current.capture is not None):
+        if not exe.mask:
+            out = exe.forward(*arrays)
+        elif exe.rule is None and (exe.keeps_residuals or modes.current.capture is not None):
             out, residuals = exe.forward_vjp(*arrays)
         else:
             out = exe.forward(*arrays)
     except Exception:
-        if not _refused_meta(exe, arrays):
+        if type(exe) is not Executable or not boxes.involved(arrays):
             raise
-        return execute(exe.abstract, arrays, operands)
-    edges = [gradient_edge(operands[i]) for i in exe.wanted]
+        return execute_without_arrays(exe, arrays, operands)
+    if not exe.mask:
+        return tuple([_wrap(o) for o in out]) if type(out) is tuple else _wrap(out)
+    return _recorded(exe, [gradient_edge(operands[i]) for i in exe.wanted], arrays, out, residuals,
+                     operands)  # fmt: skip
+
+
+def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
+    """`execute` where compiled forms refuse an operand: boxes, or arrays without values.
+
+    RuntimeError when an operand is on the meta device and another, other than a number or
+    indices, has values.
+    """
+    level = boxes.top(arrays)
+    if level is not None:
+        return _execute_on_boxes(level, exe, arrays, operands)
+    for a in arrays:
+        if isinstance(a, jax.Array) and a.ndim and a.dtype in dtypes.DIFFERENTIABLE:
+            raise RuntimeError("Tensor on device cpu is not on the expected device meta!")
+    return execute(exe.abstract, arrays, operands)
+
+
+def _execute_on_boxes(
+    level: boxes.Level, exe: Executable, arrays: Sequence[Any], operands: Sequence[Any]
+) -> Any:
+    """What the level computes. It is recorded on the tape of the level for operands of the level;
+    those of lower levels are recorded where they are."""
+    own = [type(a) in boxes.BOXES and a.level is level for a in arrays]
+    edges = [gradient_edge(operands[i]) if own[i] else None for i in exe.wanted]
+    # Lifted, a tensor of a lower level keeps its place there also in what the node saves.
+    arrays = [
+        level.lift(o) if type(o) in TENSOR_TYPES and not mine else a
+        for o, a, mine in zip(operands, arrays, own, strict=True)
+    ]
+    out = level.apply(exe, arrays)
+    if any(e is not None for e in edges):
+        return _recorded(exe, edges, arrays, out, None, operands)
+    return tuple([_wrap(o) for o in out]) if type(out) is tuple else _wrap(out)
+
+
+def _recorded(
+    exe: Executable, edges: list[Edge | None], arrays: Any, out: Any, residuals: Any,
+    operands: Sequence[Any],
+) -> Any:  # fmt: skip
+    """The outputs as tensors with their node."""
     saved, avals = exe.save(arrays, out)
+    make = tape.saving.make
     if type(out) is not tuple:
         t = _wrap(out)
         if out.dtype in dtypes.DIFFERENTIABLE:
-            t._node = node = OpNode(exe, edges, saved, avals, residuals, 1)
+            if make is None:
+                t._node = node = OpNode(exe, edges, saved, avals, residuals, 1)
+            else:
+                t._node = node = make(exe, edges, saved, avals, residuals, 1, operands, t)
             t._requires_grad = True
             if len(edges) != len(operands):
                 node.all_edges = _all_edges(exe, edges, operands)
         return t
-    node = OpNode(exe, edges, saved, avals, residuals, len(out))
+    if make is None:
+        node = OpNode(exe, edges, saved, avals, residuals, len(out))
+    else:
+        node = make(exe, edges, saved, avals, residuals, len(out), operands, None)
     node.all_edges = _all_edges(exe, edges, operands)
     tensors = []
     for i, o in enumerate(out):
@@ -167,19 +227,6 @@ def execute(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
             t._node, t._output_nr, t._requires_grad = node, i, True
         tensors.append(t)
     return tuple(tensors)
-
-
-def _refused_meta(exe: Executable, arrays: Any) -> Any:
-    """Whether a compiled form failed because an operand has no values (see meta.py).
-
-    RuntimeError when another operand, other than a number or indices, has values.
-    """
-    if type(exe) is not Executable or not meta.involved(arrays):
-        return False
-    for a in arrays:
-        if isinstance(a, jax.Array) and a.ndim and a.dtype in dtypes.DIFFERENTIABLE:
-            raise RuntimeError("Tensor on device cpu is not on the expected device meta!")
-    return True
 
 
 def _all_edges(

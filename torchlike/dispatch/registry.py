@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike import dtypes
-from torchlike.dispatch import call
+from torchlike.dispatch import autocast, call
 from torchlike.dispatch import inplace as in_place
 from torchlike.dispatch.spec import OpSpec
 from torchlike.tensor import Tensor
@@ -117,6 +117,7 @@ def op(
             namespaces=namespaces,
         )
         OPS[own] = spec
+        autocast.watch(spec)
         function = call.function_of(spec)
         twin = spec.in_place = in_place.twin_of(spec) if inplace else None
         for public in (own, *aliases):
@@ -145,6 +146,7 @@ def composite(
         own = name or fn.__name__.removesuffix("_op")
         fn.__name__ = own
         fn.__qualname__ = own
+        fn = autocast.composite(fn, own)
         for public in (own, *aliases):
             export(fn, public, namespaces)
             if method:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from torchlike.dispatch import autocast
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.schema import Schema
 
@@ -98,23 +99,26 @@ class OpSpec:
         self, mask: int, statics: tuple[Any, ...], lengths: tuple[int, ...], n: int
     ) -> Executable:
         """Make and remember the executable for this key."""
+        plain = self.pure(statics, lengths)
+        pure = autocast.casting(plain, self.name)
         rule = None
-        if self.from_output is not None and mask:
+        if self.from_output is not None and mask and pure is plain:
             rule = functools.partial(_call_rule, self.from_output, statics)
         kept = None
-        if self.kept_for is not None:
+        if self.kept_for is not None and pure is plain:
             kept = tuple(
                 sorted({k for i in range(n) if mask >> i & 1 for k in self.kept_for(i, n)})
             )
         exe = Executable(
             self.grad_name,
-            self.pure(statics, lengths),
+            pure,
             mask,
             n,
             kept=kept,
             rule=rule,
             residuals=self.residuals,
             free=self.schema.scalar_operands,
+            differentiable=self.differentiable,
         )
         self.cache[(mask, statics, lengths) if lengths else (mask, statics)] = exe
         return exe

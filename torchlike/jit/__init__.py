@@ -48,13 +48,35 @@ def set_mode(mode: str) -> None:
     _mode = mode
 
 
-def jit(fn: Callable[..., Any] | None = None, *, max_programs: int = 64) -> Any:
+def jit(
+    fn: Callable[..., Any] | None = None, *, max_programs: int = 64, static_argnums: Any = None,
+    static_argnames: Any = None, dynamic: bool | None = None, fallback: str | None = None,
+) -> Any:  # fmt: skip
     """Compile a function, method or module; also a decorator, with or without arguments.
 
     A new shape, dtype, grad mode, training flag or static argument compiles again, and so does a
     change of any plain Python value that the function read (a global, a closure variable, an
     attribute, an element of a list; in functions it calls too). The same signature never does.
     ``max_programs`` are kept; of more, the one unused for longest goes.
+
+    Numbers among the arguments (int, float) are frozen into the program at first. An argument that
+    made the function compile again twice by changing its value is *traced* from then on: one
+    program serves all its values, with the bits of eager execution. Comparisons of it (``if step >
+    100``) become guards; where its value itself is needed in Python (a shape, ``range``, an
+    f-string, ``math.sqrt``) it stays static.
+
+    Args:
+      fn: what to compile.
+      max_programs: how many programs are kept.
+      static_argnums: positions of arguments that stay static: each value is compiled for.
+      static_argnames: the same by name.
+      dynamic: True traces numbers from the first call on; False never does. (Shapes are always
+        compiled for: XLA's programs have fixed shapes.)
+      fallback: "eager" runs calls that cannot be compiled eagerly, with a warning that names the
+        line, instead of raising JitCaptureError; ``explain`` says so.
+
+    ``if``, ``while``, ``for``, ``and``, ``or``, ``not`` and ternaries on tensors' values become
+    part of the graph (see ``jit.conversion``).
 
     A function that changes a plain Python value, reads a clock or draws from Python's or NumPy's
     random is right at every call, because it is compiled at every call; the third warns.
@@ -68,11 +90,18 @@ def jit(fn: Callable[..., Any] | None = None, *, max_programs: int = 64) -> Any:
         ``if tensor:``); the message names the line and what to write instead.
     """
     if fn is None:
-        return functools.partial(jit, max_programs=max_programs)
+        return functools.partial(
+            jit, max_programs=max_programs, static_argnums=static_argnums,
+            static_argnames=static_argnames, dynamic=dynamic, fallback=fallback,
+        )  # fmt: skip
     if not callable(fn):
         raise TypeError(f"jit expects a function or module, not {type(fn).__name__}")
-    return fn if _mode == "off" or isinstance(fn, JitFunction) else JitFunction(
-        fn, max_programs=max_programs)  # fmt: skip
+    if _mode == "off" or isinstance(fn, JitFunction):
+        return fn
+    return JitFunction(
+        fn, max_programs=max_programs, static_argnums=static_argnums,
+        static_argnames=static_argnames, dynamic=dynamic, fallback=fallback,
+    )  # fmt: skip
 
 
 class _CallableModule(types.ModuleType):

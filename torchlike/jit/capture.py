@@ -281,12 +281,13 @@ class Capture:
     @contextlib.contextmanager
     def outside(self) -> Iterator[None]:
         """Suspend the capture: what is computed and made inside is concrete and existed before."""
+        running = modes.current.capture  # this one, or a region inside it
         modes.current.capture = None
         try:
             with jax.ensure_compile_time_eval():
                 yield
         finally:
-            modes.current.capture = self
+            modes.current.capture = running
 
     # -- refusals and undoing ----------------------------------------------------------------------
 
@@ -299,11 +300,13 @@ class Capture:
 
     def refuse_value(self, asked: str, instead: str) -> None:
         """Refuse to give a value to Python."""
-        raise JitCaptureError(
+        error = JitCaptureError(
             f"{asked} needs a value while {self.name} is being captured by torchlike.jit"
             f"{users_line()}.\n  It would be frozen into the compiled graph. Use {instead}, or "
             "move it outside the jitted function."
         )
+        vars(error)["asked"] = asked
+        raise error
 
     def roll_back(self) -> None:
         """Put cells and slots back as they were before the capture."""

@@ -137,7 +137,7 @@ def _role(kind: str, what: Any, names: dict[int, str]) -> tuple[str, str]:
         return "hidden input", _slot_name(what, names)
     if kind == "argument":
         return "argument", str(what)
-    return "host value", ""
+    return ("number", "of the arguments") if kind == "number" else ("host value", "")
 
 
 def _slot_name(slot: Any, names: dict[int, str]) -> str:

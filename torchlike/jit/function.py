@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import logging
 import threading
 import types
@@ -11,39 +10,23 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-from jax import core
-
-from torchlike import dtypes, modes, tape
-from torchlike.autograd import engine
-from torchlike.dispatch.record import OpNode
+from torchlike import dtypes, modes
 from torchlike.errors import JitCaptureError
-from torchlike.jit.capture import Capture, slot_value
+from torchlike.jit.arguments import Numbers
+from torchlike.jit.conversion import Conversion
 from torchlike.jit.environment import Snapshot
 from torchlike.jit.keys import static_key
-from torchlike.jit.places import MISSING, describe, same
-from torchlike.jit.program import (
-    Program,
-    Template,
-    compile_program,
-    deliver,
-    signature,
-)
+from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recompiles import Recompiles, key_difference
-from torchlike.jit.structure import (
-    flatten,
-    flatten_call,
-    forget_examples,
-    unflatten,
-    unflatten_call,
-)
-from torchlike.storage import Storage
-from torchlike.tape import AccumulateGrad, Edge, Node
+from torchlike.jit.structure import flatten_call
+from torchlike.jit.tracing import Tracing
 from torchlike.tensor import Tensor
 
 logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).
 _WARN_AFTER = 3
+#: The structure and the modes stand before the leaves in a key.
+_LEAVES = 5
 _capturing = threading.RLock()
 
 
@@ -52,9 +35,15 @@ class JitFunction:
 
     Attributes:
       compiles: how many programs were compiled.
+      fell_back: why calls ran eagerly (``fallback="eager"``): the words of the errors.
     """
 
-    def __init__(self, fn: Callable[..., Any], *, max_programs: int = 64) -> None:
+    def __init__(
+        self, fn: Callable[..., Any], *, max_programs: int = 64, static_argnums: Any = None,
+        static_argnames: Any = None, dynamic: Any = None, fallback: str | None = None,
+    ) -> None:  # fmt: skip
+        if fallback not in (None, "eager"):
+            raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
         self._programs: dict[Any, list[Program]] = {}
@@ -66,12 +55,17 @@ class JitFunction:
         self._max_programs = max_programs
         self._uncacheable = 0
         self._recorded: set[str] = set()
+        self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
+        self._conversion = Conversion()
+        self._fallback = fallback
+        self.fell_back: dict[Any, str] = {}
         self.compiles = 0
         functools.update_wrapper(self, fn, updated=())
 
     def reset(self) -> None:
         """Forget every compiled program."""
         self._programs.clear()
+        self.fell_back.clear()
         self._latest_key = self.latest = None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -79,12 +73,14 @@ class JitFunction:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if modes.current.capture is not None:
-            return self._fn(*args, **kwargs)  # nested: part of the graph being captured
+        if modes.current.capture is not None or modes.current.levels:
+            # Nested: part of the graph being captured, or of what a torch.func transform runs.
+            return self._fn(*args, **kwargs)
         leaves, structure = flatten_call(args, kwargs)
         tensors: list[Tensor] = []
         key: list[Any] = [structure, modes.current.grad_enabled, dtypes.get_default_dtype(),
-                          modes.current.inference, modes.current.device]  # fmt: skip
+                          (modes.current.inference, modes.current.autocast),
+                          modes.current.device]  # fmt: skip
         first: dict[int, int] = {}
         for leaf in leaves:
             if isinstance(leaf, Tensor):
@@ -92,33 +88,60 @@ class JitFunction:
                 tensors.append(leaf)
             else:
                 key.append(static_key(leaf))
+        traced: Sequence[int] = ()
+        if self._numbers.active:
+            traced = self._numbers.rewrite(key, _LEAVES, leaves, structure)
         whole = tuple(key)
         for program in self._programs.get(whole, ()):
             if program.fits(tensors):
-                return self._run(program, tensors)
+                numbers = program.numbers.evaluate(leaves) if traced else ()
+                if numbers is not None:
+                    return self._run(program, tensors, numbers)
+        if self.fell_back and whole in self.fell_back:
+            return self._fn(*args, **kwargs)
         # One capture at a time: two threads that train one model would see each other's tracers.
         with _capturing:
             for program in self._programs.get(whole, ()):
                 if program.fits(tensors):
-                    return self._run(program, tensors)
-            return self._capture(whole, tensors, leaves, structure)
+                    numbers = program.numbers.evaluate(leaves) if traced else ()
+                    if numbers is not None:
+                        return self._run(program, tensors, numbers)
+            try:
+                return self._capture(whole, tensors, leaves, structure, traced)
+            except JitCaptureError as error:
+                if self._fallback is None:
+                    raise
+                self._fall_back(whole, error)
+        return self._fn(*args, **kwargs)
 
-    def _run(self, program: Program, tensors: list[Tensor]) -> Any:
+    def _run(self, program: Program, tensors: list[Tensor], numbers: Any) -> Any:
         self._calls = program.used = self._calls + 1
         self.latest = program
         if program.written:
             with program.lock:  # a call reads state and writes it back: two would lose one update
-                outputs, kept = program.run(tensors)
-                return deliver(program, tensors, outputs, kept, None)
-        outputs, kept = program.run(tensors)
-        return deliver(program, tensors, outputs, kept, None)
+                outputs, kept = program.run(tensors, None, numbers)
+                return deliver(program, tensors, outputs, kept, None, numbers)
+        outputs, kept = program.run(tensors, None, numbers)
+        return deliver(program, tensors, outputs, kept, None, numbers)
+
+    def _fall_back(self, key: Any, error: JitCaptureError) -> None:
+        """Run calls like this one eagerly from now on, and say so."""
+        self.fell_back[key] = str(error)
+        warnings.warn(
+            f"torchlike.jit: {self._name} runs eagerly (fallback='eager'), because it cannot be "
+            f"compiled: {error}",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
     # -- capture -----------------------------------------------------------------------------------
 
     def _reason(self, key: tuple[Any, ...], tensors: list[Tensor]) -> str:
         """Why the call needs another program; "" for the first."""
         for program in self._programs.get(key, ()):
-            return program.difference(tensors)
+            if not program.fits(tensors):
+                return program.difference(tensors)
+            return "a comparison or value of a traced number changed"
         if self._latest_key is None:
             return ""
         code = getattr(self._fn, "__code__", None)
@@ -135,21 +158,83 @@ class JitFunction:
             if not self._programs[oldest_key]:
                 del self._programs[oldest_key]
 
-    def _capture(self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any) -> Any:
+    def _traced_again(
+        self, key: tuple[Any, ...], leaves: list[Any], structure: Any
+    ) -> tuple[tuple[Any, ...], Sequence[int]]:
+        """The key and the traced numbers, as they are now that a recompilation was counted."""
+        if self._latest_key is None or self._programs.get(key):
+            return key, ()
+        self._numbers.changed(self._latest_key, key, _LEAVES)
+        if not self._numbers.active:
+            return key, ()
+        rewritten = list(key)
+        traced = self._numbers.rewrite(rewritten, _LEAVES, leaves, structure)
+        return tuple(rewritten), traced
+
+    def _trace(
+        self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int]
+    ) -> tuple[Tracing, Any, frozenset[int]]:
+        """One capture, with user functions converted where their control flow asked for it."""
+        while True:
+            with self._conversion.applied():
+                run = Tracing(
+                    self._fn, self._name, arguments, leaves, structure, frozenset(), traced
+                )
+                try:
+                    closed = run.trace()
+                except JitCaptureError as error:
+                    if self._conversion.extend(error):
+                        continue
+                    raise
+                shared = run.arguments_that_are_state()
+                if shared:
+                    # An argument is also reached from outside: once more, with it as itself.
+                    run.capture.undo_python()
+                    run = Tracing(self._fn, self._name, arguments, leaves, structure, shared,
+                                  traced, run.first_values)  # fmt: skip
+                    closed = run.trace()
+            self._conversion.forgive(run.capture.watch)
+            return run, closed, shared
+
+    def _trace_numbers(
+        self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int]
+    ) -> Any:
+        """A capture with numbers traced; None where they have to be frozen after all."""
+        try:
+            found = self._trace(arguments, leaves, structure, traced)
+        except Exception:
+            return None  # perhaps for want of a plain number; if not, the error comes again
+        run = found[0]
+        program, watch = run.program, run.capture.watch
+        kept = not program.cacheable or run.capture.unrepeatable or run.records
+        if kept or watch.asks_for_types():
+            # Something may hold a traced number that outlives the capture, or look at its class.
+            run.capture.fail()
+            run.capture.undo_python()
+            return None
+        return found
+
+    def _capture(
+        self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any,
+        traced: Sequence[int],
+    ) -> Any:  # fmt: skip
         """Trace, compile, run for the first time and remember."""
         reason = self._reason(key, arguments)
-        run = _Tracing(self, arguments, leaves, structure, frozenset())
-        closed = run.trace()
-        shared = run.arguments_that_are_state()
-        if shared:
-            # An argument is also reached from outside: once more, with that one as itself.
-            run.capture.undo_python()
-            run = _Tracing(self, arguments, leaves, structure, shared, run.first_values)
-            closed = run.trace()
+        if not traced:
+            key, traced = self._traced_again(key, leaves, structure)
+        found = self._trace_numbers(arguments, leaves, structure, traced) if traced else None
+        if found is None:
+            found = self._trace(arguments, leaves, structure, ())
+            self._numbers.refuse(structure, traced)
+        run, closed, shared = found
         capture, program = run.capture, run.program
+        if run.numbers.static:
+            self._numbers.refuse(structure, [run.numbers.positions[i] for i in run.numbers.static])
+        key = self._final_key(key, leaves, run)
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
         program.guard(Snapshot(capture), capture)
+        program.numbers = run.numbers
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         capture.inputs.clear()
         self.compiles += 1
@@ -158,8 +243,9 @@ class JitFunction:
         if reason and program.cacheable and not capture.unrepeatable:
             self._recompiles.note(reason)
         del first_arrays
-        outputs, kept = program.run(arguments, run.first_values)
-        result = deliver(program, arguments, outputs, kept, run.made)
+        numbers = run.numbers.evaluate(leaves)
+        outputs, kept = program.run(arguments, run.first_values, numbers)
+        result = deliver(program, arguments, outputs, kept, run.made, numbers)
         run.finish()
         if capture.unrepeatable:
             return result
@@ -177,6 +263,15 @@ class JitFunction:
                 )
         return result
 
+    def _final_key(self, key: tuple[Any, ...], leaves: list[Any], run: Tracing) -> Any:
+        """The key under which the next call will look: numbers found static are part of it."""
+        final = list(key)
+        static = {run.numbers.positions[i] for i in run.numbers.static}
+        for i, leaf in enumerate(leaves):
+            if not isinstance(leaf, Tensor) and (i not in run.numbers.positions or i in static):
+                final[_LEAVES + i] = static_key(leaf)
+        return tuple(final)
+
     def _say_recorded(self, labels: list[str]) -> None:
         """Once for each: what the body counts or logs, it does once per compile."""
         new = [label for label in labels if label not in self._recorded]
@@ -188,371 +283,3 @@ class JitFunction:
                 self._name,
                 ", ".join(f"`{label}`" for label in new),
             )
-
-
-class _Tracing:
-    """One run of the Python body under make_jaxpr, and what it left behind."""
-
-    def __init__(
-        self, owner: JitFunction, arguments: list[Tensor], leaves: list[Any], structure: Any,
-        as_themselves: frozenset[int], drawn: Sequence[Any] = (),
-    ) -> None:  # fmt: skip
-        self.fn = owner._fn
-        self.capture = Capture(owner._name, drawn)
-        self.program = Program()
-        self.arguments = arguments
-        self.made: list[Storage] = []
-        self.n_forward = 0
-        self.cotangents: list[Any] = []
-        self.first_values: list[Any] = []
-        #: Plain values that the body only recorded something in.
-        self.records: list[str] = []
-        self._as_themselves = as_themselves
-        self._seen = self._stand_ins()
-        self._position: dict[int, int] = {}
-        for i, t in enumerate(self._seen):
-            if i not in as_themselves:
-                self._position.setdefault(id(t._storage), i)
-        seen = iter(self._seen)
-        self._given = [next(seen) if isinstance(x, Tensor) else x for x in leaves]
-        self._structure = structure
-        self.args, self.kwargs = unflatten_call(structure, self._given)
-        watch = self.capture.watch
-        watch.visit(owner._fn, owner._name)
-        for i, leaf in enumerate(leaves):
-            if not isinstance(leaf, Tensor):
-                watch.visit(leaf, f"argument {i}")
-        self._roots: list[tuple[Tensor, Edge]] = []
-        self._new: list[Tensor] = []
-
-    def _stand_ins(self) -> list[Tensor]:
-        """What the function gets for its arguments: the same values in cells of their own, so that
-        an argument and the same tensor reached from outside can be told apart."""
-        storages: dict[int, Storage] = {}
-        seen: list[Tensor] = []
-        objects: dict[int, Tensor] = {}
-        for i, t in enumerate(self.arguments):
-            if i in self._as_themselves:
-                seen.append(t)
-                continue
-            if id(t) in objects:
-                seen.append(objects[id(t)])
-                continue
-            original = t._storage
-            storage = storages.get(id(original))
-            if storage is None:
-                storage = storages[id(original)] = Storage(original.concrete())
-                storage.strides = original.strides
-            edge = tape.gradient_edge(t)
-            stand_in = object.__new__(type(t))
-            vars(stand_in).update(vars(t))
-            stand_in._storage, stand_in._base, stand_in._accumulator = storage, None, None
-            stand_in._requires_grad = t.requires_grad
-            if edge is not None and not isinstance(edge[0], AccumulateGrad):
-                stand_in._node, stand_in._output_nr = edge
-            if t._view is not None:
-                stand_in._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
-            self.capture.stand_ins[id(stand_in)] = i
-            objects[id(t)] = stand_in
-            seen.append(stand_in)
-        return seen
-
-    def trace(self) -> Any:
-        """Run the body once; afterwards cells and slots are as they were before."""
-        capture = self.capture
-        modes.current.capture = capture
-        try:
-            return jax.make_jaxpr(self.body)()
-        except BaseException as error:
-            capture.fail()
-            capture.undo_python()
-            raise _cleaned(error) from error.__cause__
-        finally:
-            modes.current.capture = None
-            # On success too: the program's first run writes cells and slots like any other.
-            capture.roll_back()
-
-    def arguments_that_are_state(self) -> frozenset[int]:
-        """Arguments whose own storage was used as well, reached past the stand-in."""
-        used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
-        return frozenset(
-            i for i, t in enumerate(self.arguments)
-            if i not in self._as_themselves and id(t._storage) in used
-        )  # fmt: skip
-
-    def body(self) -> list[Any]:
-        """What is traced: the function, then its backward on placeholders if outputs need one."""
-        watch = self.capture.watch
-        watch.start()
-        try:
-            result = self.fn(*self.args, **self.kwargs)
-            leaves, structure = flatten(result, dataclass_too=True)
-            del result
-            for leaf in leaves:
-                if isinstance(leaf, (types.GeneratorType, types.CoroutineType)):
-                    self.capture.refuse("returning a generator", "a list")
-            self._check_arguments()
-            return self._results(leaves, structure)
-        finally:
-            watch.stop()
-
-    def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
-        """Arrays of the cells written, of what is returned, and of the gradients."""
-        capture, program = self.capture, self.program
-        leaves = [_without_unknown_place(x) for x in leaves]
-        capture.check_histories()
-        program.flags = [
-            (capture.stand_ins.get(id(t), t), before, t._requires_grad)
-            for t, before in capture.flags_written()
-        ]
-        slots = [
-            (s, _without_unknown_place(slot_value(s.owner, s.name)))
-            for s in capture.slots_written.values()
-        ]
-        index: dict[int, int] = {}
-        gradients: list[Any] = []
-        templates = [self._template(x, index) if isinstance(x, Tensor) else x for x in leaves]
-        program.slot_outputs = [
-            (slot, None if v is None else self._template(v, index)) for slot, v in slots
-        ]
-        capture.watch.settle()
-        self._check_kept(index)
-        if self._roots:
-            gradients = self._joint_backward()
-            capture.watch.settle()
-        self._check_python()
-        forget_examples(structure)
-        program.result = (templates, functools.partial(unflatten, structure))
-        program.written = [self._where(s) for s in capture.written]
-        outputs = [capture.read(s) for s in capture.written] + [s.read() for s in self.made]
-        program.n_made = len(self.made)
-        self.n_forward = len(outputs)
-        self.first_values = [placeholder for _, placeholder in capture.host_values]
-        return outputs + gradients
-
-    # -- outputs -----------------------------------------------------------------------------------
-
-    def _template(self, t: Tensor, index: dict[int, int]) -> Template:
-        storage = t._storage
-        if not self.capture.is_created(storage):
-            argument = self.capture.stand_ins.get(id(t), -1)
-            if argument < 0 and id(storage) in self._position:
-                # A view of an argument would be a new tensor on that argument's storage.
-                self.program.cacheable = False
-                self.program.why_not = "it returns a view of an argument; return a clone()"
-                return self._view_of_argument(t, storage)
-            if argument < 0 and t._node is not None and (
-                t._node.sequence >= self.capture.first_sequence
-            ):  # fmt: skip
-                self.capture.refuse(
-                    "returning a view of a tensor from outside that requires grad",
-                    "tensor.clone()",
-                )
-            return Template(t, -1, t, argument)
-        where = index.get(id(storage))
-        if where is None:
-            where = index[id(storage)] = len(self.made)
-            self.made.append(storage)
-        template = Template(t, where, None, -1)
-        self._new.append(t)
-        if t.requires_grad and t.grad_fn is not None:
-            edge = tape.gradient_edge(t)
-            assert edge is not None
-            if _is_freed(edge[0], self.capture.first_sequence):
-                template.root = -2
-            else:
-                template.root = len(self._roots)
-                self._roots.append((t, edge))
-        return template
-
-    def _view_of_argument(self, t: Tensor, storage: Storage) -> Template:
-        """The view again, on the argument itself."""
-        if t.requires_grad:
-            self.capture.refuse(
-                "returning a view of an argument that requires grad", "tensor.clone()"
-            )
-        original = self.arguments[self._position[id(storage)]]._storage
-        again = object.__new__(Tensor)
-        again._storage = original
-        if t._view is not None:
-            again._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
-        return Template(again, -1, again, -1)
-
-    def _where(self, storage: Storage) -> tuple[str, Any]:
-        """Where an existing storage is found again at the next call."""
-        i = self._position.get(id(storage))
-        if i is not None:
-            return "argument", i
-        for slot in self.capture.slots.values():
-            if self.capture.is_rebound(slot) and isinstance(slot.initial, Tensor) and (
-                slot.initial._storage is storage
-            ):  # fmt: skip
-                return "slot", slot
-        return "fixed", storage
-
-    def sources(self) -> dict[int, Any]:
-        """What each constant of the jaxpr is."""
-        found = {id(array): self._where(s) for s, array in self.capture.inputs.items()}
-        for i, (_, placeholder) in enumerate(self.capture.host_values):
-            found[id(placeholder)] = ("host", i)
-        for i, placeholder in enumerate(self.cotangents):
-            found[id(placeholder)] = ("cotangent", i)
-        return found
-
-    def _check_kept(self, index: dict[int, int]) -> None:
-        """Tensors made inside and kept outside by other means than results and slots."""
-        kept = [s for s in self.capture.created_alive() if id(s) not in index]
-        if kept:
-            del kept
-            gc.collect()
-            kept = [s for s in self.capture.created_alive() if id(s) not in index]
-        kept = [s for s in kept if isinstance(s.cell, core.Tracer)]
-        if kept:
-            # They get their values from this run, but a later run could not find their owners.
-            self.made += kept
-            self.program.cacheable = False
-            self.program.why_not = (
-                f"{len(kept)} tensor(s) made inside are kept outside (in a list, dict or "
-                "attribute); return them instead"
-            )
-        slots = self.capture.slots_written
-        changed = [
-            f"{type(owner).__name__}.{name}"
-            for key, (owner, name, before) in self.capture.attributes_written.items()
-            if not isinstance(before, Tensor)
-            and key not in slots
-            and not same(owner.__dict__.get(name, MISSING), before)
-        ]
-        counted = {c for c in changed if self.capture.watch.only_records(c.rpartition(".")[2])}
-        self.records += counted
-        changed = [c for c in changed if c not in counted]
-        if changed:
-            self.program.cacheable = False
-            self.program.why_not = (
-                f"it changes the Python attribute(s) {', '.join(changed)}, which a compiled "
-                "program would do only once; use a tensor (a buffer) or change it outside"
-            )
-
-    def _check_arguments(self) -> None:
-        """Lists and dictionaries reach the function as copies: a change would be lost."""
-        leaves, structure = flatten_call(self.args, self.kwargs)
-        if structure != self._structure or any(
-            a is not b for a, b in zip(leaves, self._given, strict=True)
-        ):
-            self.capture.refuse(
-                "changing a list or dictionary that was passed as an argument",
-                "a returned list or dictionary",
-            )
-
-    def _check_python(self) -> None:
-        """Plain Python values that the body changed, and what it took from clocks and iterators."""
-        watch, program = self.capture.watch, self.program
-        self.records += [p.label for p in watch.take_records()]
-        changes = [
-            f"`{p.label}` ({describe(p.before())} → {describe(p.now())})" for p in watch.changes()
-        ]
-        if changes:
-            watch.reasons.insert(
-                0, f"it changes the Python value(s) {', '.join(changes[:5])}, which a compiled "
-                "program would do only once; use a tensor, return the value, or change it outside",
-            )  # fmt: skip
-        if watch.reasons:
-            program.cacheable = False
-            program.why_not = "; ".join(dict.fromkeys((*watch.reasons, program.why_not))).rstrip(
-                "; "
-            )
-
-    # -- joining the tape --------------------------------------------------------------------------
-
-    def _joint_backward(self) -> list[Any]:
-        """Gradients of everything outside that the outputs depend on, from placeholders."""
-        capture = self.capture
-        boundary = _boundary([edge for _, edge in self._roots], capture)
-        for t, _ in self._roots:
-            aval = (tuple(t.shape), t.dtype.numpy)
-            self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
-            with capture.outside():
-                self.cotangents.append(jax.numpy.zeros(*aval))
-        gradients = engine.run(
-            [edge for _, edge in self._roots],
-            self.cotangents,
-            retain_graph=True,
-            create_graph=False,
-            targets=boundary,
-            accumulate=False,
-            stop_before=capture.first_sequence,
-        )
-        self.program.boundary = [self._origin(edge) for edge in boundary]
-        filled = []
-        for gradient, edge in zip(gradients, boundary, strict=True):
-            if gradient is None:
-                raise JitCaptureError(f"no gradient reached {edge[0].name()}")
-            filled.append(gradient)
-        return filled
-
-    def _origin(self, edge: Edge) -> Any:
-        """How to find a boundary edge at the next call: an argument, a leaf, or the edge itself."""
-        node, nr = edge
-        for i, t in enumerate(self._seen):
-            leaf = isinstance(node, AccumulateGrad) and node.variable is t
-            if leaf or (t._node is node and t._output_nr == nr):
-                return i
-        return node.variable if isinstance(node, AccumulateGrad) else edge
-
-    def finish(self) -> None:
-        """Cut the capture's own tensors off its tape: their nodes hold tracers."""
-        for t in self._new:
-            t._node, t._base = None, None
-            if t._view is not None:
-                t._view.cached_version = -1
-
-
-def _without_unknown_place(x: Any) -> Any:
-    """A view at an index that only the compiled program knows, as a copy; the rest as it is."""
-    if isinstance(x, Tensor) and x._view is not None:
-        offset = x._view.geometry.offset
-        if offset != offset:  # views.UNKNOWN
-            return x.clone()
-    return x
-
-
-def _is_freed(node: Node, first_sequence: int) -> Any:
-    """Whether backward already ran through the graph behind a node."""
-    seen, stack = set(), [node]
-    while stack:
-        at = stack.pop()
-        if at in seen or at.sequence < first_sequence:
-            continue
-        seen.add(at)
-        if isinstance(at, OpNode) and at.is_released():
-            return True
-        stack += [e[0] for e in at.edges if e is not None]
-    return False
-
-
-def _boundary(roots: Sequence[Edge], capture: Capture) -> list[Edge]:
-    """Edges that leave the captured graph: to leaves from outside, and to nodes recorded before."""
-    found: dict[Edge, None] = {}
-    seen, stack = set(), list(roots)
-    while stack:
-        edge = stack.pop()
-        node = edge[0]
-        if isinstance(node, AccumulateGrad):
-            if not capture.is_created(node.variable._storage):
-                found[edge] = None
-            continue
-        if node.sequence < capture.first_sequence:
-            found[edge] = None
-            continue
-        if node not in seen:
-            seen.add(node)
-            stack += [e for e in node.edges if e is not None]
-    return list(found)
-
-
-def _cleaned(error: BaseException) -> BaseException:
-    """The user's error without JAX's note about its own frames."""
-    error.__cause__ = None
-    if hasattr(error, "__notes__"):
-        error.__notes__ = [n for n in error.__notes__ if "JAX" not in n]
-    return error

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import jax.extend.core as jex
 from jax import core
 
+from torchlike.tape import AccumulateGrad, Edge
+
 
 class Split(NamedTuple):
     """The two halves, and what passes between them."""
@@ -23,6 +25,29 @@ class Split(NamedTuple):
     backward: Any
     #: The backward's variables: residual outputs, residual inputs, constants, cotangents.
     n_constants: int
+
+
+def boundary_of(
+    roots: Sequence[Edge], first_sequence: int, is_own: Callable[[Any], Any]
+) -> list[Edge]:
+    """Edges that leave a captured graph: to leaves from outside (``is_own`` says which storages are
+    not), and to nodes recorded before ``first_sequence``."""
+    found: dict[Edge, None] = {}
+    seen, stack = set(), list(roots)
+    while stack:
+        edge = stack.pop()
+        node = edge[0]
+        if isinstance(node, AccumulateGrad):
+            if not is_own(node.variable._storage):
+                found[edge] = None
+            continue
+        if node.sequence < first_sequence:
+            found[edge] = None
+            continue
+        if node not in seen:
+            seen.add(node)
+            stack += [e for e in node.edges if e is not None]
+    return list(found)
 
 
 def _is_var(x: Any) -> Any:

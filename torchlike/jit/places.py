@@ -32,7 +32,7 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     kind = type(a)
-    if kind is not type(b) or not isinstance(a, VALUES):
+    if kind is not type(b) or not issubclass(kind, VALUES):
         return False
     if isinstance(a, float) and not isinstance(a, np.generic):
         return a.hex() == b.hex()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from torchlike import errors, modes
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, Slot
 from torchlike.jit.keys import static_key
+from torchlike.jit.scalars import Table
 from torchlike.storage import Storage
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import _FIELDS, Tensor
@@ -82,6 +83,14 @@ class Template:
         self.inference = t._inference
 
 
+class NumberTemplate(NamedTuple):
+    """A number of the result: host number ``index``, or the value of output ``output``."""
+
+    kind: type
+    index: int
+    output: int
+
+
 class Program:
     """A compiled capture.
 
@@ -95,6 +104,9 @@ class Program:
         self.argument_inputs: list[int] = []
         self.getters: list[Callable[[], Any]] = []
         self.used_getters: list[int] = []
+        #: Numbers among the arguments, and which of the numbers made of them are inputs.
+        self.numbers: Table | None = None
+        self.used_numbers: list[int] = []
         self.guard_slots: list[tuple[Slot, Any]] = []
         #: Slots that only a change of structure rebinds, and the objects they held.
         self.structure: list[tuple[Slot, Any]] = []
@@ -209,7 +221,7 @@ class Program:
         return found
 
     def run(
-        self, arguments: Sequence[Tensor], drawn: list[Any] | None = None
+        self, arguments: Sequence[Tensor], drawn: list[Any] | None = None, numbers: Any = ()
     ) -> tuple[list[Any], list[Any]]:
         """Execute on the cells of the moment: (outputs, inputs kept for backward)."""
         storages = self.storages(arguments)
@@ -224,6 +236,8 @@ class Program:
             if drawn is None:  # the first run uses what the capture itself drew
                 drawn = [getter() for getter in self.getters]
             arrays += [drawn[i] for i in self.used_getters]
+        if self.used_numbers:
+            arrays += [numbers[i] for i in self.used_numbers]
         outputs = self.forward(*arrays)
         kept = [arrays[i] for i in self.residual_inputs]
         return outputs, kept
@@ -242,7 +256,7 @@ def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
 
 def deliver(
     program: Program, arguments: Sequence[Tensor], outputs: Sequence[Any], kept: list[Any],
-    made: list[Storage] | None,
+    made: list[Storage] | None, numbers: Any = (),
 ) -> Any:  # fmt: skip
     """Write outputs into cells and slots, and build the result.
 
@@ -272,9 +286,16 @@ def deliver(
         (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
     leaves, rebuild = program.result
     return rebuild([
-        _build(leaf, arguments, made, node) if isinstance(leaf, Template) else leaf
+        _build(leaf, arguments, made, node) if isinstance(leaf, Template)
+        else _number(leaf, made, numbers) if isinstance(leaf, NumberTemplate) else leaf
         for leaf in leaves
     ])  # fmt: skip
+
+
+def _number(template: NumberTemplate, made: list[Storage], numbers: Any) -> Any:
+    if template.index >= 0:
+        return numbers[template.index]
+    return template.kind(np.asarray(made[template.output].cell).item())
 
 
 def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:
@@ -340,16 +361,20 @@ def _source_key(source: tuple[str, Any]) -> tuple[str, int]:
     return kind, what if kind == "argument" else id(what)
 
 
+#: Where inputs come from, in the order in which the compiled function takes them.
+_INPUTS = ("fixed", "slot", "argument", "host", "number")
+
+
 def compile_program(
     program: Program, capture: Capture, closed: Any, n_forward: int, sources: dict[int, Any]
 ) -> list[Any]:
     """Lift the jaxpr's constants to inputs and compile. Gives the first call's input arrays.
 
     ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
-    ("host", i) or ("cotangent", i).
+    ("host", i), ("number", i) or ("cotangent", i).
     """
     groups: dict[str, list[tuple[Any, Any]]] = {
-        k: [] for k in ("fixed", "slot", "argument", "host", "cotangent", "constant")
+        k: [] for k in (*_INPUTS, "cotangent", "constant")
     }
     for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
         kind, what = sources.get(id(const), ("constant", const))
@@ -358,15 +383,19 @@ def compile_program(
     program.fixed = [what for _, (what, _) in groups["fixed"]]
     program.slot_inputs = [what for _, (what, _) in groups["slot"]]
     program.argument_inputs = [what for _, (what, _) in groups["argument"]]
-    sources_of = [(k, what) for k in ("fixed", "slot", "argument", "host")
+    sources_of = [(k, what) for k in _INPUTS
                   for _, (what, _) in groups[k]]  # fmt: skip
     program.input_sources = sources_of
     program.used_getters = [what for _, (what, _) in groups["host"]]
+    program.used_numbers = [what for _, (what, _) in groups["number"]]
     program.getters = [getter for getter, _ in capture.host_values]
-    inputs = [groups[k] for k in ("fixed", "slot", "argument", "host")]
+    inputs = [groups[k] for k in _INPUTS]
     input_vars = [var for group in inputs for var, _ in group]
     first_arrays = [const for group in inputs for _, (_, const) in group]
-    program.input_avals = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in first_arrays]
+    program.input_avals = [
+        jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=getattr(a, "weak_type", False))
+        for a in first_arrays
+    ]
     constant_vars = [var for var, _ in groups["constant"]]
     constants = [what for _, (what, _) in groups["constant"]]
     cotangent_vars = {what: var for var, (what, _) in groups["cotangent"]}

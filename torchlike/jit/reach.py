@@ -24,12 +24,13 @@ from torchlike.jit import places
 from torchlike.jit.bytecode import Reads, reads_of
 from torchlike.jit.libraries import is_library, is_library_file, is_library_module
 from torchlike.jit.places import MISSING, Place
+from torchlike.jit.scalars import Number
 from torchlike.tensor import _FIELDS, Tensor
 
 ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), range, slice,
      types.BuiltinFunctionType, types.CodeType, types.GetSetDescriptorType,
-     types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType)
+     types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType, Number)
 )  # fmt: skip
 #: Containers with more elements are compared, but not looked into.
 _MAX_ELEMENTS = 2000

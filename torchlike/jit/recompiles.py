@@ -37,8 +37,8 @@ if "recompiles" in os.environ.get("TORCHLIKE_LOGS", "").replace("+", "").split("
     logger.setLevel(logging.INFO)
     logger.propagate = False
 
-_MODES = ("the structure of the arguments", "grad mode", "the default dtype", "inference mode",
-          "the default device")  # fmt: skip
+_MODES = ("the structure of the arguments", "grad mode", "the default dtype",
+          "inference mode or autocast", "the default device")  # fmt: skip
 _PARTS = ("shape", "dtype", "memory order", "view", "requires_grad", "being a leaf",
           "sharing of memory with another argument", "type", "attributes",
           "hooks")  # fmt: skip

@@ -106,3 +106,18 @@ def forget_examples(structure: Any) -> None:
         structure[0].forget(structure[1])
     for part in structure[-1]:
         forget_examples(part)
+
+
+def leaf_counts(structure: Any) -> tuple[int, tuple[str, ...], list[int]]:
+    """Of a call's structure: how many positional arguments, the names of the others, and how many
+    leaves each argument has."""
+    if type(structure[0]) is int:
+        n, names = structure
+        return n, names, [1] * (n + len(names))
+    positional, keywords = structure[-1]
+    counts = [_count(s) for s in (*positional[-1], *keywords[-1])]
+    return len(positional[-1]), keywords[1], counts
+
+
+def _count(structure: Any) -> int:
+    return 1 if structure is _LEAF else sum(map(_count, structure[-1]))

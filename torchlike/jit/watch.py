@@ -226,6 +226,8 @@ class Watch(Reach):
                         f"the closure of {entered.code.co_qualname} cannot be found, so a change "
                         "of it could not be seen"
                     )
+        for entered in self._entered.values():
+            entered.free = {}  # it would keep the capture's own tensors alive
         if self._unrooted:
             self._drop_own()
         if random.getstate() != self._random:
@@ -247,6 +249,8 @@ class Watch(Reach):
             k: p for k, p in self.places.items()
             if id(p.owner) not in own and (isinstance(p.owner, dict) or id(p.owner) not in young)
         }  # fmt: skip
+        for key, functions in list(self._functions.items()):
+            self._functions[key] = [fn for fn in functions if id(fn) not in own]
         for key in own:
             self._objects.pop(key, None)
             self._visited.pop(key, None)
@@ -298,6 +302,10 @@ class Watch(Reach):
         """Whether all code that ran uses a name only to record something."""
         codes = [e.code for e in self._entered.values()]
         return bool(codes) and all(only_records(code, name) for code in codes)
+
+    def asks_for_types(self) -> bool:
+        """Whether code that ran names ``type`` or ``id``, which see what an object really is."""
+        return any(not {"type", "id"}.isdisjoint(e.reads.globals) for e in self._entered.values())
 
     def restore(self) -> None:
         """Put every changed place back: the capture failed, or is run once more."""

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import devices, dtypes, errors, modes, views
+from torchlike import boxes, devices, dtypes, errors, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import iterator_order
 from torchlike.dispatch.registry import composite
@@ -335,7 +335,7 @@ def _like(name: str, default: Any) -> None:
         array = filled(input._geometry.size, value, target, device)
         made = finish(array, device, requires_grad, layout)
         preserve_strides(made, input, memory_format)
-        return made
+        return boxes.lifted_as(made, input)
 
     function.__doc__ = f"``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
     composite(name, method=False)(function)
@@ -378,7 +378,7 @@ def _new(name: str, value: Any) -> None:
             fill = fill.item()
         device = device or self.device
         array = filled(shape, fill, numpy_dtype(dtype, self.dtype), device)
-        return finish(array, device, requires_grad, layout)
+        return boxes.lifted_as(finish(array, device, requires_grad, layout), self)
 
     method.__doc__ = f"``{name.removeprefix('new_')}`` with this tensor's dtype and device."
     composite(name, namespaces=())(method)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 from jax import lax
 
-from torchlike import dtypes, modes
+from torchlike import boxes, dtypes, modes
 from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, export, op
 from torchlike.dispatch.schema import Bool, Input, Str
@@ -54,7 +54,7 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
     graph is captured or on the meta device, where there are no values to look at."""
     if modes.current.capture is not None or info.is_meta:
         return None
-    codes = np.asarray(info._read())
+    codes = np.asarray(boxes.innermost(info)._read())
     if not codes.any():
         return None
     flat = codes.reshape(-1)
@@ -79,15 +79,18 @@ def cholesky_op(input: Input, upper: Bool):
     return adjoint(factor) if upper else factor
 
 
+def _failed(factor: Any) -> Any:
+    return jnp.isnan(factor.real).any((-2, -1)).astype(np.int32)
+
+
 def _cholesky_info(factor: Tensor, input: Tensor) -> Tensor:
     """Per matrix: 0, or the order of the first leading minor that is not positive-definite."""
     if factor.is_meta:
         return factor.new_empty(factor.shape[:-2], dtype=dtypes.int32)
-    values = factor.detach()._read()
-    failed = jnp.isnan(values.real).any((-2, -1))
-    if modes.current.capture is not None:
-        return tensors.wrap(failed.astype(np.int32))
-    codes = np.asarray(failed).astype(np.int32)
+    failed = boxes.apply(_failed, factor.detach()._read())
+    if modes.current.capture is not None or modes.current.levels:
+        return tensors.wrap(failed)  # LAPACK's codes need values
+    codes = np.array(failed)
     if codes.any():
         matrices = np.asarray(input.detach()._read())
         for at in zip(*np.nonzero(np.atleast_1d(codes)), strict=True):

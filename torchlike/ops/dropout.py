@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import views
+from torchlike import boxes, views
 from torchlike.dispatch.memory_order import iterator_order
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
@@ -68,7 +68,8 @@ def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) 
     if p < 1.0 and not input.is_meta:
         kind = input.dtype.numpy
         scale = np.array(noise.dropout_scale(kind, p), kind)
-        factor = wrap(jnp.where(_mask(input, p, shape), scale, jnp.zeros((), kind)))
+        zero = jnp.zeros((), kind)
+        factor = wrap(boxes.apply(jnp.where, _mask(input, p, shape), scale, zero))
     return apply_noise.spec.in_place(input, factor) if inplace else apply_noise(input, factor)
 
 
@@ -151,8 +152,8 @@ def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace:
         return input if inplace else apply_noise(input, 1.0)
     kept, dropped = noise.alpha_values(input.dtype.numpy, p)
     mask = _mask(input, p, shape)
-    factor = wrap(jnp.where(mask, kept.noise, dropped.noise))
-    shift = wrap(jnp.where(mask, kept.shift, dropped.shift))
+    factor = wrap(boxes.apply(jnp.where, mask, kept.noise, dropped.noise))
+    shift = wrap(boxes.apply(jnp.where, mask, kept.shift, dropped.shift))
     run = apply_alpha_noise.spec.in_place if inplace else apply_alpha_noise
     return run(input, factor, shift)
 

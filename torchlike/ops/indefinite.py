@@ -52,7 +52,8 @@ def ldl_factor_op(input: Input, hermitian: Bool):
         jax.ShapeDtypeStruct(input.shape[:-1], np.int32),
         jax.ShapeDtypeStruct(input.shape[:-2], np.int32),
     )
-    return jax.pure_callback(lambda a: _factors(np.asarray(a), hermitian), shapes, input)
+    return jax.pure_callback(lambda a: _factors(np.asarray(a), hermitian), shapes, input,
+                             vmap_method="broadcast_all")  # fmt: skip
 
 
 _LDL_FACTOR = named("linalg_ldl_factor", "LD pivots")

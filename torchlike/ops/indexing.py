@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, modes, views
+from torchlike import boxes, dtypes, modes, views
 from torchlike.dispatch.inplace import copy_, update_with_sequences
 from torchlike.dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike.dispatch.registry import add_method, composite, op
@@ -108,6 +108,8 @@ def _dims_taken(i: Any) -> int:
 def _normalize(item: Any) -> Any:
     """Sequences and arrays as index tensors; the rest as it is."""
     if _selects(item) and modes.current.capture is None:
+        if modes.current.levels and type(item._read()) in boxes.BOXES:
+            return item  # one for each example: gathered like any index tensor
         return int(item._value("an index"))
     if item is None or item is Ellipsis or isinstance(item, (slice, Tensor, bool, int)):
         return item
@@ -223,7 +225,7 @@ def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None
                     f"index {i} is out of bounds for dimension {len(indices)} with size {n}"
                 )
             view = select(view, d, i)
-        elif _selects(i):  # while a graph is captured
+        elif _selects(i) and not boxes.involved((i._read(),)):  # while a graph is captured
             view = make_view(view, step(SelectAt, d), (i._read(),), "SelectBackward0")
         elif i.dtype.name in ("bool", "uint8"):
             advanced = True

@@ -14,7 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import devices, dtypes, modes, views
+from torchlike import boxes, devices, dtypes, modes, views
 from torchlike.dispatch.inplace import assign
 from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import composite, op
@@ -36,7 +36,26 @@ Fill = Callable[[Engine], np.ndarray]
 
 
 def draw(generator: Generator | None, fill: Fill) -> Any:
-    """``fill(engine)`` as an array; while capturing, an input that is drawn anew for each run."""
+    """``fill(engine)`` as an array; while capturing, an input that is drawn anew for each run.
+
+    Inside a ``vmap`` with randomness="different" it is drawn once for each example, in order.
+    """
+    levels = boxes.drawing_levels()
+    if not levels:
+        return _draw(generator, fill)
+    sizes = tuple(level.size for level in levels)
+
+    def rows(engine: Engine) -> np.ndarray:
+        drawn = np.stack([fill(engine) for _ in range(math.prod(sizes))])
+        return drawn.reshape(*sizes, *drawn.shape[1:])
+
+    made = wrap(_draw(generator, rows))
+    for level in levels:
+        made = wrap(boxes.Batched(level, made))
+    return made._read()
+
+
+def _draw(generator: Generator | None, fill: Fill) -> Any:
     source = default_generator if generator is None else generator
     if not isinstance(source, Generator):
         raise TypeError(f"generator must be a torch.Generator, not {type(source).__name__}")
@@ -343,15 +362,15 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
         raise RuntimeError("expected probabilities tensor to have floating type, got "
                            f"{dtypes.scalar_type(p.dtype)}")  # fmt: skip
     if modes.current.capture is None and p.numel():
-        values = p.detach()._value("bernoulli")
+        values = boxes.innermost(p.detach())._value("bernoulli")
         if not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     n, shape = p.numel(), tuple(p.shape)
     if p.dtype.name == "float64":
         u = draw(generator, lambda e: uniforms.unit_doubles(e, n).reshape(shape))
-        return u < p._read()
+        return boxes.apply(jnp.less, u, p._read())
     u = draw(generator, lambda e: uniforms.unit_floats(e.words32(n)).reshape(shape))
-    return u < p._read().astype(np.float32)
+    return boxes.apply(jnp.less, u, p._read().astype(np.float32))
 
 
 @composite()

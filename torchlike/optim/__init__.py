@@ -1,8 +1,19 @@
 """``torch.optim``: optimizers that update all parameters of a group in one compiled call."""
 
-from torchlike.optim import lr_scheduler
+from torchlike.optim import lr_scheduler, swa_utils
+from torchlike.optim.accumulating import Adadelta, Adagrad, RMSprop
+from torchlike.optim.adafactor import Adafactor
 from torchlike.optim.adam import Adam, AdamW
+from torchlike.optim.adam_variants import Adamax, NAdam, RAdam
+from torchlike.optim.averaged_sgd import ASGD
+from torchlike.optim.lbfgs import LBFGS
+from torchlike.optim.muon import Muon
 from torchlike.optim.optimizer import Optimizer
+from torchlike.optim.rprop import Rprop
 from torchlike.optim.sgd import SGD
+from torchlike.optim.sparse_adam import SparseAdam
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+__all__ = [
+    "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
+    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
+]  # fmt: skip

@@ -32,7 +32,7 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
             for i in range(n):
                 states = owned[n + i * n_states : n + (i + 1) * n_states]
                 p = owned[i]
-                p2, states2 = rule(p, gradients[i].astype(p.dtype), states, scalars)
+                p2, states2 = _on_real_floats(rule, p, gradients[i].astype(p.dtype), states, scalars)
                 new[i] = p2.astype(p.dtype)
                 for k, (old, s) in enumerate(zip(states, states2, strict=True)):
                     new[n + i * n_states + k] = s.astype(old.dtype)
@@ -41,6 +41,34 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
         found = (jax.jit(update, inline=True), jax.jit(update, donate_argnums=0))
         _compiled[key] = found
     return found
+
+
+def _on_real_floats(rule: Rule, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    """The rule on floats it can compute with.
+
+    Half precision is widened to float32 for the step: in bfloat16 0.999 is 1. Complex numbers are
+    pairs of reals, as PyTorch's view_as_real makes them.
+    """
+    if p.dtype in (jnp.bfloat16, jnp.float16):
+        widened = [s.astype(jnp.float32) for s in states]
+        return rule(p.astype(jnp.float32), g.astype(jnp.float32), tuple(widened), scalars)
+    if not jnp.iscomplexobj(p):
+        return rule(p, g, states, scalars)
+    pairs = [_as_pairs(s) if jnp.iscomplexobj(s) else s for s in states]
+    p2, states2 = rule(_as_pairs(p), _as_pairs(g), tuple(pairs), scalars)
+    back = [
+        _as_complex(new) if jnp.iscomplexobj(old) else new
+        for old, new in zip(states, states2, strict=True)
+    ]
+    return _as_complex(p2), tuple(back)
+
+
+def _as_pairs(x: Any) -> Any:
+    return jnp.stack([x.real, x.imag], -1)
+
+
+def _as_complex(x: Any) -> Any:
+    return jax.lax.complex(x[..., 0], x[..., 1])
 
 
 def update_group(
@@ -84,17 +112,23 @@ def _gradient(p: Tensor) -> Any:
 
 def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
     """A zero state tensor that counts as having existed before a running capture."""
+    return full_outside(p, 0, dtype, shape)
+
+
+def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
+    """A state tensor full of a number, made outside of a running capture; by default shaped like
+    the parameter."""
     capture = modes.current.capture
     if capture is None:
-        return _zeros(p, dtype, shape)
+        return _full(p, value, dtype, shape)
     with capture.outside():
-        return _zeros(p, dtype, shape)
+        return _full(p, value, dtype, shape)
 
 
-def _zeros(p: Tensor, dtype: Any, shape: Any) -> Tensor:
+def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
     found = object.__new__(Tensor)
     aval = tuple(p.shape) if shape is None else shape
     kind = dtype or p.dtype.numpy
-    array: Any = meta.MetaArray(aval, kind) if p.is_meta else jnp.zeros(aval, kind)
+    array: Any = meta.MetaArray(aval, kind) if p.is_meta else jnp.full(aval, value, kind)
     found._storage = type(p._storage)(array)
     return found

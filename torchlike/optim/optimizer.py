@@ -22,6 +22,21 @@ class _Required:
 
 required = _Required()
 
+_HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre",
+          "load_state_dict_post")  # fmt: skip
+#: Hooks on the steps of all optimizers.
+_everywhere: dict[str, dict[int, Any]] = {"step_pre": OrderedDict(), "step_post": OrderedDict()}
+
+
+def register_optimizer_step_pre_hook(hook: Any) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before each step of any optimizer."""
+    return RemovableHandle.on(_everywhere["step_pre"], hook)
+
+
+def register_optimizer_step_post_hook(hook: Any) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after each step of any optimizer."""
+    return RemovableHandle.on(_everywhere["step_post"], hook)
+
 
 class Optimizer:
     """Base class of optimizers.
@@ -31,6 +46,12 @@ class Optimizer:
       defaults: hyperparameters for groups that do not give them.
     """
 
+    param_groups: list[dict[str, Any]]
+    state: dict[Any, dict[str, Any]]
+    defaults: dict[str, Any]
+    #: Whether ``step`` ran at all; a schedule that steps first warns.
+    _opt_called: bool = False
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError(
@@ -38,10 +59,9 @@ class Optimizer:
                 f"dicts, but got {params.type()}"
             )
         self.defaults = defaults
-        self.state: dict[Any, dict[str, Any]] = defaultdict(dict)
-        self.param_groups: list[dict[str, Any]] = []
-        self._pre_hooks: dict[int, Any] = OrderedDict()
-        self._post_hooks: dict[int, Any] = OrderedDict()
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        self._hooks: dict[str, dict[int, Any]] = {name: OrderedDict() for name in _HOOKS}
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -124,16 +144,52 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Any) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step."""
-        return RemovableHandle.on(self._pre_hooks, hook)
+        return self._on("step_pre", hook)
 
     def register_step_post_hook(self, hook: Any) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
-        return RemovableHandle.on(self._post_hooks, hook)
+        return self._on("step_post", hook)
+
+    def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before the state is saved."""
+        return self._on("state_dict_pre", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` on what is saved; it may give another."""
+        return self._on("state_dict_post", hook, prepend)
+
+    def register_load_state_dict_pre_hook(
+        self, hook: Any, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before a state is loaded; it may give another."""
+        return self._on("load_state_dict_pre", hook, prepend)
+
+    def register_load_state_dict_post_hook(
+        self, hook: Any, prepend: bool = False
+    ) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after a state was loaded."""
+        return self._on("load_state_dict_post", hook, prepend)
+
+    def _on(self, kind: str, hook: Any, prepend: bool = False) -> RemovableHandle:
+        handle = RemovableHandle.on(self._hooks[kind], hook)
+        if prepend:
+            table: Any = self._hooks[kind]
+            table.move_to_end(next(reversed(table)), last=False)
+        return handle
+
+    def _changed(self, kind: str, value: Any) -> Any:
+        """What the hooks make of a state dictionary."""
+        for hook in list(self._hooks[kind].values()):
+            changed = hook(self, value)
+            value = value if changed is None else changed
+        return value
 
     # -- state -------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
         """State and groups with parameters replaced by their numbers, as PyTorch lays it out."""
+        for hook in list(self._hooks["state_dict_pre"].values()):
+            hook(self)
         numbers: dict[int, int] = {}
         for p in itertools.chain.from_iterable(g["params"] for g in self.param_groups):
             numbers.setdefault(id(p), len(numbers))
@@ -143,10 +199,11 @@ class Optimizer:
              "params": [numbers[id(p)] for p in g["params"]]}
             for g in self.param_groups
         ]  # fmt: skip
-        return {"state": state, "param_groups": groups}
+        return self._changed("state_dict_post", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over a state. ValueError when its groups do not fit this optimizer's."""
+        state_dict = self._changed("load_state_dict_pre", dict(state_dict))
         saved = copy.deepcopy(
             {"state": state_dict["state"], "param_groups": state_dict["param_groups"]}
         )
@@ -172,14 +229,15 @@ class Optimizer:
             {**other, "params": group["params"]}
             for group, other in zip(groups, saved_groups, strict=True)
         ]
+        for hook in list(self._hooks["load_state_dict_post"].values()):
+            hook(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.setdefault("_pre_hooks", OrderedDict())
-        self.__dict__.setdefault("_post_hooks", OrderedDict())
+        self._hooks = {name: OrderedDict() for name in _HOOKS}
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
@@ -205,12 +263,18 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
         if modes.current.capture is not None:
             modes.current.capture.enter_optimizer(self)
-        for hook in list(self._pre_hooks.values()):
+        self._opt_called = True
+        for hook in [*_everywhere["step_pre"].values(), *self._hooks["step_pre"].values()]:
             result = hook(self, args, kwargs)
             if result is not None:
+                if not (isinstance(result, tuple) and len(result) == 2):
+                    raise RuntimeError(
+                        f"{step.__qualname__} must return None or a tuple of (new_args, "
+                        f"new_kwargs), but got {result}."
+                    )
                 args, kwargs = result
         loss = step(self, *args, **kwargs)
-        for hook in list(self._post_hooks.values()):
+        for hook in [*self._hooks["step_post"].values(), *_everywhere["step_post"].values()]:
             hook(self, args, kwargs)
         return loss
 
@@ -219,11 +283,12 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return stepped
 
 
-def hyperparameter(group: dict[str, Any], name: str) -> Callable[[], Any]:
-    """A reader of a group's number, asked anew at each step (and at each run of a program)."""
+def hyperparameter(group: dict[str, Any], name: str, index: int | None = None) -> Any:
+    """A reader of a group's number (one of a pair, with ``index``), asked anew at each step (and at
+    each run of a program)."""
 
     def read() -> Any:
-        value = group[name]
+        value = group[name] if index is None else group[name][index]
         if isinstance(value, Tensor):
             return value._read() if modes.current.capture is not None else value.item()
         return float(value)

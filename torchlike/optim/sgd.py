@@ -6,23 +6,22 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
-
 from torchlike import modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.fused import update_group, zeros_outside
 from torchlike.optim.optimizer import Optimizer, check_range, hyperparameter
+from torchlike.optim.rules import check_rate, decayed, like
 
 
 class SGD(Optimizer):
     """``p -= lr * g``, with momentum, dampening, Nesterov's form and weight decay."""
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
+        self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
         weight_decay: float = 0, nesterov: bool = False, *, maximize: bool = False,
         foreach: Any = None, differentiable: bool = False, fused: Any = None,
     ) -> None:  # fmt: skip
-        check_range("learning rate", lr)
+        check_rate(lr)
         check_range("momentum value", momentum)
         check_range("weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
@@ -39,14 +38,14 @@ class SGD(Optimizer):
         loss = self.loss_of(closure)
         for group in self.param_groups:
             params = self.with_gradients(group)
-            momentum, dampening = group["momentum"], group["dampening"]
             flags = (group["nesterov"], group["maximize"], group["weight_decay"] != 0)
-            scalars = [hyperparameter(group, k) for k in ("lr", "weight_decay")]
-            if momentum == 0:
-                rule = functools.partial(_rule, 0.0, 0.0, False, *flags)
-                update_group(("SGD", flags), rule, params, [()] * len(params), scalars)
+            live = [hyperparameter(group, k) for k in ("lr", "weight_decay", "momentum")]
+            if group["momentum"] == 0:
+                rule = functools.partial(_rule, 0.0, False, *flags)
+                update_group(("SGD", flags), rule, params, [()] * len(params), live)
                 continue
             # The first buffer is the plain gradient: with dampening that step is a rule of its own.
+            dampening = float(group["dampening"])
             old = [p for p in params if self.state[p].get("momentum_buffer") is not None]
             new = [p for p in params if self.state[p].get("momentum_buffer") is None]
             for p in new:
@@ -57,29 +56,26 @@ class SGD(Optimizer):
                 capture.do_not_repeat("the first step of SGD with dampening is its own")
             parts = ((new, True), (old, False)) if first else ((params, False),)
             for part, is_first in parts:
-                rule = functools.partial(_rule, float(momentum), float(dampening), is_first, *flags)
+                rule = functools.partial(_rule, dampening, is_first, *flags)
                 states = [(self.state[p]["momentum_buffer"],) for p in part]
-                key = ("SGD", momentum, dampening, is_first, flags)
-                update_group(key, rule, part, states, scalars)
+                update_group(("SGD", dampening, is_first, flags), rule, part, states, live)
         return loss
 
 
 def _rule(
-    momentum: float, dampening: float, first: bool, nesterov: bool, maximize: bool, decay: bool,
+    dampening: float, first: bool, nesterov: bool, maximize: bool, decay: bool,
     p: Any, g: Any, states: Any, scalars: Any,
 ) -> Any:  # fmt: skip
     """Sutskever et al. 2013, as PyTorch writes it: the buffer is not scaled by the rate.
 
     optax.trace has no dampening, and its first step agrees only without one.
     """
-    lr, weight_decay = (s.astype(p.dtype) for s in map(jnp.asarray, scalars))
-    if maximize:
-        g = -g
-    if decay:
-        g = g + weight_decay * p
+    lr, weight_decay, momentum = scalars
+    p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
+    rate, momentum = like(p, lr, momentum)
     if states:
         (buffer,) = states
         buffer = g if first else momentum * buffer + (1 - dampening) * g
         states = (buffer,)
         g = g + momentum * buffer if nesterov else buffer
-    return p - lr * g, states
+    return p - rate * g, states

@@ -1,5 +1,5 @@
 """``torch.utils``."""
 
-from torchlike.utils import data
+from torchlike.utils import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchlike import modes, views
+from torchlike import boxes, modes, views
 from torchlike.dispatch.registry import composite
 from torchlike.ops.views.making import make_view, require_tensor
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, wrap
 from torchlike.views import step
 
 
@@ -14,6 +14,9 @@ def detach(input: Tensor) -> Tensor:
     """The same memory without autograd history."""
     require_tensor(input, "detach")
     found = input._alias()
+    if type(input._storage.cell) in boxes.BOXES:
+        # At every level. Differs from PyTorch: the result does not share memory then.
+        found = wrap(input._read().detached())
     if modes.current.inference or input._inference:
         found._inference = True
     return found

@@ -1,0 +1,141 @@
+"""Custom Functions inside vmap, grad and jvp."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import torchlike as torch
+from torchlike import func
+
+X = torch.tensor([[1.0, 2.0], [3.0, -4.0], [5.0, 6.0]])
+
+
+class Tripled(torch.autograd.Function):
+    """``2 * a`` whose backward says ``3 * a``: so it shows which rule was used."""
+
+    @staticmethod
+    def forward(a: Any) -> Any:
+        return a * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 3 * ctx.saved_tensors[0]
+
+
+class Generated(Tripled):
+    generate_vmap_rule = True
+
+
+class WithRule(Tripled):
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, a: Any) -> Any:
+        assert info.batch_size == 3 and info.randomness == "error"
+        assert in_dims == (0,)
+        return WithRule.apply(a), 0
+
+
+class WithJvp(Tripled):
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return t * 5 * ctx.saved_tensors[0]
+
+
+class OldStyle(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: Any) -> Any:
+        return a * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 3
+
+
+def close(a: Any, b: Any) -> None:
+    torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("f", [Generated, WithRule])
+def test_mapped(f: Any) -> None:
+    close(func.vmap(f.apply)(X), X * 2)
+    close(func.vmap(func.grad(lambda a: f.apply(a).sum()))(X), 3 * X)
+    close(func.grad(lambda x: func.vmap(f.apply)(x).sum())(X), 3 * X)
+
+
+@pytest.mark.parametrize("f", [Generated, WithRule])
+def test_backward_outside_of_vmap(f: Any) -> None:
+    x = X.clone().requires_grad_()
+    func.vmap(f.apply)(x).sum().backward()
+    close(x.grad, 3 * X)
+    x = X.clone().requires_grad_()
+    func.vmap(func.grad(lambda a: f.apply(a).sum()))(x).sum().backward()
+    close(x.grad, torch.full_like(X, 3.0))
+
+
+class Scaled(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a: Any, scale: Any, power: int) -> Any:
+        return a**power * scale, a.sum()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        a, scale, ctx.power = inputs
+        ctx.save_for_backward(a, scale)
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, _: Any) -> Any:
+        a, scale = ctx.saved_tensors
+        return g * ctx.power * a ** (ctx.power - 1) * scale, (g * a**ctx.power).sum(), None
+
+
+def test_what_all_examples_share_gets_the_sum() -> None:
+    def total(x: Any, scale: Any) -> Any:
+        y, s = func.vmap(lambda a: Scaled.apply(a, scale, 2))(x)
+        assert not s.requires_grad
+        return y.sum()
+
+    scale = torch.tensor(3.0)
+    dx, dscale = func.grad(total, argnums=(0, 1))(X, scale)
+    close(dx, 2 * X * 3)
+    close(dscale, (X**2).sum())
+
+
+def test_pushed_forward() -> None:
+    y, t = func.jvp(WithJvp.apply, (X,), (X,))
+    close(y, X * 2)
+    close(t, 5 * X * X)
+    with pytest.raises(NotImplementedError, match="must implement the jvp function"):
+        func.jvp(Tripled.apply, (X,), (X,))
+
+
+def test_gradients_alone_need_nothing() -> None:
+    close(func.grad(lambda a: Tripled.apply(a).sum())(X), 3 * X)
+    close(func.grad(lambda a: OldStyle.apply(a).sum())(X), torch.full_like(X, 3.0))
+
+
+def test_refusals() -> None:
+    class Both(WithRule):
+        generate_vmap_rule = True
+
+    class OneReturn(Tripled):
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, a: Any) -> Any:
+            return a
+
+    for f, words in (
+        (Tripled, "does not have vmap support"),
+        (Both, "both generate_vmap_rule=True and an overridden vmap"),
+        (OneReturn, "Expected the vmap staticmethod to have two returns"),
+        (OldStyle, "must override the setup_context staticmethod"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            func.vmap(f.apply)(X)

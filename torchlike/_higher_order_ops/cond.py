@@ -1,0 +1,5 @@
+"""``torch._higher_order_ops.cond``."""
+
+from torchlike.ops.control_flow import cond
+
+__all__ = ["cond"]

@@ -1,0 +1,5 @@
+"""``torch._higher_order_ops.map``."""
+
+from torchlike.ops.control_flow import map
+
+__all__ = ["map"]

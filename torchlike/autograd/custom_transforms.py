@@ -1,0 +1,244 @@
+"""A custom Function inside ``vmap`` and ``jvp``: by its own ``vmap`` and ``jvp`` staticmethods, or
+mapped with its backward where it says ``generate_vmap_rule = True``."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from torchlike import boxes, modes
+from torchlike.boxes import Batched, Box, Dual
+from torchlike.dispatch.boxed import JvpLevel, VmapLevel
+from torchlike.dispatch.record import still
+from torchlike.tensor import Tensor, wrap
+
+_SEE = "For more details, see PyTorch's notes on extending autograd with torch.func."
+
+
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` staticmethod is told: the number of examples, and how random numbers go."""
+
+    batch_size: int
+    randomness: str
+
+
+def level_of(args: Sequence[Any]) -> boxes.Level | None:
+    """The innermost level whose boxes are among the arguments of a Function."""
+    if not modes.current.levels:
+        return None
+    return boxes.top([a._read() for a in args if isinstance(a, Tensor)])
+
+
+def run_at(
+    level: boxes.Level, function: Any, args: Sequence[Any], context: Callable[[], Any]
+) -> Any:
+    """``function.apply(*args)`` one level down, its result as tensors of the level.
+
+    ``context()`` makes a fresh ctx. RuntimeError in PyTorch's words where the Function lacks what
+    the transform needs.
+    """
+    if function.setup_context is None:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+            f"jacrev, ...), it must override the setup_context staticmethod. {_SEE}"
+        )
+    cells: list[Any] = [a._read() if isinstance(a, Tensor) else None for a in args]
+    own = [isinstance(c, Box) and c.level is level for c in cells]
+    inside = [c.value if mine else a for c, mine, a in zip(cells, own, args, strict=True)]
+    if isinstance(level, JvpLevel):
+        return _pushed(level, function, cells, own, inside, context)
+    assert isinstance(level, VmapLevel)
+    axes = [0 if mine and c.batched else None for c, mine in zip(cells, own, strict=True)]
+    with _below(level):
+        if 0 not in axes:
+            made, batched = function.apply(*inside), None
+        else:
+            made, batched = _mapped(level, function, axes, inside)
+    if not isinstance(made, tuple):
+        return _boxed(level, made, None if batched is None else batched)
+    dims = batched if isinstance(batched, (tuple, list)) else (batched,) * len(made)
+    return tuple(_boxed(level, o, d) for o, d in zip(made, dims, strict=True))
+
+
+@contextlib.contextmanager
+def _below(level: boxes.Level) -> Iterator[None]:
+    """Outside a level, and outside those within it."""
+    previous = modes.current.levels
+    modes.current.levels = previous[: previous.index(level)] if level in previous else previous
+    try:
+        yield
+    finally:
+        modes.current.levels = previous
+
+
+def _boxed(level: VmapLevel, output: Any, dim: int | None) -> Any:
+    if not isinstance(output, Tensor):
+        return output
+    if dim is None:
+        return wrap(level.lift(output))
+    return wrap(Batched(level, still(output.movedim(dim, 0))))
+
+
+# -- vmap ------------------------------------------------------------------------------------------
+
+
+def _mapped(
+    level: VmapLevel, function: Any, axes: list[int | None], inside: list[Any]
+) -> tuple[Any, Any]:
+    """The outputs for all examples, and where their dimension is."""
+    name = function.__name__
+    has_rule = function.vmap is not None
+    if function.generate_vmap_rule:
+        if has_rule:
+            raise RuntimeError(
+                f"You tried to vmap over {name}, but it has both generate_vmap_rule=True and an "
+                "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
+                f"overridden vmap staticmethod to avoid ambiguity. {_SEE}"
+            )
+        return _generated(function, tuple(axes), level.size, level.randomness).apply(*inside), 0
+    if not has_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {name}, but it does not have vmap support. Please override "
+            f"and implement the vmap staticmethod or set generate_vmap_rule=True. {_SEE}"
+        )
+    result = function.vmap(VmapInfo(level.size, level.randomness), tuple(axes), *inside)
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with "
+            f"pytree structure compatible with the output. Got a {type(result)} instead"
+        )
+    return result
+
+
+_made: dict[Any, Any] = {}
+
+
+def _generated(function: Any, axes: tuple[int | None, ...], size: int, randomness: str) -> Any:
+    """A Function of all examples, whose forward and backward are those of one, mapped."""
+    key = (function, axes, size, randomness)
+    if key not in _made:
+        _made[key] = _generate(function, axes, size, randomness)
+    return _made[key]
+
+
+def _generate(function: Any, axes: tuple[int | None, ...], size: int, randomness: str) -> Any:
+    base = function.__mro__[-2]  # autograd.Function, which stands above this file
+
+    def entered(level: VmapLevel, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        return [
+            wrap(Batched(level, still(v))) if d == 0 and isinstance(v, Tensor)
+            else wrap(level.lift(v)) if isinstance(v, Tensor) else v
+            for v, d in zip(values, dims, strict=True)
+        ]  # fmt: skip
+
+    def left(level: VmapLevel, t: Any) -> Any:
+        cell = t._read()
+        if isinstance(cell, Batched) and cell.level is level:
+            t = cell.value
+            if cell.batched:
+                return t
+        return t.expand(level.size, *t.shape)
+
+    class Mapped(base):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            with VmapLevel(size, randomness) as level:
+                out = function.forward(*entered(level, args, axes))
+                if isinstance(out, tuple):
+                    return tuple(left(level, o) for o in out)
+                return left(level, out)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            inner = type(ctx)()
+            inner.needs_input_grad = ctx.needs_input_grad
+            outputs = output if isinstance(output, tuple) else (output,)
+            with VmapLevel(size, randomness) as level:
+                seen_in = tuple(entered(level, inputs, axes))
+                seen = tuple(entered(level, outputs, (0,) * len(outputs)))
+                function.setup_context(
+                    inner, seen_in, seen if isinstance(output, tuple) else seen[0]
+                )
+                # The same tensors outside: those given, else what is inside the boxes.
+                outside = {
+                    id(a): b for a, b in zip((*seen_in, *seen), (*inputs, *outputs), strict=True)
+                }
+                saved = [None if t is None else outside.get(id(t)) for t in inner._to_save]
+                saved = [
+                    left(level, t) if s is None and t is not None else s
+                    for s, t in zip(saved, inner._to_save, strict=True)
+                ]
+                dims = dict(zip(map(id, seen_in), axes, strict=True))
+                ctx._mapped = (
+                    inner,
+                    [None if t is None else dims.get(id(t), 0) for t in inner._to_save],
+                )
+            ctx.save_for_backward(*saved)
+            ctx.set_materialize_grads(inner._materialize)
+            refused = {id(t) for t in seen if id(t) in inner._non_differentiable}
+            ctx.mark_non_differentiable(
+                *(o for o, t in zip(outputs, seen, strict=True) if id(t) in refused)
+            )
+
+        @staticmethod
+        def backward(ctx: Any, *cotangents: Any) -> Any:
+            inner, dims = ctx._mapped
+            with VmapLevel(size, randomness) as level:
+                inner._to_save = tuple(entered(level, ctx.saved_tensors, dims))
+                grads = function.backward(
+                    inner, *entered(level, cotangents, (0,) * len(cotangents))
+                )
+                grads = grads if isinstance(grads, tuple) else (grads,)
+                found = [None if g is None else left(level, g) for g in grads]
+            inner._to_save = ()
+            # What all examples share gets the sum.
+            return tuple(
+                g if g is None or d == 0 else g.sum(0) for g, d in zip(found, axes, strict=True)
+            )
+
+    Mapped.__name__ = Mapped.__qualname__ = f"Vmapped{function.__name__}"
+    return Mapped
+
+
+# -- jvp -------------------------------------------------------------------------------------------
+
+
+def _pushed(
+    level: JvpLevel, function: Any, cells: list[Any], own: list[bool], inside: list[Any],
+    context: Callable[[], Any],
+) -> Any:  # fmt: skip
+    moving = [mine and c.tangent is not None for c, mine in zip(cells, own, strict=True)]
+    with _below(level):
+        output = function.apply(*inside)
+        outputs = output if isinstance(output, tuple) else (output,)
+        tangents: Sequence[Any] = (None,) * len(outputs)
+        if any(moving):
+            if function.jvp is None:
+                raise NotImplementedError(
+                    "You must implement the jvp function for custom autograd.Function to use it "
+                    "with forward mode AD."
+                )
+            ctx = context()
+            function.setup_context(ctx, tuple(inside), output)
+            given = [c.tangent if m else None for c, m in zip(cells, moving, strict=True)]
+            if ctx._materialize:
+                given = [
+                    v.detach().new_zeros(v.shape)
+                    if t is None and isinstance(v, Tensor) and v.dtype.category >= 2 else t
+                    for v, t in zip(inside, given, strict=True)
+                ]  # fmt: skip
+            found = function.jvp(ctx, *given)
+            tangents = found if isinstance(found, tuple) else (found,)
+            if len(tangents) != len(outputs):
+                raise RuntimeError(
+                    f"{function.__name__}'s jvp returned {len(tangents)} tangents for "
+                    f"{len(outputs)} outputs"
+                )
+    duals = tuple(
+        wrap(Dual(level, still(o), None if t is None else still(t))) if isinstance(o, Tensor) else o
+        for o, t in zip(outputs, tangents, strict=True)
+    )
+    return duals if isinstance(output, tuple) else duals[0]

@@ -1,0 +1,127 @@
+"""``torch.autograd.forward_ad``: forward-mode derivatives of plain code, tensor by tensor.
+
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(primal, tangent)
+        y, derivative = forward_ad.unpack_dual(f(x))
+
+``torch.func.jvp`` is the same for a function. What is computed is recorded for backward on the
+primals and tangents that ``unpack_dual`` gives.
+
+Differs from PyTorch: a dual tensor itself says ``requires_grad=False``, and its primal and its
+tangent have one graph (``retain_graph=True`` to run backward from both).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torchlike import modes
+from torchlike.boxes import Dual
+from torchlike.dispatch.boxed import JvpLevel
+from torchlike.dispatch.record import still
+from torchlike.tensor import Tensor, wrap
+
+_NAME = "forward_ad"
+
+
+class UnpackedDualTensor(NamedTuple):
+    """The parts of a dual tensor; ``tangent`` is None for one that is none."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def make_level_dual(level: JvpLevel, primal: Tensor, tangent: Tensor) -> Tensor:
+    """A tensor of a level. RuntimeError where shapes or dtypes do not agree, ValueError for a
+    primal that is not floating."""
+    if primal.dtype.category < 2:
+        raise ValueError(
+            f"Expected primal to be floating point or complex, but got: {primal.dtype}"
+        )
+    if tangent.dtype.category < 2:
+        raise ValueError(
+            f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
+        )
+    if tangent.shape != primal.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(primal.shape)} while the "
+            f"given forward gradient is of size {list(tangent.shape)}."
+        )
+    return wrap(Dual(level, still(primal), still(tangent.to(primal.dtype))))
+
+
+def parts_at(level: JvpLevel, t: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The primal and the tangent of a tensor at a level; None where it does not depend on it."""
+    cell = t._read()
+    if type(cell) is Dual and cell.level is level:
+        return cell.value, cell.tangent
+    return t, None
+
+
+def _running() -> JvpLevel | None:
+    """The level that the user entered and has not left."""
+    for level in modes.current.levels:
+        if level.transform == _NAME:
+            return level
+    return None
+
+
+def enter_dual_level() -> int:
+    """Begin the one level there is; gives its number, 0. RuntimeError inside a level."""
+    if _running() is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    JvpLevel(_NAME).__enter__()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level: its tensors are their primals from now on. RuntimeError without one."""
+    running = _running()
+    if running is None or level not in (None, 0):
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is "
+            "not supported."
+        )
+    modes.current.levels = tuple(x for x in modes.current.levels if x is not running)
+    running.alive = False
+
+
+class dual_level:
+    """``enter_dual_level`` and ``exit_dual_level`` as a context manager."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A dual tensor with this tangent. RuntimeError outside a level, or for a tensor that has a
+    tangent already."""
+    running = _running()
+    if running is None:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
+        )
+    for what, t in (("tensor", tensor), ("tangent", tangent)):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"make_dual(): {what} must be a Tensor, not {type(t).__name__}")
+    if parts_at(running, tensor)[1] is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            "same level 0 is not supported."
+        )
+    return make_level_dual(running, tensor, tangent)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal and the tangent (None for a tensor that has none)."""
+    running = _running()
+    cell = tensor._read()
+    if running is None or type(cell) is not Dual or cell.level is not running:
+        dead = type(cell) is Dual and not cell.level.alive
+        return UnpackedDualTensor(cell.value if dead else tensor, None)
+    return UnpackedDualTensor(cell.value, cell.tangent)

@@ -1,0 +1,305 @@
+"""How nodes keep what they save: packed by the user's hooks, or watched for in-place writes.
+
+An ordinary node keeps arrays, which cannot change, so a later in-place write never spoils a
+gradient. Two switches of the running thread put another kind of node in its place
+(``tape.saving.make``): `PackedNode`, whose saved tensors the innermost pair of hooks has turned
+into something else, and, in strict mode, `WatchedNode`, which refuses to run backward after a
+tensor that it saved was written to, as PyTorch does.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from torchlike import errors, modes, tape
+from torchlike.dispatch.executable import Residuals
+from torchlike.dispatch.record import OpNode
+from torchlike.storage import Storage
+from torchlike.tape import saving
+from torchlike.tensor import Tensor, wrap
+
+__all__ = ["PackedNode", "WatchedNode", "choose_node", "is_strict_in_place", "set_strict_in_place"]
+
+
+def choose_node() -> None:
+    """Let dispatch make the kind of node that the thread's switches ask for."""
+    saving.make = PackedNode if saving.hooks else WatchedNode if saving.strict else None
+
+
+# -- hooks -----------------------------------------------------------------------------------------
+
+
+class Frozen:
+    """A tensor among what a pack hook gave, while a capture runs: as its array.
+
+    A program whose traced tensors are still held after its capture is not kept; arrays may be.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, t: Tensor) -> None:
+        self.array = t._read()
+
+
+def _is_leaf(x: Any) -> bool:
+    return type(x) not in (tuple, list, dict)
+
+
+def pack(t: Tensor) -> Any:
+    """What the innermost pack hook makes of a tensor; it is called without recording.
+
+    RuntimeError when the hook writes to its argument.
+    """
+    hook = saving.hooks[-1][0]
+    version = t._storage.version
+    previous = modes.current.grad_enabled
+    modes.current.grad_enabled = False
+    try:
+        packed = hook(t)
+    except Exception as error:
+        error.of_hook = True  # type: ignore[attr-defined]  # dispatch hands it on as it is
+        raise
+    finally:
+        modes.current.grad_enabled = previous
+    if t._storage.version != version:
+        raise RuntimeError(errors.PACK_HOOK_WRITES)
+    if modes.current.capture is None:
+        return packed
+    return jax.tree_util.tree_map(
+        lambda x: Frozen(x) if isinstance(x, Tensor) else x, packed, is_leaf=_is_leaf
+    )
+
+
+def unpack(hook: Callable[[Any], Any], packed: Any, shape: Any = None) -> Tensor:
+    """The tensor back from what `pack` gave.
+
+    TypeError when the hook gives something else, RuntimeError when it has another shape.
+    """
+    thawed = jax.tree_util.tree_map(
+        lambda x: wrap(x.array) if type(x) is Frozen else x, packed, is_leaf=_is_leaf
+    )
+    previous = modes.current.grad_enabled
+    modes.current.grad_enabled = False
+    try:
+        t = hook(thawed)
+    finally:
+        modes.current.grad_enabled = previous
+    if not isinstance(t, Tensor):
+        raise TypeError(
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(t).__name__}"
+        )
+    if shape is not None and tuple(t.shape) != tuple(shape):
+        raise RuntimeError(
+            f"Output of saved tensor unpack_hook has shape {list(t.shape)}, but what was packed "
+            f"had shape {list(shape)}"
+        )
+    return t
+
+
+def _shown(array: Any, operand: Any) -> Tensor:
+    """What a pack hook sees of a saved array: the tensor's value of now, its flags and history."""
+    t = wrap(array)
+    if isinstance(operand, Tensor):
+        if operand._view is None and operand._storage.shape == array.shape:
+            t._storage.strides = operand._storage.strides
+        edge = tape.gradient_edge(operand) if operand.requires_grad else None
+        if edge is not None:
+            t._requires_grad = True
+            if isinstance(edge[0], tape.AccumulateGrad):
+                t._accumulator = edge[0].variable._accumulator
+            else:
+                t._node, t._output_nr = edge
+    return t
+
+
+class _Slot:
+    """One saved array: what the hook made of it, and the shape it had."""
+
+    __slots__ = ("packed", "shape")
+
+    def __init__(self, array: Any, operand: Any) -> None:
+        self.shape = array.shape
+        self.packed = pack(_shown(array, operand))
+
+
+class PackedNode(OpNode):
+    """A node whose saved tensors went through a pack hook, and come back when it runs."""
+
+    __slots__ = ("_hook", "_plan", "_slots")
+
+    def __init__(
+        self, exe: Any, edges: Any, saved: Any, avals: Any, residuals: Any, n_outputs: int,
+        operands: Sequence[Any], output: Tensor | None,
+    ) -> None:  # fmt: skip
+        super().__init__(exe, edges, (), avals, None, n_outputs)
+        self._hook = saving.hooks[-1][1]
+        given = [output] if exe.rule is not None else [operands[i] for i in exe.kept]
+        self._slots: Any = [
+            _Slot(a, o) if hasattr(a, "shape") else a for a, o in zip(saved, given, strict=True)
+        ]
+        self._plan = None
+        if residuals is not None and exe.keeps_residuals:
+            self._plan = residuals.plan
+            self._slots += [_Slot(a, None) for a in residuals.arrays]
+
+    def _fetch(self, cotangents: Any) -> None:
+        """Unpack: the node is an ordinary one until `_put_back`."""
+        outer = saving.arriving
+        saving.arriving = cotangents
+        try:
+            values = [
+                unpack(self._hook, s.packed, s.shape)._read() if type(s) is _Slot else s
+                for s in self._slots
+            ]
+        finally:
+            saving.arriving = outer
+        if self._plan is not None:
+            n = len(self.exe.kept)
+            self.residuals = Residuals(tuple(values[n:]), self._plan)
+            values = values[:n]
+        self.saved = tuple(values)
+
+    def _put_back(self) -> None:
+        self.saved, self.residuals = (), None
+
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+        self._check_alive()
+        self._fetch(cotangents)
+        try:
+            return super().run(cotangents)
+        finally:
+            self._put_back()
+
+    def run_graph(self, cotangents: list[Tensor | None]) -> Sequence[Any]:
+        self._check_alive()
+        self._fetch(cotangents)
+        try:
+            return super().run_graph(cotangents)
+        finally:
+            self._put_back()
+
+    def release(self) -> None:
+        super().release()
+        if self.is_released():
+            self._slots = None
+
+
+# -- strict mode -----------------------------------------------------------------------------------
+
+
+class Watch:
+    """The version of a storage when a tensor on it was saved."""
+
+    __slots__ = ("_kind", "_size", "_storage", "_t", "_version")
+
+    def __init__(self, t: Tensor, later: int = 0) -> None:
+        self._storage: Storage = t._storage
+        self._version = t._storage.version + later
+        self._kind, self._size = t.type(), list(t.shape)
+        self._t = weakref.ref(t)
+
+    def check(self) -> None:
+        """RuntimeError in PyTorch's words when it was written to since."""
+        version = self._storage.version
+        if version == self._version:
+            return
+        t = self._t()
+        node = None if t is None else t._node
+        which = ""
+        if t is not None and node is not None:
+            which = f", which is output {t._output_nr} of {_stem(node.name())},"
+        hint = errors.MODIFIED_HINT_SHOWN if modes.current.anomaly else errors.MODIFIED_HINT
+        raise RuntimeError(
+            errors.MODIFIED.format(
+                kind=self._kind, size=self._size, which=which, version=version,
+                expected=self._version,
+            )
+            + hint
+        )  # fmt: skip
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix("0").removesuffix("Backward")
+
+
+class WatchedNode(OpNode):
+    """A node of strict mode: it knows which storages it saved from, and their versions."""
+
+    __slots__ = ("_watches",)
+
+    def __init__(
+        self, exe: Any, edges: Any, saved: Any, avals: Any, residuals: Any, n_outputs: int,
+        operands: Sequence[Any], output: Tensor | None,
+    ) -> None:  # fmt: skip
+        super().__init__(exe, edges, saved, avals, residuals, n_outputs)
+        target, saving.target = saving.target, None
+        in_place = bool(operands) and operands[0] is target
+        if exe.rule is not None:
+            # In place, the value goes into the target, which raises its version once more.
+            self._watches = [Watch(target, 1) if in_place else Watch(output)]  # type: ignore[arg-type]
+            return
+        # Of what it overwrites itself, PyTorch's in-place op saves a copy.
+        self._watches = [
+            Watch(operands[i])
+            for i in exe.kept
+            if isinstance(operands[i], Tensor) and not (in_place and i == 0)
+        ]
+
+    def _check(self) -> None:
+        self._check_alive()
+        for watch in self._watches:
+            watch.check()
+
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+        self._check()
+        return super().run(cotangents)
+
+    def run_graph(self, cotangents: list[Tensor | None]) -> Sequence[Any]:
+        self._check()
+        return super().run_graph(cotangents)
+
+    def release(self) -> None:
+        super().release()
+        if self.is_released():
+            self._watches = []
+
+
+class set_strict_in_place:
+    """Switch strict mode on or off in this thread, from the call on; as a context manager, until
+    its end.
+
+    torchlike's graphs keep immutable arrays, so after an in-place write to a tensor that backward
+    needs, the right gradient (of the values as they were) comes out. PyTorch raises RuntimeError
+    ("one of the variables needed for gradient computation has been modified by an inplace
+    operation"); in strict mode so does torchlike, for ops recorded while it is on. For code that
+    has to run under PyTorch as well.
+
+    Differs from PyTorch: a write through ``.data`` counts as well (there it goes unseen, and gives
+    a wrong gradient); what a compiled function saved is not watched.
+    """
+
+    def __init__(self, mode: Any) -> None:
+        self.mode = bool(mode)
+        self._previous = saving.strict
+        self._switch(self.mode)
+
+    @staticmethod
+    def _switch(mode: bool) -> None:
+        saving.strict, saving.target = mode, None
+        choose_node()
+
+    def __enter__(self) -> None:
+        self._switch(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        self._switch(self._previous)
+
+
+def is_strict_in_place() -> bool:
+    """Whether strict mode is on in this thread."""
+    return saving.strict

@@ -1,0 +1,121 @@
+"""``torch.cuda``: what scripts ask of a GPU, answered by JAX's devices; without one, as PyTorch
+built without CUDA answers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from torchlike import devices, unsupported
+from torchlike.cuda import amp, memory, nvtx, profiler, random, streams
+from torchlike.cuda._device import (
+    current_device,
+    device,
+    device_count,
+    device_of,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    is_available,
+    require,
+    set_device,
+)
+from torchlike.cuda.memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from torchlike.cuda.random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from torchlike.cuda.streams import (
+    CUDAGraph,
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+    make_graphed_callables,
+    set_stream,
+    stream,
+    synchronize,
+)
+from torchlike.cuda.tensor_types import TENSOR_TYPES as _TENSOR_TYPES
+from torchlike.errors import OutOfMemoryError
+
+globals().update(_TENSOR_TYPES)
+
+#: Kernels in CUDA source: not supported, and says what to use instead.
+jiterator = SimpleNamespace(**unsupported.functions("cuda.jiterator"))
+#: The generators of the GPUs: there is one generator, on the host.
+default_generators: tuple[Any, ...] = ()
+has_half = True
+has_magma = False
+
+
+def is_initialized() -> bool:
+    """Whether JAX has a GPU backend."""
+    return is_available()
+
+
+def init() -> None:
+    """JAX initialises its backends on first use. AssertionError without a GPU."""
+    require()
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """XLA computes in bfloat16 on every GPU."""
+    return is_available()
+
+
+def is_tf32_supported() -> bool:
+    """Whether the GPU has tensor cores for TF32 (compute capability 8 and above)."""
+    return is_available() and get_device_capability()[0] >= 8
+
+
+def ipc_collect() -> None:
+    """Nothing to do: memory is not shared between processes. AssertionError without a GPU."""
+    require()
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether two GPUs are in this process. AssertionError without any."""
+    require()
+    return all(0 <= (d if isinstance(d, int) else devices.device(d).index or 0) < device_count()
+               for d in (device, peer_device))  # fmt: skip
+
+
+def get_arch_list() -> list[str]:
+    """The compute capabilities of the GPUs: XLA compiles for what is there."""
+    return sorted({"sm_{}{}".format(*get_device_capability(i)) for i in range(device_count())})
+
+
+def get_gencode_flags() -> str:
+    """Empty: no CUDA source is compiled."""
+    return ""

@@ -1,0 +1,108 @@
+"""Memory of the GPUs, as XLA's allocator counts it; zeros without one."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from torchlike.cuda._device import found, is_available, require
+
+#: PyTorch's names of what XLA counts.
+_NAMES = {
+    "allocated_bytes.all.current": "bytes_in_use",
+    "allocated_bytes.all.peak": "peak_bytes_in_use",
+    "reserved_bytes.all.current": "bytes_reserved",
+    "reserved_bytes.all.peak": "peak_bytes_reserved",
+    "num_alloc_retries": "num_retries",
+    "allocation.all.allocated": "num_allocs",
+}
+
+
+def _counts(device: Any) -> dict[str, int]:
+    return dict(found(device).memory_stats() or {}) if is_available() else {}
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, int]:
+    """What XLA counts, under PyTorch's names; empty without a GPU."""
+    counts = _counts(device)
+    return OrderedDict((name, int(counts[own])) for name, own in _NAMES.items() if own in counts)
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """The same as dictionaries in dictionaries."""
+    nested: dict[str, Any] = {}
+    for name, value in memory_stats(device).items():
+        *path, last = name.split(".")
+        at = nested
+        for part in path:
+            at = at.setdefault(part, {})
+        at[last] = value
+    return nested
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes in use on the GPU (0 without one)."""
+    return int(_counts(device).get("bytes_in_use", 0))
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that were in use (0 without a GPU)."""
+    return int(_counts(device).get("peak_bytes_in_use", 0))
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes held by XLA's allocator (0 without a GPU)."""
+    return int(_counts(device).get("bytes_reserved", 0))
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that were held (0 without a GPU)."""
+    return int(_counts(device).get("peak_bytes_reserved", memory_reserved(device)))
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """Bytes free for XLA, and in all. AssertionError without a GPU."""
+    require()
+    counts = _counts(device)
+    total = int(counts.get("bytes_limit", 0))
+    return total - int(counts.get("bytes_in_use", 0)), total
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The counts as a table. AssertionError without a GPU."""
+    require()
+    lines = [f"| {name:34} | {value:>16,} |" for name, value in memory_stats(device).items()]
+    return "\n".join(["=" * len(lines[0]), *lines, "=" * len(lines[0])]) if lines else ""
+
+
+def memory_snapshot(mempool_id: Any = None) -> Any:
+    """NotImplementedError: XLA lists no blocks."""
+    raise NotImplementedError(
+        "torch.cuda.memory_snapshot: XLA's allocator does not list its blocks. Use instead: "
+        "jax.profiler.device_memory_profile()."
+    )
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Not kept by XLA: the peak is since the process began."""
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+reset_accumulated_memory_stats = reset_peak_memory_stats
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """NotImplementedError: XLA's share is set before the process begins. AssertionError without a
+    GPU."""
+    require()
+    raise NotImplementedError(
+        "torch.cuda.set_per_process_memory_fraction: set XLA_PYTHON_CLIENT_MEM_FRACTION before the "
+        "process begins."
+    )
+
+
+def empty_cache() -> None:
+    """Nothing to do: XLA's allocator keeps its memory."""

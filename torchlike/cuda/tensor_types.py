@@ -1,0 +1,31 @@
+"""``torch.cuda.FloatTensor`` and its kin: constructors on the GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike.cuda._device import is_available
+from torchlike.tensor_types import TENSOR_TYPES as _ON_CPU
+from torchlike.tensor_types import TensorType
+
+
+class CudaTensorType(TensorType):
+    """As TensorType, on the GPU. TypeError without one."""
+
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        if not is_available():
+            raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled "
+                            "with CUDA enabled.")  # fmt: skip
+        return super().__call__(*args, device="cuda" if device is None else device)
+
+    def __instancecheck__(cls, instance: Any) -> Any:
+        return super().__instancecheck__(instance) and instance.device.type == "cuda"
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.cuda.{cls.__name__}'>"
+
+
+TENSOR_TYPES = {
+    name: CudaTensorType(name, (), {"dtype": kind.dtype, "__module__": "torchlike.cuda"})
+    for name, kind in _ON_CPU.items()
+}

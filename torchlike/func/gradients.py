@@ -1,0 +1,287 @@
+"""``grad``, ``grad_and_value``, ``vjp``, ``jacrev``: reverse mode, on the tape.
+
+Each transform makes variables of its own for what it differentiates, so that nested ones do not
+mix. What they compute is recorded (create_graph) only where something else than those variables is
+behind it: an outer transform's variable, or a tensor that requires grad.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torchlike import autograd, boxes, modes
+from torchlike.autograd.grad_mode import enable_grad
+from torchlike.func import trees
+from torchlike.func.vmap import vmap
+from torchlike.tape import AccumulateGrad, gradient_edge
+from torchlike.tensor import Tensor, wrap
+
+
+def variable(x: Any, name: str) -> Tensor:
+    """A variable with the value of ``x``, connected to what ``x`` itself depends on.
+
+    ValueError when ``x`` is no tensor, RuntimeError when it is not floating.
+    """
+    if not isinstance(x, Tensor):
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+    if x.dtype.category < 2:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    levels = modes.current.levels
+    if levels:
+        cell = x._read()
+        if type(cell) not in boxes.BOXES or cell.level is not levels[-1]:
+            return wrap(levels[-1].lift(x)).requires_grad_()
+    if x.requires_grad and modes.current.grad_enabled:
+        return x.clone()
+    return wrap(x._read()).requires_grad_()
+
+
+def depends_elsewhere(tensors: Sequence[Any], variables: Sequence[Tensor]) -> bool:
+    """Whether the graph behind tensors leads to anything else than these variables."""
+    ends = {edge[0] for edge in map(gradient_edge, variables) if edge is not None}
+    behind = {v.grad_fn for v in variables if v.grad_fn is not None}
+    if behind:
+        return True  # a variable that itself depends on something
+    stack = [e[0] for t in tensors if isinstance(t, Tensor) and (e := gradient_edge(t)) is not None]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if node in ends:
+            continue
+        if isinstance(node, AccumulateGrad):
+            return True
+        for edge in node.edges:
+            if edge is not None and edge[0] not in seen:
+                seen.add(edge[0])
+                stack.append(edge[0])
+    return False
+
+
+def outside(t: Any, connected: bool) -> Any:
+    """A result as the caller sees it: without its graph, unless that leads further."""
+    if not isinstance(t, Tensor) or connected or not t.requires_grad:
+        return t
+    return wrap(t._read())
+
+
+def _cotangent_gradients(
+    outputs: Sequence[Tensor], variables: Sequence[Tensor], cotangents: Any, recorded: bool,
+    retain_graph: Any,
+) -> list[Tensor]:  # fmt: skip
+    """Gradients of the variables, zeros for those that were not used."""
+    wanted = [(o, None if cotangents is None else cotangents[i])
+              for i, o in enumerate(outputs) if o.requires_grad]  # fmt: skip
+    if not wanted:
+        return [v.detach().new_zeros(v.shape) for v in variables]
+    found = autograd.grad(
+        [o for o, _ in wanted],
+        variables,
+        None if cotangents is None else [c for _, c in wanted],
+        retain_graph=retain_graph,
+        create_graph=recorded or bool(modes.current.levels),
+        allow_unused=True,
+    )
+    return [
+        v.detach().new_zeros(v.shape) if g is None else outside(g, recorded)
+        for v, g in zip(variables, found, strict=True)
+    ]
+
+
+def chosen(args: Sequence[Any], argnums: Any) -> Any:
+    """The arguments at ``argnums``: one, or a tuple. RuntimeError when there is no such."""
+    if isinstance(argnums, int):
+        return args[_checked(argnums, len(args))]
+    if not isinstance(argnums, tuple):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if not argnums:
+        raise RuntimeError("argnums must be non-empty")
+    places = [_checked(i, len(args)) for i in argnums]
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return tuple(args[i] for i in places)
+
+
+def _checked(i: Any, n: int) -> int:
+    if not isinstance(i, int):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(i)}")
+    if not -n <= i < n:
+        raise RuntimeError(f"Got argnum={i}, but only {n} positional inputs")
+    return i % n
+
+
+def replaced(args: Sequence[Any], argnums: Any, values: Any) -> list[Any]:
+    """The arguments with those at ``argnums`` exchanged."""
+    changed = list(args)
+    pairs = [(argnums, values)] if isinstance(argnums, int) else zip(argnums, values, strict=True)
+    for i, value in pairs:
+        changed[i] = value
+    return changed
+
+
+def grad_and_value(
+    func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False
+) -> Callable[..., Any]:
+    """A function that gives ``(gradient, value)`` of a scalar function of tensors.
+
+    Args:
+      func: gives a 0-dim (one-element) tensor, or ``(that, aux)`` with ``has_aux``.
+      argnums: which argument, or tuple of arguments, the gradient is of; each may be a tree.
+
+    With ``has_aux`` the result is ``(gradient, (value, aux))``. RuntimeError when func does not
+    give a scalar tensor.
+    """
+    what = "grad_and_value(f)(*args)"
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = trees.flatten(chosen(args, argnums))
+        variables = [variable(x, what) for x in leaves]
+        previous = modes.current.grad_enabled
+        with enable_grad():
+            output = func(*replaced(args, argnums, trees.unflatten(structure, variables)), **kwargs)
+            aux = None
+            if has_aux:
+                if not (isinstance(output, tuple) and len(output) == 2):
+                    raise RuntimeError(
+                        f"{what}: output of function f should be a tuple: (output, aux) if has_aux "
+                        "is True"
+                    )
+                output, aux = output
+            if not isinstance(output, Tensor):
+                raise RuntimeError(f"{what}: Expected f(*args) to return a Tensor, got "
+                                   f"{type(output)}")  # fmt: skip
+            if output.dim() != 0:
+                raise RuntimeError(
+                    f"{what}: Expected f(*args) to return a scalar Tensor, got tensor with "
+                    f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                )
+            further = previous and depends_elsewhere([output], variables)
+            gradients = _cotangent_gradients([output], variables, None, further, further)
+        result = trees.unflatten(structure, gradients)
+        value = outside(output, further)
+        if has_aux:
+            seen = trees.leaves(aux)
+            kept = previous and depends_elsewhere(seen, variables)
+            return result, (value, trees.tree_map(lambda t: outside(t, kept), aux))
+        return result, value
+
+    return wrapped
+
+
+def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
+    """A function that gives the gradient of a scalar function; see `grad_and_value`.
+
+    With ``has_aux`` the result is ``(gradient, aux)``.
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return wrapped
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``: ``vjp_fn(cotangents)`` gives a gradient
+    for each primal, in a tuple (for a single primal the gradient alone).
+
+    RuntimeError when func gives something else than tensors, ValueError for primals that are no
+    tensors.
+    """
+    leaves, structure = trees.flatten(primals)
+    variables = [variable(x, "vjp") for x in leaves]
+    previous = modes.current.grad_enabled
+    with enable_grad():
+        output = func(*trees.unflatten(structure, variables))
+    aux = None
+    if has_aux:
+        if not (isinstance(output, tuple) and len(output) == 2):
+            raise RuntimeError(
+                "vjp(f, *primals): output of function f should be a tuple: (output, aux) if "
+                "has_aux is True"
+            )
+        output, aux = output
+    outputs, out_structure = trees.flatten(output)
+    for o in outputs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(
+                "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported "
+                f"type {type(o)}"
+            )
+    further = previous and depends_elsewhere(outputs, variables)
+
+    def vjp_fn(cotangents: Any, retain_graph: Any = True, create_graph: Any = None) -> Any:
+        given, given_structure = trees.flatten(cotangents)
+        if given_structure != out_structure:
+            raise RuntimeError(
+                f"Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {trees.describe(given_structure)}, primal "
+                f"output: {trees.describe(out_structure)}"
+            )
+        enabled = modes.current.grad_enabled if create_graph is None else create_graph
+        recorded = enabled and (
+            further or any(isinstance(c, Tensor) and c.requires_grad for c in given)
+        )
+        with enable_grad():
+            found = _cotangent_gradients(outputs, variables, given, recorded, retain_graph)
+        result = trees.unflatten(structure, found)
+        return result[0] if len(primals) == 1 else result
+
+    seen = trees.tree_map(lambda t: outside(t, further), output)
+    if has_aux:
+        kept = previous and depends_elsewhere(trees.leaves(aux), variables)
+        return seen, vjp_fn, trees.tree_map(lambda t: outside(t, kept), aux)
+    return seen, vjp_fn
+
+
+def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """For each of the tensors, the rows (of its shape) of the unit matrix of all their elements."""
+    sizes = [t.numel() for t in tensors]
+    total, made, start = sum(sizes), [], 0
+    for t, n in zip(tensors, sizes, strict=True):
+        block = t.detach().new_zeros((total, n))
+        block.diagonal(-start).fill_(1)
+        made.append(block.view(total, *t.shape))
+        start += n
+    return made
+
+
+def jacrev(
+    func: Callable[..., Any], argnums: Any = 0, *, has_aux: Any = False,
+    chunk_size: int | None = None, _preallocate_and_copy: Any = False,
+) -> Callable[..., Any]:  # fmt: skip
+    """A function that gives the Jacobian, row by row: ``vmap`` of `vjp` over unit cotangents.
+
+    For an output of shape (*o) and an argument of shape (*i) it has shape (*o, *i); trees of
+    outputs of trees of arguments. ``chunk_size`` bounds how many rows are computed at a time.
+    """
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        selected = chosen(args, argnums)
+
+        def of_selected(values: Any) -> Any:
+            return func(*replaced(args, argnums, values), **kwargs)
+
+        found = vjp(of_selected, selected, has_aux=has_aux)
+        output, vjp_fn = found[:2]
+        outputs, out_structure = trees.flatten(output)
+        inputs, in_structure = trees.flatten(selected)
+        rows = trees.unflatten(out_structure, basis(outputs))
+        columns = trees.leaves(vmap(vjp_fn, chunk_size=chunk_size)(rows))
+        sizes = [o.numel() for o in outputs]
+        jacobian = trees.unflatten(out_structure, [
+            trees.unflatten(in_structure, [
+                part.reshape(*o.shape, *x.shape)
+                for part, x in zip(parts, inputs, strict=True)
+            ])
+            for o, parts in zip(
+                outputs, zip(*(c.split(sizes) for c in columns), strict=True), strict=True)
+        ])  # fmt: skip
+        return (jacobian, found[2]) if has_aux else jacobian
+
+    return wrapped

@@ -1,0 +1,203 @@
+"""``jvp``, ``jacfwd``, ``hessian``, ``linearize``: forward mode, ``jax.jvp`` of each op."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlike import autograd, modes
+from torchlike.autograd.forward_ad import make_level_dual, parts_at
+from torchlike.autograd.grad_mode import enable_grad
+from torchlike.dispatch.boxed import JvpLevel
+from torchlike.func import trees
+from torchlike.func.gradients import (
+    basis,
+    chosen,
+    depends_elsewhere,
+    jacrev,
+    outside,
+    replaced,
+    variable,
+)
+from torchlike.func.vmap import vmap
+from torchlike.tensor import Tensor
+
+_WHAT = "jvp(f, primals, tangents)"
+
+
+def jvp(
+    func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False,
+    has_aux: bool = False,
+) -> Any:  # fmt: skip
+    """``(output, derivative)`` of func at the primals along the tangents, trees of tensors alike;
+    with ``has_aux`` ``(output, derivative, aux)``.
+
+    RuntimeError when primals and tangents differ in structure or shape, when func gives something
+    else than tensors, or (``strict``) when an output does not depend on the primals.
+    """
+    for what, value in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(value, tuple):
+            raise RuntimeError(
+                f"{_WHAT}: Expected {what} to be a tuple. E.g. it should be valid to call "
+                "f(*primals)."
+            )
+    values, structure = trees.flatten(primals)
+    directions, other = trees.flatten(tangents)
+    if structure != other:
+        raise RuntimeError(
+            f"{_WHAT}: Expected primals and tangents to have the same python structure. For "
+            f"example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
+            f"structure {trees.describe(structure)} and tangents with structure "
+            f"{trees.describe(other)}"
+        )
+    if not values:
+        raise RuntimeError(f"{_WHAT}: Expected at least one Tensor in primals")
+    for x in (*values, *directions):
+        if not isinstance(x, Tensor):
+            raise RuntimeError(
+                f"{_WHAT}: Expected primals and tangents to be tensors, got {type(x)}"
+            )
+    with JvpLevel() as level:
+        duals = [make_level_dual(level, x, t) for x, t in zip(values, directions, strict=True)]
+        output = func(*trees.unflatten(structure, duals))
+        aux = None
+        if has_aux:
+            if not (isinstance(output, tuple) and len(output) == 2):
+                raise RuntimeError(
+                    f"{_WHAT}: output of function f should be a tuple: (output, aux) if has_aux is "
+                    "True"
+                )
+            output, aux = output
+        outputs, out_structure = trees.flatten(output)
+        found = []
+        for o in outputs:
+            if not isinstance(o, Tensor):
+                raise RuntimeError(
+                    f"{_WHAT}: expected f(*args) to return only tensors, got unsupported type "
+                    f"{type(o)}"
+                )
+            primal, tangent = parts_at(level, o)
+            if tangent is None:
+                if strict:
+                    raise RuntimeError(
+                        "The output of f is independent of the inputs. This is not allowed with "
+                        "strict=True."
+                    )
+                tangent = primal.detach().new_zeros(primal.shape)
+            found.append((primal, tangent))
+        aux = trees.tree_map(lambda t: parts_at(level, t)[0] if isinstance(t, Tensor) else t, aux)
+    primal_out, tangent_out = (
+        trees.unflatten(out_structure, [pair[i] for pair in found]) for i in (0, 1)
+    )
+    return (primal_out, tangent_out, aux) if has_aux else (primal_out, tangent_out)
+
+
+def jacfwd(
+    func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False, *,
+    randomness: str = "error",
+) -> Callable[..., Any]:  # fmt: skip
+    """A function that gives the Jacobian, column by column: ``vmap`` of `jvp` over unit tangents.
+
+    Shapes as those of `jacrev`, which is the cheaper one for few outputs, this for few inputs.
+    """
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        selected = chosen(args, argnums)
+        inputs, in_structure = trees.flatten(selected)
+
+        def of_leaves(*values: Any) -> Any:
+            given = trees.unflatten(in_structure, list(values))
+            return func(*replaced(args, argnums, given), **kwargs)
+
+        def push(*tangents: Any) -> Any:
+            found = jvp(of_leaves, tuple(inputs), tangents, has_aux=has_aux)
+            return (found[1], found[2]) if has_aux else (found[1], None)
+
+        columns, aux = vmap(push, out_dims=(0, None) if not has_aux else 0, randomness=randomness)(
+            *basis(inputs)
+        )
+        leaves, out_structure = trees.flatten(columns)
+        sizes = [x.numel() for x in inputs]
+        jacobian = trees.unflatten(out_structure, [
+            trees.unflatten(in_structure, [
+                part.movedim(0, -1).reshape(*part.shape[1:], *x.shape)
+                for part, x in zip(column.split(sizes), inputs, strict=True)
+            ])
+            for column in leaves
+        ])  # fmt: skip
+        if has_aux:
+            return jacobian, trees.tree_map(lambda t: t[0], aux)
+        return jacobian
+
+    return wrapped
+
+
+def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
+    """A function that gives the Hessian of a scalar function: `jacfwd` of `jacrev`."""
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """``(output, jvp_fn)``: the derivative at the primals as a function of tangents, which runs
+    func no more.
+
+    It is the transpose of the transpose: the gradient of ``vjp(func)``, linear in its cotangents,
+    with respect to those (Griewank, "Evaluating Derivatives", 2008, section 3.2).
+    """
+    leaves, structure = trees.flatten(primals)
+    if not leaves:
+        raise RuntimeError("linearize: Expected at least one Tensor in primals")
+    variables = [variable(x, "linearize") for x in leaves]
+    previous = modes.current.grad_enabled
+    with enable_grad():
+        output = func(*trees.unflatten(structure, variables))
+        outputs, out_structure = trees.flatten(output)
+        for o in outputs:
+            if not isinstance(o, Tensor):
+                raise RuntimeError(
+                    "linearize: expected f(*args) to return only tensors, got unsupported type "
+                    f"{type(o)}"
+                )
+        further = previous and depends_elsewhere(outputs, variables)
+        moving = [o for o in outputs if o.requires_grad]
+        unknown = [variable(o.detach().new_zeros(o.shape), "linearize") for o in moving]
+        pulled = autograd.grad(
+            moving, variables, unknown, create_graph=True, allow_unused=True
+        ) if moving else ()  # fmt: skip
+
+    def jvp_fn(*tangents: Any) -> Any:
+        given, given_structure = trees.flatten(tangents)
+        if given_structure != structure:
+            raise RuntimeError(
+                "Expected the tangents to have the structure of the primals, "
+                f"{trees.describe(structure)}, got {trees.describe(given_structure)}"
+            )
+        for x, t in zip(leaves, given, strict=True):
+            if not isinstance(t, Tensor) or t.shape != x.shape or t.dtype is not x.dtype:
+                raise RuntimeError(
+                    f"Expected a tangent of shape {list(x.shape)} and dtype {x.dtype}, got "
+                    f"{list(t.shape) if isinstance(t, Tensor) else type(t)}"
+                )
+        pairs = [(p, t) for p, t in zip(pulled, given, strict=True)
+                 if p is not None and p.requires_grad] if pulled else []  # fmt: skip
+        pushed: Any = [None] * len(unknown)
+        if pairs:
+            recorded = modes.current.grad_enabled and (
+                further or any(t.requires_grad for t in given)
+            )
+            with enable_grad():
+                pushed = autograd.grad(
+                    [p for p, _ in pairs], unknown, [t for _, t in pairs], retain_graph=True,
+                    create_graph=recorded or bool(modes.current.levels), allow_unused=True,
+                )  # fmt: skip
+                pushed = [None if g is None else outside(g, recorded) for g in pushed]
+        found = iter(pushed)
+        results = []
+        for o in outputs:
+            g = next(found) if o.requires_grad else None
+            results.append(o.detach().new_zeros(o.shape) if g is None else g)
+        return trees.unflatten(out_structure, results)
+
+    return trees.tree_map(lambda t: outside(t, further), output), jvp_fn

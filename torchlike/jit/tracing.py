@@ -1,0 +1,409 @@
+"""Tracing: one run of the Python body under make_jaxpr, and what it left behind."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax import core
+
+from torchlike import modes, tape
+from torchlike.autograd import engine
+from torchlike.dispatch.record import OpNode
+from torchlike.errors import JitCaptureError
+from torchlike.jit import joint
+from torchlike.jit.capture import Capture, slot_value
+from torchlike.jit.places import MISSING, describe, same
+from torchlike.jit.program import NumberTemplate, Program, Template
+from torchlike.jit.scalars import Number, Table, is_device
+from torchlike.jit.structure import flatten, flatten_call, forget_examples, unflatten, unflatten_call
+from torchlike.storage import Storage
+from torchlike.tape import AccumulateGrad, Edge, Node
+from torchlike.tensor import Tensor
+
+
+class Tracing:
+    """One run of the Python body under make_jaxpr, and what it left behind."""
+
+    def __init__(
+        self, fn: Callable[..., Any], name: str, arguments: list[Tensor], leaves: list[Any],
+        structure: Any, as_themselves: frozenset[int], traced: Sequence[int] = (),
+        drawn: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
+        self.fn = fn
+        self.capture = Capture(name, drawn)
+        self.program = Program()
+        self.arguments = arguments
+        self.made: list[Storage] = []
+        self.n_forward = 0
+        self.cotangents: list[Any] = []
+        self.first_values: list[Any] = []
+        #: Plain values that the body only recorded something in.
+        self.records: list[str] = []
+        self._as_themselves = as_themselves
+        self._seen = self._stand_ins()
+        self._position: dict[int, int] = {}
+        for i, t in enumerate(self._seen):
+            if i not in as_themselves:
+                self._position.setdefault(id(t._storage), i)
+        seen = iter(self._seen)
+        #: Numbers among the arguments that are traced rather than frozen.
+        self.numbers = Table({i: leaves[i] for i in traced})
+        roots = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
+        self._given = [
+            next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
+        ]
+        self._structure = structure
+        self.args, self.kwargs = unflatten_call(structure, self._given)
+        watch = self.capture.watch
+        watch.visit(fn, name)
+        for i, leaf in enumerate(leaves):
+            if not isinstance(leaf, Tensor):
+                watch.visit(leaf, f"argument {i}")
+        self._roots: list[tuple[Tensor, Edge]] = []
+        self._new: list[Tensor] = []
+
+    def _stand_ins(self) -> list[Tensor]:
+        """What the function gets for its arguments: the same values in cells of their own, so that
+        an argument and the same tensor reached from outside can be told apart."""
+        storages: dict[int, Storage] = {}
+        seen: list[Tensor] = []
+        objects: dict[int, Tensor] = {}
+        for i, t in enumerate(self.arguments):
+            if i in self._as_themselves:
+                seen.append(t)
+                continue
+            if id(t) in objects:
+                seen.append(objects[id(t)])
+                continue
+            original = t._storage
+            storage = storages.get(id(original))
+            if storage is None:
+                storage = storages[id(original)] = Storage(original.concrete())
+                storage.strides = original.strides
+            edge = tape.gradient_edge(t)
+            stand_in = object.__new__(type(t))
+            vars(stand_in).update(vars(t))
+            stand_in._storage, stand_in._base, stand_in._accumulator = storage, None, None
+            stand_in._requires_grad = t.requires_grad
+            if edge is not None and not isinstance(edge[0], AccumulateGrad):
+                stand_in._node, stand_in._output_nr = edge
+            if t._view is not None:
+                stand_in._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
+            self.capture.stand_ins[id(stand_in)] = i
+            objects[id(t)] = stand_in
+            seen.append(stand_in)
+        return seen
+
+    def trace(self) -> Any:
+        """Run the body once; afterwards cells and slots are as they were before."""
+        capture = self.capture
+        modes.current.capture = capture
+        try:
+            return jax.make_jaxpr(self.body)()
+        except BaseException as error:
+            capture.fail()
+            capture.undo_python()
+            raise cleaned(error) from error.__cause__
+        finally:
+            modes.current.capture = None
+            # On success too: the program's first run writes cells and slots like any other.
+            capture.roll_back()
+
+    def arguments_that_are_state(self) -> frozenset[int]:
+        """Arguments whose own storage was used as well, reached past the stand-in."""
+        used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
+        return frozenset(
+            i for i, t in enumerate(self.arguments)
+            if i not in self._as_themselves and id(t._storage) in used
+        )  # fmt: skip
+
+    def body(self) -> list[Any]:
+        """What is traced: the function, then its backward on placeholders if outputs need one."""
+        watch = self.capture.watch
+        watch.start()
+        try:
+            result = self.fn(*self.args, **self.kwargs)
+            leaves, structure = flatten(result, dataclass_too=True)
+            del result
+            for leaf in leaves:
+                if isinstance(leaf, (types.GeneratorType, types.CoroutineType)):
+                    self.capture.refuse("returning a generator", "a list")
+            self._check_arguments()
+            return self._results(leaves, structure)
+        finally:
+            watch.stop()
+
+    def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
+        """Arrays of the cells written, of what is returned, and of the gradients."""
+        capture, program = self.capture, self.program
+        leaves = [_without_unknown_place(x) for x in leaves]
+        capture.check_histories()
+        program.flags = [
+            (capture.stand_ins.get(id(t), t), before, t._requires_grad)
+            for t, before in capture.flags_written()
+        ]
+        slots = [
+            (s, _without_unknown_place(slot_value(s.owner, s.name)))
+            for s in capture.slots_written.values()
+        ]
+        index: dict[int, int] = {}
+        gradients: list[Any] = []
+        templates = [self._leaf(x, index) for x in leaves]
+        program.slot_outputs = [
+            (slot, None if v is None else self._template(v, index)) for slot, v in slots
+        ]
+        capture.watch.settle()
+        self._check_kept(index)
+        if self._roots:
+            gradients = self._joint_backward()
+            capture.watch.settle()
+        self._check_python()
+        forget_examples(structure)
+        program.result = (templates, functools.partial(unflatten, structure))
+        program.written = [self._where(s) for s in capture.written]
+        outputs = [capture.read(s) for s in capture.written] + [s.read() for s in self.made]
+        program.n_made = len(self.made)
+        self.n_forward = len(outputs)
+        self.first_values = [placeholder for _, placeholder in capture.host_values]
+        return outputs + gradients
+
+    # -- outputs -----------------------------------------------------------------------------------
+
+    def _leaf(self, x: Any, index: dict[int, int]) -> Any:
+        """How to give one leaf of the result back at each call."""
+        if isinstance(x, Tensor):
+            return self._template(x, index)
+        if type(x) is not Number:
+            return x
+        if x.table is not None:
+            return NumberTemplate(x.kind, x.index, -1)
+        self.made.append(x._storage)
+        index[id(x._storage)] = len(self.made) - 1
+        return NumberTemplate(x.kind, -1, len(self.made) - 1)
+
+    def _template(self, t: Tensor, index: dict[int, int]) -> Template:
+        storage = t._storage
+        if not self.capture.is_created(storage):
+            argument = self.capture.stand_ins.get(id(t), -1)
+            if argument < 0 and id(storage) in self._position:
+                # A view of an argument would be a new tensor on that argument's storage.
+                self.program.cacheable = False
+                self.program.why_not = "it returns a view of an argument; return a clone()"
+                return self._view_of_argument(t, storage)
+            if argument < 0 and t._node is not None and (
+                t._node.sequence >= self.capture.first_sequence
+            ):  # fmt: skip
+                self.capture.refuse(
+                    "returning a view of a tensor from outside that requires grad",
+                    "tensor.clone()",
+                )
+            return Template(t, -1, t, argument)
+        where = index.get(id(storage))
+        if where is None:
+            where = index[id(storage)] = len(self.made)
+            self.made.append(storage)
+        template = Template(t, where, None, -1)
+        self._new.append(t)
+        if t.requires_grad and t.grad_fn is not None:
+            edge = tape.gradient_edge(t)
+            assert edge is not None
+            if _is_freed(edge[0], self.capture.first_sequence):
+                template.root = -2
+            else:
+                template.root = len(self._roots)
+                self._roots.append((t, edge))
+        return template
+
+    def _view_of_argument(self, t: Tensor, storage: Storage) -> Template:
+        """The view again, on the argument itself."""
+        if t.requires_grad:
+            self.capture.refuse(
+                "returning a view of an argument that requires grad", "tensor.clone()"
+            )
+        original = self.arguments[self._position[id(storage)]]._storage
+        again = object.__new__(Tensor)
+        again._storage = original
+        if t._view is not None:
+            again._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
+        return Template(again, -1, again, -1)
+
+    def _where(self, storage: Storage) -> tuple[str, Any]:
+        """Where an existing storage is found again at the next call."""
+        i = self._position.get(id(storage))
+        if i is not None:
+            return "argument", i
+        for slot in self.capture.slots.values():
+            if self.capture.is_rebound(slot) and isinstance(slot.initial, Tensor) and (
+                slot.initial._storage is storage
+            ):  # fmt: skip
+                return "slot", slot
+        return "fixed", storage
+
+    def sources(self) -> dict[int, Any]:
+        """What each constant of the jaxpr is."""
+        found = {id(array): self._where(s) for s, array in self.capture.inputs.items()}
+        for i, (_, placeholder) in enumerate(self.capture.host_values):
+            found[id(placeholder)] = ("host", i)
+        for i, placeholder in enumerate(self.cotangents):
+            found[id(placeholder)] = ("cotangent", i)
+        for i, placeholder in self.numbers.placeholders.items():
+            found[id(placeholder)] = ("number", i)
+        return found
+
+    def _check_kept(self, index: dict[int, int]) -> None:
+        """Tensors made inside and kept outside by other means than results and slots."""
+        kept = [s for s in self.capture.created_alive() if id(s) not in index]
+        if kept:
+            del kept
+            gc.collect()
+            kept = [s for s in self.capture.created_alive() if id(s) not in index]
+        kept = [s for s in kept if isinstance(s.cell, core.Tracer)]
+        if kept:
+            # They get their values from this run, but a later run could not find their owners.
+            self.made += kept
+            self.program.cacheable = False
+            self.program.why_not = (
+                f"{len(kept)} tensor(s) made inside are kept outside (in a list, dict or "
+                "attribute); return them instead"
+            )
+        slots = self.capture.slots_written
+        changed = [
+            f"{type(owner).__name__}.{name}"
+            for key, (owner, name, before) in self.capture.attributes_written.items()
+            if not isinstance(before, Tensor)
+            and key not in slots
+            and not same(owner.__dict__.get(name, MISSING), before)
+        ]
+        for owner, name, _ in self.capture.attributes_written.values():
+            self._refuse_kept_number(owner.__dict__.get(name), f"{type(owner).__name__}.{name}")
+        counted = {c for c in changed if self.capture.watch.only_records(c.rpartition(".")[2])}
+        self.records += counted
+        changed = [c for c in changed if c not in counted]
+        if changed:
+            self.program.cacheable = False
+            self.program.why_not = (
+                f"it changes the Python attribute(s) {', '.join(changed)}, which a compiled "
+                "program would do only once; use a tensor (a buffer) or change it outside"
+            )
+
+    def _check_arguments(self) -> None:
+        """Lists and dictionaries reach the function as copies: a change would be lost."""
+        leaves, structure = flatten_call(self.args, self.kwargs)
+        if structure != self._structure or any(
+            a is not b for a, b in zip(leaves, self._given, strict=True)
+        ):
+            self.capture.refuse(
+                "changing a list or dictionary that was passed as an argument",
+                "a returned list or dictionary",
+            )
+
+    def _check_python(self) -> None:
+        """Plain Python values that the body changed, and what it took from clocks and iterators."""
+        watch, program = self.capture.watch, self.program
+        self.records += [p.label for p in watch.take_records()]
+        for p in watch.changes():
+            self._refuse_kept_number(p.now(), p.label)
+        changes = [
+            f"`{p.label}` ({describe(p.before())} → {describe(p.now())})" for p in watch.changes()
+        ]
+        if changes:
+            watch.reasons.insert(
+                0, f"it changes the Python value(s) {', '.join(changes[:5])}, which a compiled "
+                "program would do only once; use a tensor, return the value, or change it outside",
+            )  # fmt: skip
+        if watch.reasons:
+            program.cacheable = False
+            program.why_not = "; ".join(dict.fromkeys((*watch.reasons, program.why_not))).rstrip(
+                "; "
+            )
+
+    def _refuse_kept_number(self, value: Any, label: str) -> None:
+        """A number of the program has no value that Python could keep."""
+        held = value.values() if isinstance(value, dict) else value
+        held = held if isinstance(held, (list, tuple, set)) else [held]
+        if any(is_device(x) for x in held):
+            self.capture.refuse(
+                f"keeping a number that depends on a tensor in `{label}`", "a returned value"
+            )
+
+    # -- joining the tape --------------------------------------------------------------------------
+
+    def _joint_backward(self) -> list[Any]:
+        """Gradients of everything outside that the outputs depend on, from placeholders."""
+        capture = self.capture
+        boundary = joint.boundary_of(
+            [edge for _, edge in self._roots], capture.first_sequence, capture.is_created
+        )
+        for t, _ in self._roots:
+            aval = (tuple(t.shape), t.dtype.numpy)
+            self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
+            with capture.outside():
+                self.cotangents.append(jax.numpy.zeros(*aval))
+        gradients = engine.run(
+            [edge for _, edge in self._roots],
+            self.cotangents,
+            retain_graph=True,
+            create_graph=False,
+            targets=boundary,
+            accumulate=False,
+            stop_before=capture.first_sequence,
+        )
+        self.program.boundary = [self._origin(edge) for edge in boundary]
+        filled = []
+        for gradient, edge in zip(gradients, boundary, strict=True):
+            if gradient is None:
+                raise JitCaptureError(f"no gradient reached {edge[0].name()}")
+            filled.append(gradient)
+        return filled
+
+    def _origin(self, edge: Edge) -> Any:
+        """How to find a boundary edge at the next call: an argument, a leaf, or the edge itself."""
+        node, nr = edge
+        for i, t in enumerate(self._seen):
+            leaf = isinstance(node, AccumulateGrad) and node.variable is t
+            if leaf or (t._node is node and t._output_nr == nr):
+                return i
+        return node.variable if isinstance(node, AccumulateGrad) else edge
+
+    def finish(self) -> None:
+        """Cut the capture's own tensors off its tape: their nodes hold tracers."""
+        for t in self._new:
+            t._node, t._base = None, None
+            if t._view is not None:
+                t._view.cached_version = -1
+
+
+def _without_unknown_place(x: Any) -> Any:
+    """A view at an index that only the compiled program knows, as a copy; the rest as it is."""
+    if isinstance(x, Tensor) and x._view is not None:
+        offset = x._view.geometry.offset
+        if offset != offset:  # views.UNKNOWN
+            return x.clone()
+    return x
+
+
+def _is_freed(node: Node, first_sequence: int) -> Any:
+    """Whether backward already ran through the graph behind a node."""
+    seen, stack = set(), [node]
+    while stack:
+        at = stack.pop()
+        if at in seen or at.sequence < first_sequence:
+            continue
+        seen.add(at)
+        if isinstance(at, OpNode) and at.is_released():
+            return True
+        stack += [e[0] for e in at.edges if e is not None]
+    return False
+
+
+def cleaned(error: BaseException) -> BaseException:
+    """The user's error without JAX's note about its own frames."""
+    error.__cause__ = None
+    if hasattr(error, "__notes__"):
+        error.__notes__ = [n for n in error.__notes__ if "JAX" not in n]
+    return error

@@ -1,0 +1,29 @@
+"""The memory order of convolutions' weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike.nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+
+
+def _convert(module: Any, kinds: tuple[type, ...], memory_format: Any) -> Any:
+    for m in module.modules():
+        if isinstance(m, kinds):
+            m.weight.data = m.weight.detach().clone().contiguous(memory_format=memory_format)
+    return module
+
+
+def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Put the weights of the 2-D convolutions below the module into a memory format.
+
+    Differs from PyTorch
+    --------------------
+    It changes strides as PyTorch says; XLA chooses the order it computes in by itself.
+    """
+    return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
+
+
+def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """The same for 3-D convolutions."""
+    return _convert(module, (Conv3d, ConvTranspose3d), memory_format)

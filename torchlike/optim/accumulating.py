@@ -1,0 +1,146 @@
+"""Rates from accumulated squares of gradients: Adagrad, Adadelta, RMSprop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from torchlike.optim.fused import full_outside
+from torchlike.optim.optimizer import check_range
+from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment, step_count
+from torchlike.tensor import Tensor
+
+
+class Adagrad(RuleOptimizer):
+    """Rates divided by the root of all squared gradients so far (Duchi et al. 2011)."""
+
+    _live = ("lr", "weight_decay", "lr_decay")
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: Any = None, *,
+        maximize: bool = False, differentiable: bool = False, fused: Any = None,
+    ) -> None:  # fmt: skip
+        check_rate(lr)
+        check_range("lr_decay value", lr_decay)
+        check_range("weight_decay value", weight_decay)
+        check_range("initial_accumulator_value value", initial_accumulator_value)
+        check_range("epsilon value", eps)
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+        for group in self.param_groups:
+            for p in group["params"]:  # PyTorch has the state from the beginning
+                self.state[p] = self._new_state(p, group)
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        first = group["initial_accumulator_value"]
+        whole = complex(first, first) if p.is_complex() else first
+        return {"step": step_count(p), "sum": full_outside(p, whole)}
+
+    def share_memory(self) -> None:
+        """Nothing to do: there is no memory shared between processes."""
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))
+
+    @staticmethod
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+        decay, maximize, eps = settings
+        lr, weight_decay, lr_decay = scalars
+        step, total = states
+        p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
+        (rate,) = like(p, lr / (1 + step.astype(jnp.float64) * lr_decay))
+        total = total + g * g
+        return p - rate * g / (jnp.sqrt(total) + eps), (step + 1, total)
+
+
+class Adadelta(RuleOptimizer):
+    """Steps in the units of earlier steps (Zeiler 2012)."""
+
+    _live = ("lr", "weight_decay", "rho")
+
+    def __init__(
+        self, params: Any, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
+        weight_decay: float = 0, foreach: Any = None, *, capturable: bool = False,
+        maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_rate(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_range("epsilon value", eps)
+        check_range("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        return {"step": step_count(p), "square_avg": full_outside(p, 0),
+                "acc_delta": full_outside(p, 0)}  # fmt: skip
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))
+
+    @staticmethod
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+        decay, maximize, eps = settings
+        lr, weight_decay, rho = scalars
+        step, squares, steps = states
+        p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
+        squares = moment(squares, g * g, rho)
+        delta = jnp.sqrt(steps + eps) / jnp.sqrt(squares + eps) * g
+        steps = moment(steps, delta * delta, rho)
+        return p - like(p, lr)[0] * delta, (step + 1, squares, steps)
+
+
+class RMSprop(RuleOptimizer):
+    """Gradients divided by the root of their mean square (Hinton 2012); ``centered`` by their
+    standard deviation (Graves 2013). PyTorch adds epsilon outside the root."""
+
+    _live = ("lr", "weight_decay", "alpha", "momentum")
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+        weight_decay: float = 0, momentum: float = 0, centered: bool = False,
+        capturable: bool = False, foreach: Any = None, maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_rate(lr)
+        check_range("epsilon value", eps)
+        check_range("momentum value", momentum)
+        check_range("weight_decay value", weight_decay)
+        check_range("alpha value", alpha)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        names = ["square_avg"]
+        names += ["momentum_buffer"] * (group["momentum"] > 0) + ["grad_avg"] * group["centered"]
+        return {"step": step_count(p), **{name: full_outside(p, 0) for name in names}}
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["weight_decay"] != 0, group["maximize"], group["momentum"] > 0,
+                group["centered"], float(group["eps"]))  # fmt: skip
+
+    @staticmethod
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+        decay, maximize, with_momentum, centered, eps = settings
+        lr, weight_decay, alpha, momentum = scalars
+        step, squares, *rest = states
+        p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
+        squares = moment(squares, g * g, alpha)
+        spread = squares
+        if centered:
+            rest[-1] = moment(rest[-1], g, alpha)
+            spread = squares - rest[-1] * rest[-1]
+        change = g / (jnp.sqrt(spread) + eps)
+        if with_momentum:
+            change = rest[0] = like(p, momentum)[0] * rest[0] + change
+        return p - like(p, lr)[0] * change, (step + 1, squares, *rest)

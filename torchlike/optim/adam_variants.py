@@ -1,0 +1,160 @@
+"""Relatives of Adam: Adamax, NAdam, RAdam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike.optim.fused import full_outside
+from torchlike.optim.optimizer import check_range
+from torchlike.optim.rules import (
+    RuleOptimizer,
+    check_betas,
+    check_rate,
+    correction,
+    decayed,
+    like,
+    moment,
+    step_count,
+)
+from torchlike.tensor import Tensor
+
+
+class _WithMoments(RuleOptimizer):
+    _live = ("lr", "weight_decay", ("betas", 0), ("betas", 1))
+
+    @staticmethod
+    def _check(lr: Any, eps: Any, betas: Any, weight_decay: Any) -> None:
+        check_rate(lr)
+        check_range("epsilon value", eps)
+        check_betas(betas)
+        check_range("weight_decay value", weight_decay)
+
+
+class Adamax(_WithMoments):
+    """Adam with the infinity norm (Kingma & Ba 2014, section 7.1)."""
+
+    def __init__(
+        self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0, foreach: Any = None, *,
+        maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        self._check(lr, eps, betas, weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+            "capturable": capturable,
+        })  # fmt: skip
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        return {"step": step_count(p), "exp_avg": full_outside(p, 0),
+                "exp_inf": full_outside(p, 0)}  # fmt: skip
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))
+
+    @staticmethod
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+        decay, maximize, eps = settings
+        lr, weight_decay, b1, b2 = scalars
+        step, m, largest = states
+        p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
+        step = step + 1
+        m = moment(m, g, b1)
+        largest = jnp.maximum(like(p, b2)[0] * largest, jnp.abs(g) + eps)
+        (rate,) = like(p, lr / correction(b1, step))
+        return p - rate * m / largest, (step, m, largest)
+
+
+class NAdam(_WithMoments):
+    """Adam with Nesterov momentum (Dozat 2016)."""
+
+    def __init__(
+        self, params: Any, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0, momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False, *, foreach: Any = None, maximize: bool = False,
+        capturable: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        self._check(lr, eps, betas, weight_decay)
+        check_range("momentum_decay value", momentum_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        return {"step": step_count(p), "mu_product": full_outside(p, 1, np.float32, ()),
+                "exp_avg": full_outside(p, 0), "exp_avg_sq": full_outside(p, 0)}  # fmt: skip
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["weight_decay"] != 0, group["decoupled_weight_decay"], group["maximize"],
+                float(group["eps"]), float(group["momentum_decay"]))  # fmt: skip
+
+    @staticmethod
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+        decay, decoupled, maximize, eps, momentum_decay = settings
+        lr, weight_decay, b1, b2 = scalars
+        step, product, m, v = states
+        p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, decoupled)
+        step = step + 1
+        count = step.astype(jnp.float64)
+        # 0.96 and the half are Dozat's schedule of the momentum.
+        mu, mu_next = (
+            b1 * (1.0 - 0.5 * 0.96 ** (k * momentum_decay)) for k in (count, count + 1)
+        )
+        product = (product * jnp.asarray(mu, product.dtype)).astype(product.dtype)
+        m = moment(m, g, b1)
+        v = moment(v, g * g, b2)
+        root = jnp.sqrt(v / like(p, correction(b2, step))[0]) + eps
+        done = product.astype(jnp.float64)
+        now, ahead = like(p, lr * (1 - mu) / (1 - done), lr * mu_next / (1 - done * mu_next))
+        return p - now * g / root - ahead * m / root, (step, product, m, v)
+
+
+class RAdam(_WithMoments):
+    """Adam whose adaptive rate waits until its variance can be told (Liu et al. 2020)."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
+        foreach: Any = None, maximize: bool = False, capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        self._check(lr, eps, betas, weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        return {"step": step_count(p), "exp_avg": full_outside(p, 0),
+                "exp_avg_sq": full_outside(p, 0)}  # fmt: skip
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["weight_decay"] != 0, group["decoupled_weight_decay"], group["maximize"],
+                float(group["eps"]))  # fmt: skip
+
+    @staticmethod
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+        decay, decoupled, maximize, eps = settings
+        lr, weight_decay, b1, b2 = scalars
+        step, m, v = states
+        p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, decoupled)
+        step = step + 1
+        count = step.astype(jnp.float64)
+        m = moment(m, g, b1)
+        v = moment(v, g * g, b2)
+        first, second = correction(b1, step), correction(b2, step)
+        longest = 2 / (1 - b2) - 1
+        length = longest - 2 * count * (1 - second) / second
+        known = length > 5.0
+        safe = jnp.where(known, length, 6.0)
+        factor = (safe - 4) * (safe - 2) * longest / ((longest - 4) * (longest - 2) * safe)
+        rate, adaptive = like(p, lr / first, jnp.sqrt(factor * second))
+        scale = jnp.where(known, adaptive / (jnp.sqrt(v) + eps), 1)
+        return p - rate * m * scale, (step, m, v)

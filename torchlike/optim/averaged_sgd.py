@@ -1,0 +1,53 @@
+"""ASGD: stochastic gradient descent that also averages (Polyak & Juditsky 1992)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike.optim.fused import full_outside
+from torchlike.optim.optimizer import check_range
+from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, step_count
+from torchlike.tensor import Tensor
+
+
+class ASGD(RuleOptimizer):
+    """The average of the parameters, from step ``t0`` on, is the state ``ax``."""
+
+    def __init__(
+        self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
+        t0: float = 1e6, weight_decay: float = 0, foreach: Any = None, maximize: bool = False,
+        differentiable: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        check_rate(lr)
+        check_range("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+            "capturable": capturable,
+        })  # fmt: skip
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        return {"step": step_count(p), "eta": full_outside(p, float(group["lr"]), np.float32, ()),
+                "mu": full_outside(p, 1, np.float32, ()), "ax": full_outside(p, 0)}  # fmt: skip
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return (group["weight_decay"] != 0, group["maximize"], float(group["lambd"]),
+                float(group["alpha"]), float(group["t0"]))  # fmt: skip
+
+    @staticmethod
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+        decay, maximize, shrink, alpha, start = settings
+        lr, weight_decay = scalars
+        step, eta, mu, average = states
+        p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
+        step = step + 1
+        count = step.astype(jnp.float64)
+        rate, kept = like(p, eta, 1 - shrink * eta.astype(jnp.float64))
+        p = kept * p - rate * g
+        average = jnp.where(mu == 1, p, average + (p - average) * mu.astype(p.dtype))
+        eta = lr / (1 + shrink * lr * count) ** alpha
+        mu = 1 / jnp.maximum(1.0, count - start)
+        return p, (step, eta, mu, average)

@@ -1,0 +1,252 @@
+"""L-BFGS with a line search by the strong Wolfe conditions (Nocedal & Wright 2006, ch. 3 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlike import functions
+from torchlike.autograd.grad_mode import enable_grad, no_grad
+from torchlike.optim.optimizer import Optimizer, refuse_capture
+from torchlike.optim.rules import check_rate
+from torchlike.tensor import Tensor
+
+
+class LBFGS(Optimizer):
+    """A quasi-Newton method that keeps ``history_size`` steps; all parameters are one vector.
+
+    ``step`` takes a closure that clears the gradients, computes the loss, its gradients, and
+    returns it. It looks at values, so it runs eagerly (the closure may be jitted).
+
+    Args:
+      max_iter, max_eval: the most iterations, and calls of the closure, in a step.
+      tolerance_grad, tolerance_change: where to stop.
+      line_search_fn: None or "strong_wolfe".
+    """
+
+    def __init__(
+        self, params: Any, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None,
+        tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:  # fmt: skip
+        check_rate(lr)
+        super().__init__(params, {
+            "lr": lr, "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
+            "history_size": history_size, "line_search_fn": line_search_fn,
+        })  # fmt: skip
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    @property
+    def _params(self) -> list[Tensor]:
+        return self.param_groups[0]["params"]
+
+    def _flat_gradient(self) -> Tensor:
+        parts = []
+        for p in self._params:
+            g = functions.zeros_like(p) if p.grad is None else p.grad
+            g = functions.view_as_real(g) if g.is_complex() else g
+            parts.append(g.reshape(-1))
+        return functions.cat(parts)
+
+    def _move(self, t: Any, direction: Tensor) -> None:
+        at = 0
+        for p in self._params:
+            real = functions.view_as_real(p) if p.is_complex() else p
+            n = real.numel()
+            real.add_(direction[at : at + n].view_as(real), alpha=t)
+            at += n
+
+    def _evaluate(self, closure: Any, start: list[Tensor], t: Any, d: Tensor) -> Any:
+        """Loss and gradient at ``start + t d``; the parameters stay where they were."""
+        self._move(t, d)
+        loss = float(closure())
+        gradient = self._flat_gradient()
+        for p, value in zip(self._params, start, strict=True):
+            p.copy_(value)
+        return loss, gradient
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+        """Iterate; gives the loss before the first move."""
+        refuse_capture("LBFGS.step()")
+        group = self.param_groups[0]
+        lr, search = group["lr"], group["line_search_fn"]
+        lr = lr.item() if isinstance(lr, Tensor) else lr
+        if search not in (None, "strong_wolfe"):
+            raise RuntimeError("only 'strong_wolfe' is supported")
+        evaluate = enable_grad()(closure)
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first_loss = evaluate()
+        loss = float(first_loss)
+        evaluations = 1
+        state["func_evals"] += 1
+        gradient = self._flat_gradient()
+        small = gradient.abs().max().item() <= group["tolerance_grad"]
+        if small:
+            return first_loss
+        for n in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            d = _direction(state, gradient, group["history_size"])
+            if state.get("prev_flat_grad") is None:
+                state["prev_flat_grad"] = gradient.clone()
+            else:
+                state["prev_flat_grad"].copy_(gradient)
+            state["prev_loss"] = loss
+            # The first step is as long as the rate at most, for the scale is not known yet.
+            t = min(1.0, 1.0 / gradient.abs().sum().item()) * lr if state["n_iter"] == 1 else lr
+            state["d"], state["t"] = d, t
+            slope = gradient.dot(d).item()
+            if slope > -group["tolerance_change"]:
+                break
+            used = 0
+            if search is not None:
+                start = [p.clone() for p in self._params]
+                loss, gradient, t, used = _strong_wolfe(
+                    lambda t, start=start, d=d: self._evaluate(evaluate, start, t, d),
+                    t, d, loss, gradient, slope, group["max_eval"] - evaluations,
+                )  # fmt: skip
+                self._move(t, d)
+                small = gradient.abs().max().item() <= group["tolerance_grad"]
+            else:
+                self._move(t, d)
+                if n != group["max_iter"]:  # nothing would use it after the last
+                    loss = float(evaluate())
+                    gradient = self._flat_gradient()
+                    small = gradient.abs().max().item() <= group["tolerance_grad"]
+                    used = 1
+            state["t"] = t
+            evaluations += used
+            state["func_evals"] += used
+            moved = d.mul(t).abs().max().item()
+            if (
+                evaluations >= group["max_eval"] or small or moved <= group["tolerance_change"]
+                or abs(loss - state["prev_loss"]) < group["tolerance_change"]
+            ):  # fmt: skip
+                break
+        return first_loss
+
+
+def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:
+    """Minus the inverse Hessian's estimate times the gradient, by the two loops."""
+    if state["n_iter"] == 1:
+        state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+        return gradient.neg()
+    changes, steps, inverse = state["old_dirs"], state["old_stps"], state["ro"]
+    y = gradient - state["prev_flat_grad"]
+    s = state["d"] * state["t"]
+    ys = y.dot(s)
+    if ys.item() > 1e-10:
+        if len(changes) == history:
+            for kept in (changes, steps, inverse):
+                kept.pop(0)
+        changes.append(y)
+        steps.append(s)
+        inverse.append(1.0 / ys)
+        state["H_diag"] = ys / y.dot(y)
+    weights = state.setdefault("al", [None] * history)
+    q = gradient.neg()
+    for i in reversed(range(len(changes))):
+        weights[i] = steps[i].dot(q) * inverse[i]
+        q = q - weights[i] * changes[i]
+    r = q * state["H_diag"]
+    for i in range(len(changes)):
+        r = r + steps[i] * (weights[i] - changes[i].dot(r) * inverse[i])
+    return r
+
+
+def _cubic_minimum(
+    x1: float, f1: float, g1: float, x2: float, f2: float, g2: float,
+    bounds: tuple[float, float] | None = None,
+) -> float:  # fmt: skip
+    """Where the cubic through two points with their slopes is least, within bounds."""
+    low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    square = d1 * d1 - g1 * g2
+    if not square >= 0:
+        return (low + high) / 2.0
+    d2 = square**0.5
+    if x1 <= x2:
+        found = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
+    else:
+        found = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
+    return min(max(found, low), high)
+
+
+def _strong_wolfe(
+    at: Callable[[float], Any], t: float, d: Tensor, f: float, g: Tensor, slope: float,
+    most: int, c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9,
+) -> Any:  # fmt: skip
+    """(loss, gradient, step, evaluations) of a step that meets the strong Wolfe conditions.
+
+    First the step grows until an interval holds one, then the interval shrinks around it. A point
+    is (step, loss, gradient, slope).
+    """
+    size = d.abs().max().item()
+
+    def point(t: float) -> Any:
+        loss, gradient = at(t)
+        return t, loss, gradient, gradient.dot(d).item()
+
+    def too_high(p: Any) -> Any:
+        return p[1] > f + c1 * p[0] * slope
+
+    start = (0, f, g.clone(), slope)
+    before, now = start, point(t)
+    evaluations, n = 1, 0
+    bracket = None
+    done = False
+    while n < most:
+        if too_high(now) or (n > 1 and now[1] >= before[1]) or (
+            now[3] >= 0 and abs(now[3]) > -c2 * slope
+        ):  # fmt: skip
+            bracket = [before, now]
+            break
+        if abs(now[3]) <= -c2 * slope:
+            bracket = [now, now]
+            done = True
+            break
+        bounds = (now[0] + 0.01 * (now[0] - before[0]), now[0] * 10)
+        t = _cubic_minimum(before[0], before[1], before[3], now[0], now[1], now[3], bounds)
+        before, now = now, point(t)
+        evaluations += 1
+        n += 1
+    if bracket is None:
+        bracket = [start, now]
+    low, high = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
+    stuck = False
+    while not done and n < most:
+        ends = (bracket[0][0], bracket[1][0])
+        if abs(ends[1] - ends[0]) * size < tolerance:
+            break
+        a, b = bracket
+        t = _cubic_minimum(a[0], a[1], a[3], b[0], b[1], b[3])
+        # A step near an end that was near one before, too, is moved inwards.
+        margin = 0.1 * (max(ends) - min(ends))
+        if min(max(ends) - t, t - min(ends)) < margin:
+            if stuck or t >= max(ends) or t <= min(ends):
+                nearer_top = abs(t - max(ends)) < abs(t - min(ends))
+                t = max(ends) - margin if nearer_top else min(ends) + margin
+                stuck = False
+            else:
+                stuck = True
+        else:
+            stuck = False
+        now = point(t)
+        evaluations += 1
+        n += 1
+        if too_high(now) or now[1] >= bracket[low][1]:
+            bracket[high] = now
+            low, high = (0, 1) if bracket[0][1] <= bracket[1][1] else (1, 0)
+        else:
+            if abs(now[3]) <= -c2 * slope:
+                done = True
+            elif now[3] * (bracket[high][0] - bracket[low][0]) >= 0:
+                bracket[high] = bracket[low]
+            bracket[low] = now
+    t, loss, gradient, _ = bracket[low]
+    return loss, gradient, t, evaluations

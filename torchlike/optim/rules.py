@@ -1,0 +1,118 @@
+"""Optimizers that are one rule for one parameter, and the arithmetic such rules share."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.optim.fused import full_outside, update_group
+from torchlike.optim.optimizer import Optimizer, check_range, hyperparameter
+from torchlike.tensor import Tensor
+
+
+class RuleOptimizer(Optimizer):
+    """A subclass gives the state of a parameter, the settings that are compiled in, the
+    hyperparameters that may change from step to step, and the rule, a pure function
+
+        rule(settings, parameter, gradient, states, hyperparameters) -> parameter, states
+
+    Hyperparameters arrive as float64 scalars: ``like(p, …)`` makes them the parameter's.
+    """
+
+    #: Names, or (name, index) for one of a pair.
+    _live: tuple[Any, ...] = ("lr", "weight_decay")
+    #: Whether parameters may be complex; the rule then sees real and imaginary parts.
+    _complex = True
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        """The state of a parameter before its first step, in PyTorch's order."""
+        raise NotImplementedError
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        """What the rule has compiled in."""
+        return (group["weight_decay"] != 0, group["maximize"])
+
+    _rule: Callable[..., Any]
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient. RuntimeError for complex or sparse ones that
+        the optimizer does not take."""
+        loss = self.loss_of(closure)
+        for group in self.param_groups:
+            kinds: dict[tuple[str, ...], list[Tensor]] = {}
+            for p in self.with_gradients(group):
+                self._check_parameter(p)
+                state = self.state[p]
+                if not state:
+                    state.update(self._new_state(p, group))
+                kinds.setdefault(tuple(state), []).append(p)
+            settings = self._settings(group)
+            live = [
+                hyperparameter(group, *((k,) if isinstance(k, str) else k)) for k in self._live
+            ]
+            rule = functools.partial(type(self)._rule, settings)
+            for names, params in kinds.items():
+                states = [[self.state[p][name] for name in names] for p in params]
+                update_group((type(self), names, settings), rule, params, states, live)
+        return loss
+
+    def _check_parameter(self, p: Tensor) -> None:
+        name = type(self).__name__
+        assert p.grad is not None
+        if not self._complex and p.is_complex():
+            raise RuntimeError(f"{name} does not support complex parameters")
+        if p.grad.is_sparse:
+            raise RuntimeError(f"{name} does not support sparse gradients")
+
+
+def step_count(p: Tensor) -> Tensor:
+    """The 0-dim float32 count of steps, as PyTorch keeps it."""
+    return full_outside(p, 0, np.float32, ())
+
+
+def check_rate(lr: Any) -> None:
+    """ValueError for a negative rate, or a tensor of several."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check_range("learning rate", lr)
+
+
+def check_betas(betas: Sequence[Any]) -> None:
+    """ValueError for decay rates outside [0, 1)."""
+    for i in (0, 1):
+        check_range(f"beta parameter at index {i}", betas[i], 0.0, 1.0)
+
+
+# -- arithmetic ------------------------------------------------------------------------------------
+
+
+def like(p: Any, *scalars: Any) -> list[Any]:
+    """Float64 scalars in the parameter's dtype: computed in double and rounded once, as PyTorch
+    does with Python numbers."""
+    return [jnp.asarray(s, p.dtype) for s in scalars]
+
+
+def moment(old: Any, value: Any, decay: Any) -> Any:
+    """``decay * old + (1 - decay) * value``. In float32 1 - 0.999 would be off by 5e-5."""
+    keep, take = like(old, decay, 1 - decay)
+    return keep * old + take * value
+
+
+def correction(decay: Any, step: Any) -> Any:
+    """``1 - decay ** step`` in float64, the bias correction of a moment."""
+    return 1 - jnp.asarray(decay, jnp.float64) ** step.astype(jnp.float64)
+
+
+def decayed(p: Any, g: Any, lr: Any, weight_decay: Any, decay: Any, decoupled: Any) -> Any:
+    """Parameter and gradient after weight decay."""
+    if decay and decoupled:
+        return p * like(p, 1 - lr * weight_decay)[0], g
+    if decay:
+        return p, g + like(p, weight_decay)[0] * p
+    return p, g
