@@ -82,7 +82,7 @@ def test_refusals() -> None:
             fw.enter_dual_level()
         with pytest.raises(RuntimeError, match="already has a forward gradient"):
             fw.make_dual(fw.make_dual(X, T), T)
-        with pytest.raises(ValueError, match="floating point or complex, but got: torch.int64"):
+        with pytest.raises(ValueError, match=r"floating point or complex, but got: torch\.int64"):
             fw.make_dual(X.long(), T)
         with pytest.raises(RuntimeError, match="different size"):
             fw.make_dual(X, T[:2])

@@ -28,7 +28,6 @@ def ones(*shape):
         lambda x: range(x[0].long()),
         lambda x: [1, 2][x[0].long()],
         lambda x: max(x[0], x[1]),
-        lambda x: x[0] > 0 and x[1] > 0,
         lambda x: [v for v in x if v > 0],
         lambda x: 1.0 in x,
         lambda x: torch.zeros(x[0].long().item()),
@@ -39,7 +38,6 @@ def ones(*shape):
         lambda x: torch.equal(x, x),
         lambda x: torch.allclose(x, x),
         lambda x: hash(x.sum().item()),
-        lambda x: 3 if x.sum() else 4,
         lambda x: ~(x > 0).all() or 1,
     ],
 )

@@ -383,9 +383,9 @@ def compiled_step(checkpointed):
 
 def test_a_compiled_step_computes_again_and_takes_less_memory():
     (plain, products), (less, more_products) = compiled_step(False), compiled_step(True)
-    # XLA merged nothing: the layers' products happen once more (but for each block's last one,
-    # whose result no derivative needs).
-    assert more_products >= products + 8
+    # XLA did not merge the two runs. (Equal computations are counted once, and the last block's
+    # first run is dropped, because nothing but the sum of its result is asked for.)
+    assert more_products >= products + 4
     assert less < 0.9 * plain
 
 

@@ -8,9 +8,12 @@ from typing import Any
 
 from torchlike import errors, modes
 from torchlike.autograd import engine
+from torchlike.boxes import Batched
+from torchlike.dispatch.boxed import VmapLevel
+from torchlike.dispatch.record import still
 from torchlike.dispatch.registry import add_method
 from torchlike.tape import Edge, GradientEdge, Node, RemovableHandle, accumulator, gradient_edge
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, wrap
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
@@ -123,7 +126,7 @@ def grad(
     if not only_inputs:
         raise NotImplementedError("only_inputs=False: use torchlike.autograd.backward instead")
     if is_grads_batched:
-        return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused,
+        return _batched(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused,
                         materialize_grads)  # fmt: skip
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when "
@@ -162,22 +165,27 @@ def grad(
 
 
 def _batched(
-    outputs: Any, inputs: Any, grad_outputs: Any, create_graph: Any, allow_unused: Any,
-    materialize_grads: Any,
+    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: Any, create_graph: Any,
+    allow_unused: Any, materialize_grads: Any,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    """``grad`` for each row of the gradients, stacked. Differs from PyTorch: one pass per row."""
+    """``grad`` for each row of the gradients, stacked: one pass, inside a vmap over the rows."""
     given = _as_tuple(grad_outputs)
     rows = next(len(g) for g in given if g is not None)
-    found = [
-        grad(
-            outputs, inputs, [None if g is None else g[i] for g in given], True, create_graph,
-            allow_unused=allow_unused, materialize_grads=materialize_grads,
-        )
-        for i in range(rows)
-    ]  # fmt: skip
-    return tuple(
-        None if column[0] is None else stacked(column) for column in zip(*found, strict=True)
-    )
+    with VmapLevel(rows, "error") as level:
+        found = grad(
+            outputs, inputs,
+            [None if g is None else wrap(Batched(level, still(g))) for g in given],
+            retain_graph, create_graph, allow_unused=allow_unused,
+            materialize_grads=materialize_grads,
+        )  # fmt: skip
+        return tuple(None if g is None else _all_rows(level, g) for g in found)
+
+
+def _all_rows(level: VmapLevel, gradient: Tensor) -> Tensor:
+    cell = gradient._read()
+    if type(cell) is Batched and cell.level is level and cell.batched:
+        return cell.value
+    return gradient.expand(level.size, *gradient.shape)
 
 
 def stacked(rows: Sequence[Tensor]) -> Tensor:

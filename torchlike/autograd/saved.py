@@ -138,7 +138,11 @@ class PackedNode(OpNode):
     ) -> None:  # fmt: skip
         super().__init__(exe, edges, (), avals, None, n_outputs)
         self._hook = saving.hooks[-1][1]
-        given = [output] if exe.rule is not None else [operands[i] for i in exe.kept]
+        if exe.rule is None:
+            given = [operands[i] for i in exe.kept]
+        else:
+            given = [wrap(saved[0])]
+            given[0]._node, given[0]._requires_grad = self, True
         self._slots: Any = [
             _Slot(a, o) if hasattr(a, "shape") else a for a, o in zip(saved, given, strict=True)
         ]

@@ -90,6 +90,8 @@ def choose(
             else:
                 mismatch(k, i, a, b)
         results.append((a_structure, leaves))
+    for region in regions:
+        region.aux = None  # the tape will hold the regions: not the user's tensors as well
     picked = control.select(test, regions, outputs) if outputs else []
     return tuple(
         ABSENT if leaves == [ABSENT] else unflatten(

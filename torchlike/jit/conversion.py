@@ -42,6 +42,11 @@ class Conversion:
         self._originals: dict[types.CodeType, types.CodeType] = {}
         self._functions: list[tuple[types.FunctionType, types.CodeType]] = []
 
+    @property
+    def active(self) -> bool:
+        """Whether any function is rewritten."""
+        return bool(self._functions)
+
     @contextlib.contextmanager
     def applied(self) -> Iterator[None]:
         """Give the functions their rewritten code."""

@@ -90,10 +90,22 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         result = compiled(*args, **kwargs)
         program = compiled.latest
+        if compiled.fell_back and (program is None or compiled.ran_eagerly):
+            return _of_eager(compiled, result)
         assert program is not None
         return _explanation(compiled, program, result)
 
     return explained
+
+
+def _of_eager(compiled: JitFunction, result: Any) -> Explanation:
+    """The call ran eagerly (``fallback="eager"``): there is no program to tell about."""
+    why = list(compiled.fell_back.values())[-1]
+    return Explanation(
+        name=compiled._name, result=result, inputs=[], outputs=[], guards=[],
+        not_kept=f"ran eagerly: {why}", flops=0.0, bytes_accessed=0.0, argument_bytes=0,
+        output_bytes=0, temporary_bytes=0, compile_seconds=0.0, has_backward=False,
+    )  # fmt: skip
 
 
 def _explanation(compiled: JitFunction, program: Program, result: Any) -> Explanation:

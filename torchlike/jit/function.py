@@ -59,6 +59,8 @@ class JitFunction:
         self._conversion = Conversion()
         self._fallback = fallback
         self.fell_back: dict[Any, str] = {}
+        #: Whether the last call did.
+        self.ran_eagerly = False
         self.compiles = 0
         functools.update_wrapper(self, fn, updated=())
 
@@ -98,6 +100,7 @@ class JitFunction:
                 if numbers is not None:
                     return self._run(program, tensors, numbers)
         if self.fell_back and whole in self.fell_back:
+            self.ran_eagerly = True
             return self._fn(*args, **kwargs)
         # One capture at a time: two threads that train one model would see each other's tracers.
         with _capturing:
@@ -116,7 +119,7 @@ class JitFunction:
 
     def _run(self, program: Program, tensors: list[Tensor], numbers: Any) -> Any:
         self._calls = program.used = self._calls + 1
-        self.latest = program
+        self.latest, self.ran_eagerly = program, False
         if program.written:
             with program.lock:  # a call reads state and writes it back: two would lose one update
                 outputs, kept = program.run(tensors, None, numbers)
@@ -127,6 +130,7 @@ class JitFunction:
     def _fall_back(self, key: Any, error: JitCaptureError) -> None:
         """Run calls like this one eagerly from now on, and say so."""
         self.fell_back[key] = str(error)
+        self.ran_eagerly = True
         warnings.warn(
             f"torchlike.jit: {self._name} runs eagerly (fallback='eager'), because it cannot be "
             f"compiled: {error}",
@@ -186,6 +190,14 @@ class JitFunction:
                     if self._conversion.extend(error):
                         continue
                     raise
+                except NameError as error:
+                    if not self._conversion.active:
+                        raise
+                    raise JitCaptureError(
+                        f"{error}: {self._name} binds this name in one branch on a tensor's value "
+                        "(or only within a loop on one), so compiled code has no value for it "
+                        "afterwards. Bind it before the branch or loop."
+                    ) from None
                 shared = run.arguments_that_are_state()
                 if shared:
                     # An argument is also reached from outside: once more, with it as itself.
@@ -239,7 +251,7 @@ class JitFunction:
         capture.inputs.clear()
         self.compiles += 1
         self._calls = program.used = self._calls + 1
-        self.latest, self._latest_key = program, key
+        self.latest, self._latest_key, self.ran_eagerly = program, key, False
         if reason and program.cacheable and not capture.unrepeatable:
             self._recompiles.note(reason)
         del first_arrays

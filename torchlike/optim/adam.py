@@ -14,6 +14,7 @@ from torchlike.optim.rules import (
     check_rate,
     correction,
     decayed,
+    lerp,
     like,
     moment,
     step_count,
@@ -58,7 +59,7 @@ class Adam(RuleOptimizer):
         step, m, v, *largest = states
         p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, decoupled)
         step = step + 1
-        m = moment(m, g, b1)
+        m = lerp(m, g, b1)
         v = moment(v, g * g, b2)
         second = v
         if amsgrad:

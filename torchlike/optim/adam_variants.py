@@ -15,6 +15,7 @@ from torchlike.optim.rules import (
     check_rate,
     correction,
     decayed,
+    lerp,
     like,
     moment,
     step_count,
@@ -62,7 +63,7 @@ class Adamax(_WithMoments):
         step, m, largest = states
         p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, False)
         step = step + 1
-        m = moment(m, g, b1)
+        m = lerp(m, g, b1)
         largest = jnp.maximum(like(p, b2)[0] * largest, jnp.abs(g) + eps)
         (rate,) = like(p, lr / correction(b1, step))
         return p - rate * m / largest, (step, m, largest)
@@ -107,7 +108,7 @@ class NAdam(_WithMoments):
             b1 * (1.0 - 0.5 * 0.96 ** (k * momentum_decay)) for k in (count, count + 1)
         )
         product = (product * jnp.asarray(mu, product.dtype)).astype(product.dtype)
-        m = moment(m, g, b1)
+        m = lerp(m, g, b1)
         v = moment(v, g * g, b2)
         root = jnp.sqrt(v / like(p, correction(b2, step))[0]) + eps
         done = product.astype(jnp.float64)
@@ -147,7 +148,7 @@ class RAdam(_WithMoments):
         p, g = decayed(p, -g if maximize else g, lr, weight_decay, decay, decoupled)
         step = step + 1
         count = step.astype(jnp.float64)
-        m = moment(m, g, b1)
+        m = lerp(m, g, b1)
         v = moment(v, g * g, b2)
         first, second = correction(b1, step), correction(b2, step)
         longest = 2 / (1 - b2) - 1

@@ -32,7 +32,8 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
             for i in range(n):
                 states = owned[n + i * n_states : n + (i + 1) * n_states]
                 p = owned[i]
-                p2, states2 = _on_real_floats(rule, p, gradients[i].astype(p.dtype), states, scalars)
+                g = gradients[i].astype(p.dtype)
+                p2, states2 = _on_real_floats(rule, p, g, states, scalars)
                 new[i] = p2.astype(p.dtype)
                 for k, (old, s) in enumerate(zip(states, states2, strict=True)):
                     new[n + i * n_states + k] = s.astype(old.dtype)

@@ -104,6 +104,11 @@ def moment(old: Any, value: Any, decay: Any) -> Any:
     return keep * old + take * value
 
 
+def lerp(old: Any, value: Any, decay: Any) -> Any:
+    """`moment` rounded as in PyTorch's ``lerp_``: ``old + (1 - decay) * (value - old)``."""
+    return old + like(old, 1 - decay)[0] * (value - old)
+
+
 def correction(decay: Any, step: Any) -> Any:
     """``1 - decay ** step`` in float64, the bias correction of a moment."""
     return 1 - jnp.asarray(decay, jnp.float64) ** step.astype(jnp.float64)

@@ -1,0 +1,222 @@
+"""torch.cond, while_loop, scan, associative_scan and map: eagerly and in a graph."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike._higher_order_ops import associative_scan
+from torchlike._higher_order_ops.map import map as torch_map
+from torchlike._higher_order_ops.scan import scan
+from torchlike.errors import JitCaptureError
+
+
+def leaves(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def check(f, *args, params=(), compiles=1):
+    """Values and gradients of ``f`` eagerly and jitted."""
+    jitted = torch.jit(f)
+    seen = []
+    for call in (f, jitted, jitted):
+        for p in params:
+            p.grad = None
+        out = leaves(call(*args))
+        loss = [(o.double() ** 2).sum() for o in out if o.requires_grad]
+        if loss and params:
+            sum(loss).backward()
+        seen.append(([o.detach() for o in out], [p.grad for p in params]))
+    for values, grads in seen[1:]:
+        for a, b in zip(seen[0][0], values, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
+        for a, b in zip(seen[0][1], grads, strict=True):
+            zeros = 0.0  # no gradient arrived: eagerly none, compiled zeros
+            np.testing.assert_allclose(
+                zeros if a is None else a.numpy(), zeros if b is None else b.numpy(), rtol=1e-4,
+                atol=1e-6,
+            )  # fmt: skip
+    assert jitted.compiles == compiles
+
+
+@pytest.fixture
+def w():
+    torch.manual_seed(0)
+    return [torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)]
+
+
+X = torch.tensor([0.5, -1.0, 2.0])
+
+
+@pytest.mark.parametrize("p", [True, False])
+def test_cond(w, p):
+    a, b = w
+    pred = torch.tensor(p)
+    check(lambda p, x: torch.cond(p, lambda x: (x * a).sin(), lambda x: (x * b * b).exp(), (x,)),
+          pred, X, params=w)  # fmt: skip
+    check(lambda p: torch.cond(p, lambda: a, lambda: b), pred, params=w)
+    check(lambda p: torch.cond(p, lambda: (a * 2).detach() * b, lambda: b), pred, params=w)
+    nested = lambda p, x: torch.cond(  # noqa: E731
+        p, lambda: torch.cond(x.sum() > 9, lambda: a * 2, lambda: a * b), lambda: b * x
+    )
+    check(nested, pred, X, params=w)
+
+
+def test_cond_keeps_custom_functions_and_no_grad(w):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 100
+
+    def f(p):
+        def yes():
+            with torch.no_grad():
+                y = w[1] * 3
+            return Double.apply(w[0]) * y
+
+        return torch.cond(p, yes, lambda: w[1])
+
+    check(f, torch.tensor(True), params=w)
+    check(f, torch.tensor(False), params=w)
+
+
+def test_one_program_serves_both_branches(w):
+    f = torch.jit(lambda p: torch.cond(p, lambda: w[0] * 2, lambda: w[1] * 3))
+    assert f(torch.tensor(True)).tolist() == (w[0] * 2).tolist()
+    assert f(torch.tensor(False)).tolist() == (w[1] * 3).tolist()
+    assert f.compiles == 1
+
+
+def test_cond_in_a_training_step(w):
+    opt = torch.optim.SGD(w, lr=0.1)
+    start = [p.detach().clone() for p in w]
+
+    def step(p):
+        opt.zero_grad()
+        loss = torch.cond(p, lambda: (w[0] ** 2).sum(), lambda: (w[1] ** 2 * 3).sum())
+        loss.backward()
+        opt.step()
+        return loss
+
+    seen = []
+    for run in (step, torch.jit(step)):
+        with torch.no_grad():
+            for p, s in zip(w, start, strict=True):
+                p.copy_(s)
+        seen.append([run(torch.tensor(k % 2 == 0)).item() for k in range(4)] + w[0].tolist())
+    np.testing.assert_allclose(seen[0], seen[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: torch.cond(x > 0, lambda x: x, lambda x: x, (x,)), "single-element"),
+        (lambda x: torch.cond("a", lambda x: x, lambda x: x, (x,)), "bool or tensor"),
+        (lambda x: torch.cond(x.sum() > 0, 3, lambda x: x, (x,)), "callable"),
+        (lambda x: torch.cond(x.sum() > 0, lambda x: x, lambda x: x, x), "operands"),
+        (lambda x: torch.cond(x.sum() > 0, lambda x: x, lambda x: x, (3,)), "tensor leaves"),
+        (lambda x: torch.cond(x.sum() > 0, lambda x: x.add_(1), lambda x: x + 1, (x,)),
+         "in place"),
+        (lambda x: torch.while_loop(lambda i: i.sum() < 9, lambda i: (i.double(),), (x,)),
+         "input 0 is"),
+        (lambda x: torch.while_loop(lambda i: i < 3, lambda i: (i + 1,), x), "tuple or list"),
+        (lambda x: torch.while_loop(lambda i: i < 9, lambda i: (i + 1,), (x,)), "boolean scalar"),
+        (lambda x: scan(lambda c, x: c, x[0], x), "pair"),
+        (lambda x: scan(lambda c, x: (c[None], x), x[0], x), "input 0 is"),
+        (lambda x: scan(lambda c, x: (c, x), x[0], x[:0]), "scan dimension > 0"),
+    ],
+)  # fmt: skip
+def test_errors(call, words, jit):
+    with pytest.raises(RuntimeError, match=words):
+        (torch.jit(call) if jit else call)(X.clone())
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: torch.cond(x.sum() > 0, lambda x: x[:1], lambda x: x + 1, (x,)), r"\[1\].*\[3\]"),
+        (lambda x: torch.cond(x.sum() > 0, lambda: [X], lambda: X), "pytree"),
+        (lambda x: torch.cond(x.sum() > 0, lambda: torch.rand(1), lambda: torch.ones(1)),
+         "random numbers.*true_fn"),
+    ],
+)  # fmt: skip
+def test_errors_of_the_graph(call, words):
+    with pytest.raises(RuntimeError, match=words):
+        torch.jit(call)(X.clone())
+
+
+def test_writing_to_state_in_a_branch_is_refused():
+    state = torch.zeros(3)
+    f = torch.jit(lambda x: torch.cond(x.sum() > 0, lambda: state.add_(1), lambda: state * 1))
+    with pytest.raises(JitCaptureError, match="in place to a tensor from outside"):
+        f(X)
+    assert state.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("n", [1, 5, 130])
+def test_while_loop(w, n):
+    def f(n, x):
+        return torch.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, (y * w[0]).sin() + y), (torch.tensor(0), x)
+        )
+
+    check(f, torch.tensor(n), X, params=w)
+    check(lambda n, x: f(n, x * w[1]), torch.tensor(n), X, params=w)
+
+
+def test_while_loop_of_no_turns_and_of_python_ints():
+    f = lambda n: torch.while_loop(lambda i: i < n, lambda i: (i + 1,), (torch.tensor(3),))  # noqa: E731
+    check(f, torch.tensor(0))
+    g = torch.jit(lambda n: torch.while_loop(lambda i: i < n, lambda i: (i + 1,), (0,)))
+    assert g(torch.tensor(7)) == (7,)
+    assert g(torch.tensor(2)) == (2,)
+    assert g.compiles == 1
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_and_map(w, reverse):
+    a, b = w
+    xs = torch.randn(6, 3, requires_grad=True)
+    every = (*w, xs)
+    check(lambda x: scan(lambda c, x: ((c * a + x).tanh(), c * x), x * b, xs, reverse=reverse),
+          X, params=every)  # fmt: skip
+    check(lambda: scan(lambda c, x: (c + x * b[:2], (c * x)[:1]), a[:2] * 1, xs[:2], dim=1,
+                       reverse=reverse), params=every)  # fmt: skip
+    check(lambda: torch_map(lambda row, a: (row * a).exp(), xs, a), params=every)
+
+
+@pytest.mark.parametrize("mode", ["pointwise", "generic"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan(mode, reverse):
+    for n in range(1, 8):
+        xs = torch.rand(2, n) + 0.5
+        xs.requires_grad_()
+        f = lambda: associative_scan(  # noqa: E731
+            lambda a, b: a * b, xs, 1, reverse=reverse, combine_mode=mode  # noqa: B023
+        )
+        check(f, params=(xs,))
+        expected = torch.cumprod(xs.flip(1) if reverse else xs, 1)
+        expected = expected.flip(1) if reverse else expected
+        np.testing.assert_allclose(
+            f().detach().numpy(), expected.detach().numpy(), rtol=1e-5
+        )
+
+
+def test_hooks_run_once_per_backward(w):
+    calls = []
+    w[0].register_hook(lambda g: calls.append(1) or g * 2)
+    f = lambda p: torch.cond(p, lambda: w[0] * 3, lambda: w[1])  # noqa: E731
+    f(torch.tensor(True)).sum().backward()
+    expected = w[0].grad.tolist()
+    w[0].grad = None
+
+    def step(p):
+        f(p).sum().backward()
+
+    torch.jit(step)(torch.tensor(True))
+    assert w[0].grad.tolist() == expected

@@ -1,0 +1,158 @@
+"""Where gradcheck's inputs come from, for ops that no entry of op_db is named after."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import torchlike as torch
+
+F = torch.nn.functional
+S = torch.special
+
+#: op -> the entry of op_db that runs it.
+ENTRY = {
+    "index": "__getitem__", "div": "div.no_rounding_mode", "border_pad_op": "nn.functional.pad.reflect",
+    "pow_tensor": "pow", "lu_factor_op": "linalg.lu_factor", "max_dim": "max.reduction_with_dim",
+    "max_all": "max.reduction_no_dim", "min_dim": "min.reduction_with_dim",
+    "min_all": "min.reduction_no_dim", "median_all": "median", "nanmedian_all": "nanmedian",
+    "var_op": "var", "std_op": "std", "maximum": "max.binary", "minimum": "min.binary",
+    "group_norm_op": "nn.functional.group_norm", "moments": "native_group_norm",
+    "batch_norm_train": "native_batch_norm", "batch_norm_eval": "nn.functional.batch_norm",
+    "constant_pad_op": "nn.functional.pad.constant", "im2col": "nn.functional.unfold",
+    "interpolate_op": "nn.functional.interpolate.bilinear",
+    "fractional_max_pool_op": "nn.functional.fractional_max_pool2d",
+    "max_pool1d_with_indices": "nn.functional.max_pool1d",
+    "max_pool2d_with_indices": "nn.functional.max_pool2d",
+    "max_pool3d_with_indices": "nn.functional.max_pool3d",
+    "max_unpool_op": "nn.functional.max_unpool1d", "apply_noise": "nn.functional.dropout",
+    "attention_op": "nn.functional.scaled_dot_product_attention", "mvlgamma": "mvlgamma.mvlgamma_p_1",
+    "polygamma_op": "polygamma.polygamma_n_1", "pinv_op": "linalg.pinv",
+    "index_reduce": "index_reduce.mean", "scatter_src": "scatter", "nuclear_norm_op": "norm.nuc",
+    "scatter_reduce_src": "scatter_reduce.sum", "svdvals_op": "linalg.svdvals",
+    "inv_ex_op": "linalg.inv_ex", "matrix_norm_op": "linalg.matrix_norm",
+    "solve_ex_op": "linalg.solve_ex",
+}  # fmt: skip
+
+
+def positive(rows, cols):
+    """A well-conditioned positive definite matrix from any."""
+    return lambda x: x @ x.mT + 2 * torch.eye(rows, dtype=torch.float64)
+
+
+def symmetric(x):
+    return (x + x.mT) / 2 + torch.diag(torch.arange(x.shape[-1], dtype=torch.float64))
+
+
+def of_module(make, *pick):
+    """A module in float64 with fixed weights, its outputs flattened."""
+
+    def run(*x):
+        torch.manual_seed(0)
+        out = make().double()(*x)
+        while pick and isinstance(out, tuple):
+            out = out[pick[0]]
+        return out
+
+    return run
+
+
+def packed(x):
+    torch.manual_seed(0)
+    rows = torch.nn.utils.rnn.pack_padded_sequence(x, [3, 2], batch_first=False)
+    return torch.nn.LSTM(2, 2).double()(rows)[0].data
+
+
+def sparse(values):
+    return torch.sparse_coo_tensor(torch.tensor([[0, 1, 1], [1, 0, 2]]), values, (2, 3))
+
+
+def eigenvalues(x):
+    return torch.linalg.eigvals(symmetric(x)).real.sort()[0]
+
+
+INDEX = torch.tensor([[1, 0], [0, 1]])
+LENGTHS = torch.tensor([2, 1])
+
+#: op -> (function, shapes of its inputs); values are distinct numbers between 0.2 and 1.2.
+CODE = {
+    "floor_divide": (torch.floor_divide, (3,), (3,)),
+    "pow_scalar": (lambda x: 2.0**x, (3,)),
+    "neg": (lambda x: -x, (3,)),
+    "reciprocal": (torch.reciprocal, (3,)),
+    "tanh": (torch.tanh, (3,)),
+    "cast_op": (lambda x: x.to(torch.complex128).real, (3,)),
+    "zero_op": (lambda x: (x * x).zero_() + x, (3,)),
+    "drawn": (lambda x: torch.normal(x * x, 0.5), (3,)),
+    "nanmedian_dim": (lambda x: x.nanmedian(0)[0], (3, 2)),
+    "median_dim": (lambda x: x.median(0)[0], (3, 2)),
+    "col2im": (lambda x: F.fold(x, (3, 3), (2, 2)), (1, 4, 4)),
+    "max_pool1d_op": (lambda x: F.max_pool1d(x, 2), (1, 1, 6)),
+    "max_pool2d_op": (lambda x: F.max_pool2d(x, 2), (1, 1, 2, 4)),
+    "max_pool3d_op": (lambda x: F.max_pool3d(x, 2), (1, 1, 2, 2, 4)),
+    "cross_entropy_probabilities": (lambda x, y: F.cross_entropy(x, y.softmax(1)), (2, 3), (2, 3)),
+    "attention_weights_op": (
+        of_module(lambda: torch.nn.MultiheadAttention(2, 1)), *((2, 1, 2),) * 3),
+    "attend_op": (of_module(lambda: torch.nn.MultiheadAttention(2, 1), 0), *((2, 1, 2),) * 3),
+    "recurrent_op": (of_module(lambda: torch.nn.GRU(2, 2), 0), (2, 1, 2)),
+    "recurrent_packed_op": (packed, (3, 2, 2)),
+    "lstm_cell_op": (of_module(lambda: torch.nn.LSTMCell(2, 2), 1), (1, 2)),
+    "gru_cell": (of_module(lambda: torch.nn.GRUCell(2, 2)), (1, 2), (1, 2)),
+    "rnn_tanh_cell": (of_module(lambda: torch.nn.RNNCell(2, 2)), (1, 2), (1, 2)),
+    "rnn_relu_cell": (
+        of_module(lambda: torch.nn.RNNCell(2, 2, nonlinearity="relu")), (1, 2), (1, 2)),
+    "affine_grid_op": (lambda x: F.affine_grid(x, [1, 1, 2, 2], align_corners=False), (1, 2, 3)),
+    "scatter_value": (lambda x: x.scatter(0, INDEX, 1.5), (2, 2)),
+    "scatter_reduce_value": (lambda x: x.scatter(0, INDEX, 1.5, reduce="multiply"), (2, 2)),
+    "repeat_interleave_sized": (
+        lambda x: torch.repeat_interleave(x, LENGTHS, dim=0, output_size=3), (2, 2)),
+    "zeta": (lambda y: S.zeta(torch.tensor([2.0, 3.0], dtype=torch.float64), y), (2,)),
+    "igamma": (lambda y: torch.igamma(torch.tensor([0.7, 1.4], dtype=torch.float64), y), (2,)),
+    "igammac": (lambda y: torch.igammac(torch.tensor([0.7, 1.4], dtype=torch.float64), y), (2,)),
+    "apply_alpha_noise": (lambda x: F.alpha_dropout(x, 0.5, training=True), (4,)),
+    "segment_reduce_op": (lambda x: torch.segment_reduce(x, "sum", lengths=LENGTHS), (3,)),
+    "coalesced_values": (lambda v: sparse(v).coalesce().values() ** 2, (3,)),
+    "sparse_matmul": (lambda v, y: torch.sparse.mm(sparse(v), y), (3,), (3, 2)),
+    "sparse_reduce_matmul": (lambda v, y: torch.sparse.mm(sparse(v), y, "mean"), (3,), (3, 2)),
+    "sampled_product": (
+        lambda v, a, b: torch.sparse.sampled_addmm(sparse(v), a, b).to_dense(),
+        (3,), (2, 2), (2, 3)),
+    **{name: (getattr(S, name), (3,)) for name in (
+        "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0",
+        "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
+        "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai", "spherical_bessel_j0")},
+    **{name: (lambda x, f=getattr(S, name): f(x, 3), (3,)) for name in (
+        "chebyshev_polynomial_t", "shifted_chebyshev_polynomial_t", "chebyshev_polynomial_u",
+        "shifted_chebyshev_polynomial_u", "chebyshev_polynomial_v",
+        "shifted_chebyshev_polynomial_v", "chebyshev_polynomial_w",
+        "shifted_chebyshev_polynomial_w", "hermite_polynomial_h", "hermite_polynomial_he",
+        "laguerre_polynomial_l", "legendre_polynomial_p")},
+    # Factors of a matrix are unique up to signs or phases: what does not depend on those.
+    "eigh_op": (lambda x: (lambda v, w: (v, (w * w).mT))(*torch.linalg.eigh(symmetric(x))), (2, 2)),
+    "eig_op": (eigenvalues, (2, 2)),
+    "svd_op": (
+        lambda x: (lambda u, s, v: (s, u * u, v * v))(
+            *torch.linalg.svd(symmetric(x), full_matrices=False)), (2, 2)),
+    "qr_op": (lambda x: (lambda q, r: (q * q, r * r))(*torch.linalg.qr(x)), (3, 2)),
+    "cholesky_op": (lambda x: torch.linalg.cholesky(positive(2, 2)(x)), (2, 2)),
+}  # fmt: skip
+
+#: op -> why it has no gradient to check here.
+NOT_ALONE = {
+    "move_op": "copies between devices",
+    "poisson_sample": "integers: its gradient is zero",
+    "standard_gamma_sample": "accepts or rejects: tests/parity compares its gradient with PyTorch's",
+    "nextafter": "moves by the last bit: finite differences say nothing",
+}  # fmt: skip
+
+
+def inputs_of(shapes):
+    """Distinct numbers, the same each time, in no particular order."""
+    random = np.random.default_rng(0)
+    count = sum(int(np.prod(s)) for s in shapes)
+    values = random.permutation(np.linspace(0.2, 1.2, count))
+    made, at = [], 0
+    for shape in shapes:
+        n = int(np.prod(shape))
+        made.append(torch.tensor(values[at : at + n].reshape(shape), requires_grad=True))
+        at += n
+    return made

@@ -1,0 +1,74 @@
+"""The beta distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.dirichlet import Dirichlet
+from torchlike.distributions.exp_family import ExponentialFamily
+from torchlike.distributions.utils import are_numbers, broadcast_all
+
+
+class Beta(ExponentialFamily):
+    """Beta with two concentrations: the first entry of a Dirichlet of two."""
+
+    arg_constraints = {
+        "concentration1": constraints.positive, "concentration0": constraints.positive,
+    }  # fmt: skip
+    support = constraints.unit_interval
+    has_rsample = True
+    _fields = {}
+    _parts = ("_dirichlet",)
+
+    def __init__(
+        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+    ) -> None:
+        if are_numbers(concentration1, concentration0):
+            both = f.tensor([float(concentration1), float(concentration0)])
+        else:
+            both = f.stack(broadcast_all(concentration1, concentration0), -1)
+        self._dirichlet = Dirichlet(both, validate_args=validate_args)
+        super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
+
+    @property
+    def concentration1(self) -> Any:
+        """The exponent of the value, plus one."""
+        return self._dirichlet.concentration[..., 0]
+
+    @property
+    def concentration0(self) -> Any:
+        """The exponent of one minus the value, plus one."""
+        return self._dirichlet.concentration[..., 1]
+
+    @property
+    def mean(self) -> Any:
+        return self.concentration1 / (self.concentration1 + self.concentration0)
+
+    @property
+    def mode(self) -> Any:
+        return self._dirichlet.mode[..., 0]
+
+    @property
+    def variance(self) -> Any:
+        a, b = self.concentration1, self.concentration0
+        total = a + b
+        return a * b / (total.pow(2) * (total + 1))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return self._dirichlet.rsample(sample_shape).select(-1, 0)
+
+    def log_prob(self, value: Any) -> Any:
+        value = self._valid(value)
+        return self._dirichlet.log_prob(f.stack([value, 1.0 - value], -1))
+
+    def entropy(self) -> Any:
+        return self._dirichlet.entropy()
+
+    @property
+    def _natural_params(self) -> Any:
+        return self.concentration1, self.concentration0
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:
+        return f.lgamma(x) + f.lgamma(y) - f.lgamma(x + y)

@@ -1,0 +1,244 @@
+"""Distribution: shapes, checks, and what can be said without knowing which one it is."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from torchlike import functions as f
+from torchlike import modes
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.distributions import constraints
+from torchlike.distributions.utils import lazy_property
+from torchlike.tensor import Size, Tensor
+
+
+class Distribution:
+    """Base class. A sample has the shape ``sample_shape + batch_shape + event_shape``.
+
+    Subclasses name their parameters in ``_fields`` (each with its number of event dimensions) and
+    the distributions they are made of in ``_parts``: so ``expand`` follows.
+
+    Differs from PyTorch
+    --------------------
+    While a function is captured, parameters and values are not checked: there are none yet.
+    """
+
+    has_rsample: bool = False
+    has_enumerate_support: bool = False
+    _validate_args: bool = __debug__
+    _fields: dict[str, int] = {}
+    _parts: tuple[str, ...] = ()
+    #: Attributes taken over as they are.
+    _kept: tuple[str, ...] = ()
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions check their arguments from now on."""
+        if value not in (True, False):
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(
+        self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None
+    ) -> None:
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args and modes.current.capture is None:
+            self._check_parameters()
+        super().__init__()
+
+    def _check_parameters(self) -> None:
+        try:
+            known = self.arg_constraints
+        except NotImplementedError:
+            known = {}
+            warnings.warn(
+                f"{type(self)} does not define `arg_constraints`. Please set `arg_constraints = "
+                "{}` or initialize the distribution with `validate_args=False` to turn off "
+                "validation."
+            )
+        for name, constraint in known.items():
+            if constraints.is_dependent(constraint):
+                continue
+            if name not in self.__dict__ and isinstance(
+                getattr(type(self), name), lazy_property
+            ):
+                continue  # made from another parameter, which is checked
+            value = getattr(self, name)
+            if not constraint.check(value).all():
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape "
+                    f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
+                    f"{constraint!r}, but found invalid values:\n{value}"
+                )
+
+    # -- shapes ------------------------------------------------------------------------------------
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distribution with a larger batch shape; parameters are expanded views."""
+        owner = next(c for c in type(self).__mro__ if "_fields" in c.__dict__)
+        new: Any = self._get_checked_instance(owner, _instance)
+        batch_shape = Size(batch_shape)
+        for name, dims in self._fields.items():
+            value = self.__dict__.get(name)
+            if isinstance(value, Tensor):
+                event = tuple(value.shape)[value.dim() - dims :]
+                setattr(new, name, value.expand((*batch_shape, *event)))
+        for name in self._parts:
+            setattr(new, name, getattr(self, name).expand(batch_shape))
+        for name in self._kept:
+            if name in self.__dict__:
+                setattr(new, name, self.__dict__[name])
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
+        """An empty instance for ``expand``; NotImplementedError where a subclass with parameters of
+        its own has to say how."""
+        if _instance is None and type(self).__init__ != cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom "
+                "__init__ method must also define a custom .expand() method."
+            )
+        return object.__new__(type(self)) if _instance is None else _instance
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape over which parameters are batched."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one event."""
+        return self._event_shape
+
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
+        return Size((*sample_shape, *self._batch_shape, *self._event_shape))
+
+    # -- what a distribution says ------------------------------------------------------------------
+
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        """The constraint of each parameter."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """The constraint of the values."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Any:
+        """The most probable value."""
+        raise NotImplementedError(f"{self.__class__} does not implement mode")
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Any:
+        """The standard deviation."""
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Values, without gradients."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Values, with gradients for the parameters."""
+        raise NotImplementedError
+
+    def sample_n(self, n: int) -> Any:
+        """``sample((n,))``, under its old name."""
+        warnings.warn(
+            "sample_n(n) will be deprecated. Use .sample((n,)) instead.", UserWarning, stacklevel=2
+        )
+        return self.sample(Size((n,)))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density (or probability) at a value."""
+        raise NotImplementedError
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of values up to ``value``."""
+        raise NotImplementedError
+
+    def icdf(self, value: Any) -> Any:
+        """The inverse of ``cdf``."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values, along a new first dimension."""
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        """The entropy, in nats."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Any:
+        """The exponential of the entropy."""
+        return f.exp(self.entropy())
+
+    # -- checks ------------------------------------------------------------------------------------
+
+    def _validate_sample(self, value: Any) -> None:
+        """ValueError for a value of another shape, or outside the support."""
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        events = len(self._event_shape)
+        if tuple(value.shape)[value.dim() - events :] != tuple(self._event_shape):
+            raise ValueError(
+                "The right-most size of value must match event_shape: "
+                f"{value.size()} vs {self._event_shape}."
+            )
+        own = (*self._batch_shape, *self._event_shape)
+        for i, j in zip(reversed(value.shape), reversed(own), strict=False):
+            if i != 1 and j != 1 and i != j:
+                raise ValueError(
+                    "Value is not broadcastable with batch_shape+event_shape: "
+                    f"{value.size()} vs {Size(own)}."
+                )
+        if modes.current.capture is not None:
+            return
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{type(self)} does not define `support` to enable sample validation. Please "
+                "initialize the distribution with `validate_args=False` to turn off validation."
+            )
+            return
+        if support is None:
+            raise AssertionError("support is unexpectedly None")
+        if not support.check(value).all():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
+                f"to be within the support ({support!r}) of the distribution {self!r}, but found "
+                f"invalid values:\n{value}"
+            )
+
+    def _valid(self, value: Any) -> Any:
+        """The value, checked where arguments are."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return value
+
+    def __repr__(self) -> str:
+        names = [name for name in self.arg_constraints if name in self.__dict__]
+        shown = (self.__dict__[name] for name in names)
+        args = ", ".join(
+            f"{name}: {value if value.numel() == 1 else value.size()}"
+            for name, value in zip(names, shown, strict=True)
+        )
+        return f"{type(self).__name__}({args})"

@@ -1,0 +1,61 @@
+"""The exponential distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.exp_family import ExponentialFamily
+from torchlike.distributions.utils import are_numbers, broadcast_all
+
+
+class Exponential(ExponentialFamily):
+    """Exponential with a rate."""
+
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _fields = {"rate": 0}
+
+    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(() if are_numbers(rate) else self.rate.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.rate.reciprocal()
+
+    @property
+    def mode(self) -> Any:
+        return f.zeros_like(self.rate)
+
+    stddev = mean
+
+    @property
+    def variance(self) -> Any:
+        return self.rate.pow(-2)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        return self.rate.new_empty(shape).exponential_() / self.rate
+
+    def log_prob(self, value: Any) -> Any:
+        return self.rate.log() - self.rate * self._valid(value)
+
+    def cdf(self, value: Any) -> Any:
+        return 1 - f.exp(-self.rate * self._valid(value))
+
+    def icdf(self, value: Any) -> Any:
+        return -f.log1p(-value) / self.rate
+
+    def entropy(self) -> Any:
+        return 1.0 - f.log(self.rate)
+
+    @property
+    def _natural_params(self) -> Any:
+        return (-self.rate,)
+
+    def _log_normalizer(self, x: Any) -> Any:
+        return -f.log(-x)

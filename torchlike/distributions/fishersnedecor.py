@@ -1,0 +1,59 @@
+"""The F-distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+import math
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.distribution import Distribution
+from torchlike.distributions.gamma import Gamma
+from torchlike.distributions.utils import are_numbers, broadcast_all
+from torchlike.dtypes import finfo
+
+
+class FisherSnedecor(Distribution):
+    """F with two degrees of freedom."""
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+    _fields = {"df1": 0, "df2": 0}
+    _parts = ("_gamma1", "_gamma2")
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
+        self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
+        shape = () if are_numbers(df1, df2) else self.df1.size()
+        super().__init__(shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        df2 = f.where(self.df2 <= 2, math.nan, self.df2)
+        return df2 / (df2 - 2)
+
+    @property
+    def mode(self) -> Any:
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return f.where(self.df1 <= 2, math.nan, mode)
+
+    @property
+    def variance(self) -> Any:
+        a, b = self.df1, f.where(self.df2 <= 4, math.nan, self.df2)
+        return 2 * b.pow(2) * (a + b - 2) / (a * (b - 2).pow(2) * (b - 4))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        above = self._gamma1.rsample(sample_shape).view(shape)
+        below = self._gamma2.rsample(sample_shape).view(shape)
+        tiny = finfo(below.dtype).tiny
+        below.clamp_(min=tiny)
+        return (above / below).clamp_(min=tiny)
+
+    def log_prob(self, value: Any) -> Any:
+        value, a, b = self._valid(value), self.df1 * 0.5, self.df2 * 0.5
+        ratio = self.df1 / self.df2
+        return ((a + b).lgamma() - a.lgamma() - b.lgamma() + a * ratio.log()
+                + (a - 1) * value.log() - (a + b) * f.log1p(ratio * value))  # fmt: skip

@@ -1,0 +1,55 @@
+"""The inverse gamma distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+import math
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.gamma import Gamma
+from torchlike.distributions.transformed_distribution import TransformedDistribution
+from torchlike.distributions.transforms import PowerTransform
+
+
+class InverseGamma(TransformedDistribution):
+    """``1 / X`` of a Gamma(concentration, rate)."""
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+    _fields = {}
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
+
+    @property
+    def concentration(self) -> Any:
+        """Of the gamma distribution."""
+        return self.base_dist.concentration
+
+    @property
+    def rate(self) -> Any:
+        """Of the gamma distribution."""
+        return self.base_dist.rate
+
+    @property
+    def mean(self) -> Any:
+        result = self.rate / (self.concentration - 1)
+        return f.where(self.concentration > 1, result, math.inf)
+
+    @property
+    def mode(self) -> Any:
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self) -> Any:
+        result = self.rate.square() / (
+            (self.concentration - 1).square() * (self.concentration - 2)
+        )
+        return f.where(self.concentration > 2, result, math.inf)
+
+    def entropy(self) -> Any:
+        a = self.concentration
+        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()

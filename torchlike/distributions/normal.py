@@ -1,0 +1,73 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+import math
+
+from torchlike import functions as f
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.distributions import constraints
+from torchlike.distributions.exp_family import ExponentialFamily
+from torchlike.distributions.utils import are_numbers, broadcast_all, standard_normal
+
+
+class Normal(ExponentialFamily):
+    """Normal with mean ``loc`` and standard deviation ``scale``."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _fields = {"loc": 0, "scale": 0}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        shape = () if are_numbers(loc, scale) else self.loc.size()
+        super().__init__(shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    mode = mean
+
+    @property
+    def stddev(self) -> Any:
+        return self.scale
+
+    @property
+    def variance(self) -> Any:
+        return self.stddev.pow(2)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return f.normal(self.loc.expand(shape), self.scale.expand(shape))
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        eps = standard_normal(shape, self.loc.dtype, self.loc.device)
+        return self.loc + eps * self.scale
+
+    def log_prob(self, value: Any) -> Any:
+        distance = (self._valid(value) - self.loc) ** 2
+        return (-distance / (2 * self.scale**2) - self.scale.log()
+                - math.log(math.sqrt(2 * math.pi)))  # fmt: skip
+
+    def cdf(self, value: Any) -> Any:
+        z = (self._valid(value) - self.loc) * self.scale.reciprocal()
+        return 0.5 * (1 + f.erf(z / math.sqrt(2)))
+
+    def icdf(self, value: Any) -> Any:
+        return self.loc + self.scale * f.erfinv(2 * value - 1) * math.sqrt(2)
+
+    def entropy(self) -> Any:
+        return 0.5 + 0.5 * math.log(2 * math.pi) + f.log(self.scale)
+
+    @property
+    def _natural_params(self) -> Any:
+        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+
+    def _log_normalizer(self, x: Any, y: Any) -> Any:
+        return -0.25 * x.pow(2) / y + 0.5 * f.log(-math.pi / y)

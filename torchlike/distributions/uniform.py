@@ -1,0 +1,71 @@
+"""The uniform distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+import math
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.distribution import Distribution
+from torchlike.distributions.utils import are_numbers, broadcast_all
+
+
+class Uniform(Distribution):
+    """Uniform on [low, high)."""
+
+    arg_constraints = {
+        "low": constraints.dependent(is_discrete=False, event_dim=0),
+        "high": constraints.dependent(is_discrete=False, event_dim=0),
+    }
+    has_rsample = True
+    _fields = {"low": 0, "high": 0}
+
+    def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
+        self.low, self.high = broadcast_all(low, high)
+        shape = () if are_numbers(low, high) else self.low.size()
+        super().__init__(shape, validate_args=validate_args)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not f.lt(self.low, self.high).all():
+            raise ValueError("Uniform is not defined when low>= high")
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:  # type: ignore[override]
+        return constraints.interval(self.low, self.high)
+
+    @property
+    def mean(self) -> Any:
+        return (self.high + self.low) / 2
+
+    @property
+    def mode(self) -> Any:
+        return math.nan * self.high
+
+    @property
+    def stddev(self) -> Any:
+        return (self.high - self.low) / 12**0.5
+
+    @property
+    def variance(self) -> Any:
+        return (self.high - self.low).pow(2) / 12
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        u = f.rand(shape, dtype=self.low.dtype, device=self.low.device)
+        return self.low + u * (self.high - self.low)
+
+    def log_prob(self, value: Any) -> Any:
+        value = self._valid(value)
+        inside = self.low.le(value).type_as(self.low) * self.high.gt(value).type_as(self.low)
+        return f.log(inside) - f.log(self.high - self.low)
+
+    def cdf(self, value: Any) -> Any:
+        return ((self._valid(value) - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def icdf(self, value: Any) -> Any:
+        return value * (self.high - self.low) + self.low
+
+    def entropy(self) -> Any:
+        return f.log(self.high - self.low)

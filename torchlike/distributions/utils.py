@@ -1,0 +1,128 @@
+"""What distributions share: broadcasting of parameters, logits and probabilities, lazy attributes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlike import functions as f
+from torchlike import modes
+from torchlike.autograd.grad_mode import enable_grad
+from torchlike.dtypes import finfo, get_default_dtype
+from torchlike.tensor import Tensor
+
+__all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
+           "tril_matrix_to_vec", "vec_to_tril_matrix"]  # fmt: skip
+
+euler_constant = 0.57721566490153286060
+NUMBERS = (int, float, bool)
+
+
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+    """Numbers and tensors as tensors of one shape; numbers take the tensors' dtype and device.
+
+    ValueError for anything else.
+    """
+    if not all(isinstance(v, (Tensor, *NUMBERS)) for v in values):
+        raise ValueError(
+            "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
+            "__torch_function__."
+        )
+    first = next((v for v in values if isinstance(v, Tensor)), None)
+    options: dict[str, Any] = (
+        {"dtype": get_default_dtype()} if first is None
+        else {"dtype": first.dtype, "device": first.device}
+    )  # fmt: skip
+    return f.broadcast_tensors(
+        *[v if isinstance(v, Tensor) else f.tensor(v, **options) for v in values]
+    )
+
+
+def are_numbers(*values: Any) -> bool:
+    """Whether no parameter was given as a tensor: the batch shape is then empty."""
+    return all(isinstance(v, NUMBERS) for v in values)
+
+
+def standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """Draws of the standard normal distribution."""
+    return f.empty(shape, dtype=dtype, device=device).normal_()
+
+
+def sum_rightmost(value: Any, dim: int) -> Any:
+    """The sum over the last ``dim`` dimensions."""
+    if dim == 0:
+        return value
+    return value.reshape(*value.shape[:-dim], -1).sum(-1)
+
+
+def clamp_probs(probs: Tensor) -> Tensor:
+    """Probabilities kept away from 0 and 1 by the dtype's epsilon."""
+    eps = finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """Probabilities from logits: by the logistic function, or softmax."""
+    return f.sigmoid(logits) if is_binary else f.nn_functional.softmax(logits, dim=-1)
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """Logits from probabilities (log-probabilities, unless binary)."""
+    clamped = clamp_probs(probs)
+    return f.log(clamped) - f.log1p(-clamped) if is_binary else f.log(clamped)
+
+
+def binary_cross_entropy(logits: Tensor, value: Tensor) -> Tensor:
+    """Elementwise, from logits."""
+    return f.nn_functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+
+class lazy_property:
+    """A property computed at its first use and kept; of the class it is ``lazy_property_and_property``.
+
+    While a function is captured nothing is kept: the value would belong to that program.
+    """
+
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        self.wrapped = wrapped
+        functools.update_wrapper(self, wrapped)  # type: ignore[arg-type]
+
+    def __get__(self, instance: Any, obj_type: Any = None) -> Any:
+        if instance is None:
+            return _lazy_property_and_property(self.wrapped)
+        with enable_grad():
+            value = self.wrapped(instance)
+        if modes.current.capture is None:
+            setattr(instance, self.wrapped.__name__, value)
+        return value
+
+
+class _lazy_property_and_property(lazy_property, property):
+    """What a class shows for a lazy property: a property, so that documentation sees one."""
+
+    def __init__(self, wrapped: Callable[[Any], Any]) -> None:
+        property.__init__(self, wrapped)
+
+
+def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
+    """The elements on and below a diagonal, (…, n, n) to (…, number of them)."""
+    n = mat.shape[-1]
+    if diag < -n or diag >= n:
+        raise ValueError(f"diag ({diag}) provided is outside valid range [{-n}, {n - 1}].")
+    rows, columns = f.tril_indices(n, n, diag)
+    return mat[..., rows, columns]
+
+
+def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
+    """The inverse of ``tril_matrix_to_vec``: a lower triangular matrix."""
+    root = (1 + 2 * diag) ** 2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)
+    n = (-(1 + 2 * diag) + root**0.5) / 2
+    if round(n) - n > finfo(vec.dtype).eps:
+        raise ValueError(f"The size of last dimension is {vec.shape[-1]} which cannot be expressed "
+                         "as the lower triangular part of a square D x D matrix.")  # fmt: skip
+    n = round(n)
+    mat = vec.new_zeros(*vec.shape[:-1], n, n)
+    rows, columns = f.tril_indices(n, n, diag)
+    mat[..., rows, columns] = vec
+    return mat

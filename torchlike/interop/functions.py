@@ -1,0 +1,115 @@
+"""``from_jax_function``: a JAX function as an op on the tape."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike import dtypes, modes
+from torchlike.dispatch.executable import Executable
+from torchlike.dispatch.record import execute
+from torchlike.jit.keys import static_key
+from torchlike.tensor import Tensor
+
+#: Executables of one function; of more signatures, the one unused for longest goes.
+_MOST = 256
+
+
+class _Compiled:
+    """The function for one signature: its executable, and the structure of what it returns."""
+
+    __slots__ = ("exe", "out_tree")
+
+    def __init__(
+        self, function: Callable[..., Any], tree: Any, statics: tuple[Any, ...], mask: int,
+        n_operands: int, residuals: bool,
+    ) -> None:  # fmt: skip
+        self.out_tree: Any = None
+
+        def pure(*operands: Any) -> Any:
+            arrays = iter(operands)
+            leaves = [next(arrays) if s is _OPERAND else s for s in statics]
+            args, kwargs = jax.tree_util.tree_unflatten(tree, leaves)
+            found, self.out_tree = jax.tree_util.tree_flatten(function(*args, **kwargs))
+            return tuple(jnp.asarray(o) for o in found)
+
+        name = getattr(function, "__name__", type(function).__name__)
+        self.exe = Executable(f"{name}Backward", pure, mask, n_operands, residuals=residuals)
+
+
+class _Operand:
+    def __repr__(self) -> str:
+        return "an array"
+
+
+_OPERAND: Any = _Operand()
+
+
+def _is_leaf(x: Any) -> bool:
+    return isinstance(x, Tensor)
+
+
+def from_jax_function(
+    function: Callable[..., Any] | None = None, *, residuals: bool = False
+) -> Callable[..., Any]:
+    """Make a JAX function an op on tensors; also a decorator.
+
+    The result takes pytrees whose leaves are tensors, NumPy or JAX arrays, and plain values, and
+    gives the function's pytree with a tensor for each array. It is recorded like any op, as one
+    node: gradients of any order are those of JAX, through the function's ``jax.custom_vjp`` or
+    ``custom_jvp`` where it has them. It is compiled once for each signature, and becomes part of
+    the program inside ``torchlike.jit``.
+
+    Args:
+      function: a pure function of pytrees of arrays. Plain values (numbers, strings, None) reach
+        it as they are, and each new one compiles again: pass what changes often as a tensor.
+      residuals: keep what ``jax.vjp`` saves for backward instead of computing the forward again
+        (for a dear forward).
+
+    Raises:
+      TypeError: an argument that is neither an array nor hashable.
+    """
+    if function is None:
+        return functools.partial(from_jax_function, residuals=residuals)
+    fn: Callable[..., Any] = function
+    cache: OrderedDict[Any, _Compiled] = OrderedDict()
+
+    @functools.wraps(fn)
+    def op(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
+        operands: list[Any] = []
+        arrays: list[Any] = []
+        statics: list[Any] = []
+        key: list[Any] = [tree, dtypes.get_default_dtype()]
+        mask = 0
+        for leaf in leaves:
+            if isinstance(leaf, (Tensor, jax.Array, np.ndarray)):
+                array = leaf._read() if isinstance(leaf, Tensor) else jnp.asarray(leaf)
+                if isinstance(leaf, Tensor) and leaf.requires_grad and modes.current.grad_enabled:
+                    mask |= 1 << len(operands)
+                operands.append(leaf)
+                arrays.append(array)
+                statics.append(_OPERAND)
+                key.append((array.shape, array.dtype))
+            else:
+                statics.append(leaf)
+                key.append(static_key(leaf))
+        signature = (*key, mask)
+        compiled = cache.get(signature)
+        if compiled is None:
+            compiled = _Compiled(fn, tree, tuple(statics), mask, len(operands), residuals)
+            cache[signature] = compiled
+            if len(cache) > _MOST:
+                cache.popitem(last=False)
+        else:
+            cache.move_to_end(signature)
+        found = execute(compiled.exe, arrays, operands)
+        return jax.tree_util.tree_unflatten(compiled.out_tree, list(found))
+
+    return op

@@ -1,0 +1,141 @@
+"""Modules are pytrees: their parameters and buffers are the leaves.
+
+So ``jax.grad``, ``jax.jit``, ``jax.tree.map`` and optax take a module as they take a tensor. The
+structure, which JAX compares, is the classes, the plain attributes (``training`` among them) and
+the names; a transformed module is a new one with the same structure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from torchlike.jit.keys import static_key
+from torchlike.nn import Module
+from torchlike.storage import Storage
+from torchlike.tensor import Tensor
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+
+
+class Structure:
+    """All of a module but its tensors' values; equal for modules built alike."""
+
+    __slots__ = ("_key", "template")
+
+    def __init__(self, template: Module, key: Any) -> None:
+        self.template = template
+        self._key = key
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Structure of {type(self.template).__name__}"
+
+
+def _attribute_key(value: Any) -> Any:
+    if type(value) in (tuple, list):
+        return type(value), tuple(_attribute_key(v) for v in value)
+    if type(value) is dict:
+        return dict, tuple((_attribute_key(k), _attribute_key(v)) for k, v in value.items())
+    if isinstance(value, set):
+        return type(value), frozenset(_attribute_key(v) for v in value)
+    return static_key(value)
+
+
+def _key_of(module: Module) -> Any:
+    own = module.__dict__
+    plain = tuple(
+        (name, _attribute_key(value))
+        for name, value in sorted(own.items())
+        if name not in _TABLES
+    )
+    tensors = tuple(
+        (table, name, type(t), t is not None and t._requires_grad)
+        for table in _TABLES[:2]
+        for name, t in own[table].items()
+    )
+    children = tuple(
+        (name, None if child is None else _key_of(child))
+        for name, child in own["_modules"].items()
+    )
+    return type(module), plain, tensors, children
+
+
+def _places(module: Module) -> list[tuple[dict[str, Any], str]]:
+    """Each place of a tensor in the module and those inside it, in one fixed order."""
+    found = []
+    for table in _TABLES[:2]:
+        found += [(module.__dict__[table], n) for n, t in module.__dict__[table].items()
+                  if t is not None]  # fmt: skip
+    for child in module.__dict__["_modules"].values():
+        if child is not None:
+            found += _places(child)
+    return found
+
+
+def _tensors(module: Module) -> dict[int, Tensor]:
+    """The module's tensors, one that stands in several places once."""
+    return {id(table[name]): table[name] for table, name in _places(module)}
+
+
+def _flatten(module: Module) -> tuple[tuple[Any, ...], Structure]:
+    places = [table[name] for table, name in _places(module)]
+    tensors = _tensors(module)
+    order = {key: i for i, key in enumerate(tensors)}
+    shared = tuple(order[id(t)] for t in places)
+    arrays = tuple(t._read() for t in tensors.values())
+    return arrays, Structure(module, (_key_of(module), shared))
+
+
+def _twin(module: Module) -> Module:
+    """A module of the same structure, whose tables are its own."""
+    made = object.__new__(type(module))
+    made.__dict__.update(module.__dict__)
+    for table in _TABLES[:2]:
+        made.__dict__[table] = dict(module.__dict__[table])
+    made.__dict__["_modules"] = {
+        name: None if child is None else _twin(child)
+        for name, child in module.__dict__["_modules"].items()
+    }
+    return made
+
+
+def _unflatten(structure: Structure, leaves: Any) -> Module:
+    template = structure.template
+    made = _twin(template)
+    tensors = {}
+    for (key, old), leaf in zip(_tensors(template).items(), leaves, strict=True):
+        new = tensors[key] = object.__new__(type(old))
+        vars(new).update({k: v for k, v in vars(old).items() if k in _KEPT})
+        new._storage = Storage(leaf)
+        new._requires_grad = old._requires_grad
+    for (table, name), (old_table, _) in zip(_places(made), _places(template), strict=True):
+        table[name] = tensors[id(old_table[name])]
+    return made
+
+
+#: Fields that a parameter's or buffer's class adds.
+_KEPT = frozenset(("persistent", "_is_buffer", "_is_param"))
+
+
+def _with_subclasses(cls: type) -> set[type]:
+    return {cls}.union(*map(_with_subclasses, cls.__subclasses__()))
+
+
+for _cls in _with_subclasses(Module):
+    jax.tree_util.register_pytree_node(_cls, _flatten, _unflatten)
+_init_subclass = Module.__init_subclass__
+
+
+def _registered(cls: type, **kwargs: Any) -> None:
+    _init_subclass(**kwargs)
+    jax.tree_util.register_pytree_node(cls, _flatten, _unflatten)
+
+
+Module.__init_subclass__ = classmethod(_registered)  # type: ignore[assignment]
