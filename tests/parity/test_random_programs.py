@@ -48,7 +48,7 @@ def test_random_programs(program):
 
 
 @pytest.mark.full
-@settings(max_examples=2500, **LONG)
+@settings(max_examples=5000, **LONG)
 @given(PROGRAMS)
 def test_many_random_programs(program):
     check(program)

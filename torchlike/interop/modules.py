@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 
-from torchlike.jit.keys import static_key
+from torchlike.jit.keys import Identity, static_key
 from torchlike.nn import Module
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
@@ -41,19 +42,19 @@ class Structure:
 def _attribute_key(value: Any) -> Any:
     if type(value) in (tuple, list):
         return type(value), tuple(_attribute_key(v) for v in value)
-    if type(value) is dict:
-        return dict, tuple((_attribute_key(k), _attribute_key(v)) for k, v in value.items())
+    if isinstance(value, dict):
+        return type(value), tuple((_attribute_key(k), _attribute_key(v)) for k, v in value.items())
     if isinstance(value, set):
         return type(value), frozenset(_attribute_key(v) for v in value)
+    if isinstance(value, np.ndarray):
+        return Identity(value)
     return static_key(value)
 
 
 def _key_of(module: Module) -> Any:
     own = module.__dict__
     plain = tuple(
-        (name, _attribute_key(value))
-        for name, value in sorted(own.items())
-        if name not in _TABLES
+        (name, _attribute_key(value)) for name, value in sorted(own.items()) if name not in _TABLES
     )
     tensors = tuple(
         (table, name, type(t), t is not None and t._requires_grad)
@@ -61,8 +62,7 @@ def _key_of(module: Module) -> Any:
         for name, t in own[table].items()
     )
     children = tuple(
-        (name, None if child is None else _key_of(child))
-        for name, child in own["_modules"].items()
+        (name, None if child is None else _key_of(child)) for name, child in own["_modules"].items()
     )
     return type(module), plain, tensors, children
 

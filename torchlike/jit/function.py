@@ -176,8 +176,9 @@ class JitFunction:
         return tuple(rewritten), traced
 
     def _trace(
-        self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int]
-    ) -> tuple[Tracing, Any, frozenset[int]]:
+        self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int],
+        avals: Sequence[Any] | None = None,
+    ) -> tuple[Tracing, Any, frozenset[int]]:  # fmt: skip
         """One capture, with user functions converted where their control flow asked for it."""
         while True:
             with self._conversion.applied():
@@ -185,7 +186,7 @@ class JitFunction:
                     self._fn, self._name, arguments, leaves, structure, frozenset(), traced
                 )
                 try:
-                    closed = run.trace()
+                    closed = run.trace(avals)
                 except JitCaptureError as error:
                     if self._conversion.extend(error):
                         continue
@@ -199,7 +200,7 @@ class JitFunction:
                         "afterwards. Bind it before the branch or loop."
                     ) from None
                 shared = run.arguments_that_are_state()
-                if shared:
+                if shared and avals is None:
                     # An argument is also reached from outside: once more, with it as itself.
                     run.capture.undo_python()
                     run = Tracing(self._fn, self._name, arguments, leaves, structure, shared,

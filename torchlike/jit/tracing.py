@@ -99,11 +99,23 @@ class Tracing:
             seen.append(stand_in)
         return seen
 
-    def trace(self) -> Any:
-        """Run the body once; afterwards cells and slots are as they were before."""
+    def trace(self, avals: Sequence[Any] | None = None) -> Any:
+        """Run the body once; afterwards cells and slots are as they were before.
+
+        With ``avals`` the arguments' arrays are the jaxpr's own inputs, of these shapes (which may
+        be symbolic), instead of constants.
+        """
         capture = self.capture
+
+        def with_arguments(*arrays: Any) -> list[Any]:
+            for t, array in zip(self._seen, arrays, strict=True):
+                t._storage.cell, t._storage.host = array, None
+            return self.body()
+
         modes.current.capture = capture
         try:
+            if avals is not None:
+                return jax.make_jaxpr(with_arguments)(*avals)
             return jax.make_jaxpr(self.body)()
         except BaseException as error:
             capture.fail()

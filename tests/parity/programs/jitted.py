@@ -15,12 +15,13 @@ import numpy as np
 
 import torchlike
 from programs.compare import TOLERANCE, history_refused, values
+from programs.functions import custom
 from programs.program import Program
 
 CALLS = 2
 #: What a captured function cannot do, and says so: look at values (a mask's size among them), share
 #: memory with NumPy, and have a tensor's ``.data`` taken away.
-REFUSED = re.compile(r"numpy|np\.|> 0\]|\.data = ")
+REFUSED = re.compile(r"numpy|np\.|> 0\]|\.data = |\.item\(")
 #: Hooks on the leaves would stay on them and add up from call to call.
 HOOK_ON_LEAF = re.compile(r"t[12]\.register_hook")
 #: What hooks append to in Python happens once per compilation.
@@ -72,7 +73,7 @@ def _same(ours: Any, expected: Any, largest: float) -> Any:
 
 def _calls(program: Program, wrap: Any) -> list[dict[str, Any]]:
     """What each call gave: values, gradients, errors, and the state it left."""
-    state: dict[str, Any] = {"torch": torchlike, "np": np}
+    state: dict[str, Any] = {"torch": torchlike, "np": np, "custom": custom(torchlike)}
     for line in program.lines[:2]:
         exec(line, state)
     found = []

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from programs.functions import custom
 from programs.statements import Source, leaf, leaf_from_numpy, leaf_plain
 
 CHANGES_GEOMETRY = re.compile(r"(t|transpose|squeeze)_\(")
@@ -33,6 +34,8 @@ class Run:
 
     def __init__(self, library: Any, around: Callable[[], Any]) -> None:
         self.env: dict[str, Any] = {"torch": library, "np": np, "calls": []}
+        if hasattr(library, "autograd"):
+            self.env["custom"] = custom(library)
         self._around = around
 
     def step(self, line: str) -> Exception | None:

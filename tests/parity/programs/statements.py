@@ -519,6 +519,29 @@ def backward_now(s: Source) -> str:
     return f"({n} * 2).sum().backward(retain_graph=True)"
 
 
+def custom_function(s: Source) -> str:
+    n, x = s.tensor(is_real)
+    kind = s.pick(("tripled", "product", "parts"))
+    if kind == "product":
+        n, x = s.tensor(lambda t: is_real(t) and t.dtype.is_floating_point)
+        m, _ = s.tensor(lambda t: same_dtype_as(t, x) and size(t) == size(x))
+        return f"{s.new()} = custom.product({n}, {m})"
+    if kind == "parts":
+        return f"{s.new()}, {s.new()} = custom.parts({n})"
+    return f"{s.new()} = custom.tripled({n})"
+
+
+def same_dtype_as(t: Any, x: Any) -> Any:
+    return t.dtype == x.dtype
+
+
+def branch(s: Source) -> str:
+    """Python looks at a value."""
+    n, _ = s.tensor(is_real)
+    m, _ = s.tensor(is_real)
+    return f"{s.new()} = {n} * 2 if {m}.detach().sum().item() > 0 else -{n}"
+
+
 VIEWS = (
     view_permuting, view_reshaping, view_part, view_part, view_diagonal, view_windows,
     view_expanded, view_pieces,
@@ -531,7 +554,7 @@ AUTOGRAD = (autograd_flag, autograd_hook, backward_now, second_order)
 EVERYTHING = (
     leaf, *VIEWS, *VIEWS, casting, view_complex, view_strided, view_alias, *VALUES, joining, like,
     *WRITES, *WRITES, write_complex, write_out, share, write_array, replace_data, change_geometry,
-    *AUTOGRAD,
+    *AUTOGRAD, custom_function, custom_function, branch,
 )  # fmt: skip
 #: The kinds that the NumPy reference understands.
 WITHOUT_AUTOGRAD = (

@@ -1,0 +1,10 @@
+"""``torchlike.export``: graphs that run without the code they came from.
+
+``export`` gives an ExportedProgram; ``save`` and ``load`` keep it in a file. torch.jit's script,
+trace, save and load are in ``torchscript``.
+"""
+
+from torchlike.export.artifact import Unexportable
+from torchlike.export.program import Dim, ExportedProgram, dims, export, load, save
+
+__all__ = ["Dim", "ExportedProgram", "Unexportable", "dims", "export", "load", "save"]

@@ -1,0 +1,80 @@
+"""The file of an exported program: a zip with plain data, StableHLO and weights.
+
+    format.json           what kind of file, its version
+    programs.json         each program's description
+    program_0.forward     jax.export's serialization (StableHLO, versioned by JAX)
+    program_0.backward
+    weights.pt            a state_dict in PyTorch's format
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike.export.artifact import Artifact, deserialized, serialized
+from torchlike.serialization import load as load_tensors
+from torchlike.serialization import save as save_tensors
+
+VERSION = 1
+
+
+def write(
+    f: Any, kind: str, about: dict[str, Any], artifacts: Sequence[Artifact],
+    tensors: dict[str, Any], extra_files: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Write to a path or a binary file."""
+    with zipfile.ZipFile(os.fspath(f) if isinstance(f, (str, os.PathLike)) else f, "w") as z:
+        z.writestr("format.json", json.dumps({"kind": kind, "version": VERSION, **about}))
+        z.writestr("programs.json", json.dumps([a.about for a in artifacts]))
+        for i, a in enumerate(artifacts):
+            z.writestr(f"program_{i}.forward", serialized(a.forward))
+            if a.backward is not None:
+                z.writestr(f"program_{i}.backward", serialized(a.backward))
+        weights = io.BytesIO()
+        save_tensors(tensors, weights)
+        z.writestr("weights.pt", weights.getvalue())
+        for name, content in (extra_files or {}).items():
+            z.writestr(f"extra/{name}", content)
+
+
+def read(
+    f: Any, kind: str, extra_files: dict[str, Any] | None = None
+) -> tuple[dict[str, Any], list[Artifact], dict[str, Any]]:
+    """Read a path or a binary file: description, programs, tensors; ``extra_files`` is filled.
+
+    RuntimeError for a file of another kind or a newer version, or one of PyTorch's own.
+    """
+    try:
+        z = zipfile.ZipFile(os.fspath(f) if isinstance(f, (str, os.PathLike)) else f)
+    except zipfile.BadZipFile as error:
+        raise RuntimeError(f"{f} is no {kind} file: it is no zip archive") from error
+    with z:
+        names = set(z.namelist())
+        if "format.json" not in names:
+            raise RuntimeError(
+                f"{f} was not saved by torchlike ({kind}). TorchScript and export files of PyTorch "
+                "hold its own code; load the weights (torch.save(model.state_dict())) into a model."
+            )
+        about = json.loads(z.read("format.json"))
+        if about["kind"] != kind or about["version"] > VERSION:
+            raise RuntimeError(
+                f"{f} is a {about['kind']} file of version {about['version']}; this reads {kind} "
+                f"files up to version {VERSION}"
+            )
+        artifacts = []
+        for i, description in enumerate(json.loads(z.read("programs.json"))):
+            backward = f"program_{i}.backward"
+            artifacts.append(Artifact(
+                description, deserialized(z.read(f"program_{i}.forward")),
+                deserialized(z.read(backward)) if backward in names else None,
+            ))  # fmt: skip
+        tensors = load_tensors(io.BytesIO(z.read("weights.pt")))
+        for name in extra_files or {}:
+            if f"extra/{name}" in names:
+                extra_files[name] = z.read(f"extra/{name}")  # type: ignore[index]
+    return about, artifacts, tensors

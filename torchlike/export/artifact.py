@@ -1,0 +1,339 @@
+"""Artifact: one captured graph as StableHLO, which runs without the code that it came from.
+
+Forward and backward are the two halves of the joint graph (jit.joint), each serialized by
+jax.export for several platforms. What goes in and out is described in plain data: names of the
+model's state, positions of arguments.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import export as jax_export
+
+from torchlike import modes
+from torchlike.export import trees
+from torchlike.jit import joint
+from torchlike.jit.function import JitFunction
+from torchlike.jit.program import NumberTemplate
+from torchlike.jit.regions import RegionNode, filled
+from torchlike.jit.structure import flatten, flatten_call, unflatten
+from torchlike.tape import gradient_edge
+from torchlike.tensor import Tensor, wrap
+
+PLATFORMS = ("cpu", "cuda", "tpu")
+
+
+class Unexportable(RuntimeError):
+    """A function that holds what an exported program cannot."""
+
+
+class Artifact:
+    """A program: its description (plain data), and the compiled halves."""
+
+    def __init__(self, about: dict[str, Any], forward: Any, backward: Any) -> None:
+        self.about = about
+        self.forward = forward
+        self.backward = backward
+        self._forward = jax.jit(forward.call)
+        self._backward = None if backward is None else jax.jit(backward.call)
+        self.structure = trees.decode(about["structure"])
+        self.result = trees.decode(about["result_structure"])
+
+    # -- making ------------------------------------------------------------------------------------
+
+    @classmethod
+    def build(
+        cls, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+        state: Mapping[str, Tensor], shapes: Sequence[Any] | None = None,
+        platforms: tuple[str, ...] = PLATFORMS,
+    ) -> Artifact:  # fmt: skip
+        """Capture ``fn(*args, **kwargs)``.
+
+        ``state`` are the tensors that stay inputs, by name; any other tensor it uses becomes a
+        constant. ``shapes``, for each tensor among the arguments, may hold symbolic dimensions.
+
+        Raises:
+          Unexportable: where it draws random numbers, sets attributes, or runs backward.
+        """
+        leaves, structure = flatten_call(args, kwargs)
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        floating = [t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors]
+        was = modes.current.grad_enabled
+        modes.current.grad_enabled = True
+        try:
+            try:
+                return cls._build(fn, floating, leaves, structure, state, shapes, platforms)
+            except RuntimeError as error:
+                if shapes is not None and "ymbolic dimension" in str(error):
+                    # Gradients choose lowerings by size; forward alone may not ask for any.
+                    modes.current.grad_enabled = False
+                    return cls._build(fn, tensors, leaves, structure, state, shapes, platforms)
+                if "in-place operation" not in str(error):
+                    raise
+            return cls._build(fn, tensors, leaves, structure, state, shapes, platforms)
+        finally:
+            modes.current.grad_enabled = was
+
+    @classmethod
+    def _build(
+        cls, fn: Any, tensors: list[Tensor], leaves: list[Any], structure: Any,
+        state: Mapping[str, Tensor], shapes: Any, platforms: tuple[str, ...],
+    ) -> Artifact:  # fmt: skip
+        names = {id(t._storage): name for name, t in state.items()}
+        it = iter(tensors)
+        given = [next(it) if isinstance(x, Tensor) else x for x in leaves]
+
+        def whole(*args: Any, **kwargs: Any) -> Any:
+            found, tree = flatten(fn(*args, **kwargs), dataclass_too=True)
+            return unflatten(tree, [
+                x.clone() if isinstance(x, Tensor) and x._view is not None else x for x in found
+            ])  # fmt: skip
+
+        whole.__qualname__ = getattr(fn, "__qualname__", type(fn).__name__)
+        whole.__module__ = "torchlike.export.artifact"
+        avals = [
+            jax.ShapeDtypeStruct(tuple(t.shape if shapes is None else shapes[i]), t.dtype.numpy)
+            for i, t in enumerate(tensors)
+        ]
+        compiled = JitFunction(whole)
+        run, closed, _ = compiled._trace(tensors, given, structure, (), avals)
+        program, capture = run.program, run.capture
+        sources = run.sources()
+        inputs: list[tuple[Any, Any]] = []
+        constants: list[tuple[Any, Any]] = []
+        cotangents: dict[int, Any] = {}
+        for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+            kind, what = sources.get(id(const), ("constant", None))
+            if kind == "cotangent":
+                cotangents[what] = var
+            elif kind == "host":
+                raise Unexportable(
+                    "it draws random numbers or reads an optimizer's rate, which an exported "
+                    "program could not draw anew: call model.eval() before, or pass them in"
+                )
+            elif kind in ("fixed", "slot"):
+                storage = what if kind == "fixed" else what.initial._storage
+                name = names.get(id(storage))
+                if name is None:
+                    constants.append((var, const))
+                else:
+                    inputs.append((var, ("state", name)))
+            else:
+                constants.append((var, const))
+        inputs += [(v, ("argument", i)) for i, v in enumerate(closed.jaxpr.invars)]
+        split = joint.partition(
+            closed.jaxpr, run.n_forward, [v for v, _ in inputs], [v for v, _ in constants],
+            cotangents, len(program.cotangent_avals),
+        )  # fmt: skip
+        bound = [c for _, c in constants]
+        input_avals = [_aval(v) for v, _ in inputs]
+        forward = _exported(joint.evaluator(split.forward, bound), input_avals, platforms)
+        backward = None
+        if split.backward is not None:
+            residuals = [_aval(v) for v in split.forward.outvars[run.n_forward :]]
+            kept = [input_avals[i] for i in split.residual_inputs]
+            incoming = [_aval(closed.jaxpr.outvars[len(program.written) + o])
+                        for o in _root_outputs(program)]  # fmt: skip
+            whole_backward = joint.backward_evaluator(split, bound)
+
+            def flat_backward(*arrays: Any) -> Any:
+                n, m = len(residuals), len(residuals) + len(kept)
+                return whole_backward((arrays[:n], arrays[n:m]), arrays[m:])
+
+            backward = _exported(flat_backward, [*residuals, *kept, *incoming], platforms)
+        about = {
+            "name": whole.__qualname__,
+            "structure": trees.encode(structure),
+            "arguments": [_argument(x) for x in leaves],
+            "shapes": [[str(d) for d in a.shape] for a in avals],
+            "inputs": [list(where) for _, where in inputs],
+            "written": [_written(where, names) for where in program.written],
+            "slots": [_slot(slot, t, names) for slot, t in program.slot_outputs],
+            "results": [_result(x, names) for x in program.result[0]],
+            "result_structure": trees.encode(program.result[1].args[0]),
+            "made": program.n_made,
+            "boundary": [_boundary(b, names) for b in program.boundary],
+            "residual_inputs": list(split.residual_inputs),
+            "roots": len(program.cotangent_avals),
+            "with_gradients": modes.current.grad_enabled,
+        }
+        capture.fail()
+        capture.undo_python()
+        run.finish()
+        json.dumps(about)  # plain data, or a TypeError here rather than when it is saved
+        return cls(about, forward, backward)
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def fits(self, leaves: Sequence[Any], structure: Any) -> bool:
+        """Whether a call's arguments are of the kind that was captured."""
+        if structure != self.structure or len(leaves) != len(self.about["arguments"]):
+            return False
+        shapes = iter(self.about["shapes"])
+        for x, wanted in zip(leaves, self.about["arguments"], strict=True):
+            if wanted[0] != "tensor":
+                if isinstance(x, Tensor) or x != wanted[1] or type(x) is not type(wanted[1]):
+                    return False
+                continue
+            shape = next(shapes)
+            if not isinstance(x, Tensor) or str(x.dtype.numpy) != wanted[1]:
+                return False
+            if len(shape) != x.dim() or any(
+                d.isdigit() and int(d) != n for d, n in zip(shape, x.shape, strict=True)
+            ):
+                return False
+        return True
+
+    def describe(self) -> str:
+        """The arguments it takes, for messages."""
+        shapes = iter(self.about["shapes"])
+        return ", ".join(
+            f"{w[1]}[{', '.join(next(shapes))}]" if w[0] == "tensor" else repr(w[1])
+            for w in self.about["arguments"]
+        )
+
+    def __call__(self, state: Mapping[str, Tensor], leaves: Sequence[Any]) -> Any:
+        """Run on the state and arguments of the moment; writes the state that the graph writes."""
+        arguments = [x for x in leaves if isinstance(x, Tensor)]
+        about = self.about
+
+        def tensor_at(where: Sequence[Any]) -> Any:
+            kind, what = where
+            return state[what] if kind == "state" else arguments[what]
+
+        arrays = [tensor_at(where)._read() for where in about["inputs"]]
+        try:
+            outputs = self._forward(*arrays)
+        except ValueError as error:
+            raise RuntimeError(f"{about['name']} does not take these shapes: {error}") from None
+        n = len(about["written"])
+        made = outputs[n : n + about["made"]]
+        residuals = outputs[n + about["made"] :]
+        kept = [arrays[i] for i in about["residual_inputs"]]
+        node = None
+        roots: dict[int, Any] = {
+            r["root"]: made[r["output"]] for r in about["results"]
+            if isinstance(r, dict) and r.get("root", -1) >= 0
+        }  # fmt: skip
+        edges = [None if b is None else gradient_edge(tensor_at(b)) for b in about["boundary"]]
+        if modes.current.grad_enabled and self._backward is not None and any(edges):
+            backward = self._backward
+
+            def run(cotangents: Sequence[Any]) -> Any:
+                given = filled(cotangents, [roots[i] for i in range(about["roots"])])
+                return backward(*residuals, *kept, *given)
+
+            node = RegionNode("ExportedBackward", edges, about["roots"], run)
+        if modes.current.grad_enabled and not about["with_gradients"]:
+            wanting = [t for t in (*state.values(), *arguments) if t.requires_grad]
+            edges = [gradient_edge(t) for t in wanting]
+            node = RegionNode("ExportedBackward", edges, len(made), _no_backward) if edges else None
+        for where, array in zip(about["written"], outputs[:n], strict=True):
+            tensor_at(where)._write(array)
+        for name, output in about["slots"]:
+            state[name]._write(made[output])
+        results = []
+        for r in about["results"]:
+            if not isinstance(r, dict):
+                results.append(r)
+            elif "same" in r:
+                results.append(tensor_at(r["same"]))
+            elif "number" in r:
+                kind = {"int": int, "float": float, "bool": bool}[r["number"]]
+                results.append(kind(made[r["output"]].item()))
+            else:
+                t = wrap(made[r["output"]])
+                root = r["root"] if about["with_gradients"] else r["output"]
+                if node is not None and root >= 0 and t.is_floating_point():
+                    t._node, t._output_nr, t._requires_grad = node, root, True
+                results.append(t)
+        return unflatten(self.result, results)
+
+
+def _no_backward(cotangents: Sequence[Any]) -> Any:
+    raise NotImplementedError(
+        "this program was exported with dynamic shapes that its gradient would need as numbers, so "
+        "it has no backward: export it with fixed shapes to train it"
+    )
+
+
+def _aval(var: Any) -> Any:
+    return jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype)
+
+
+def _exported(fn: Callable[..., Any], avals: list[Any], platforms: tuple[str, ...]) -> Any:
+    return jax_export.export(jax.jit(fn), platforms=platforms)(*avals)
+
+
+def _root_outputs(program: Any) -> list[int]:
+    """Of each cotangent, which of the made outputs it belongs to."""
+    found = {t.root: t.output for t in program.result[0] if getattr(t, "root", -1) >= 0}
+    if len(found) != len(program.cotangent_avals):
+        raise Unexportable("a tensor with history is kept outside the function; return it instead")
+    return [found[i] for i in range(len(found))]
+
+
+def _argument(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return ["tensor", str(x.dtype.numpy)]
+    if x is None or isinstance(x, (bool, int, float, str)):
+        return ["plain", x]
+    raise Unexportable(f"an argument is a {type(x).__name__}: only tensors and plain values are kept")
+
+
+def _written(where: Any, names: dict[int, str]) -> Any:
+    kind, what = where
+    if kind == "argument":
+        return ["argument", what]
+    storage = what if kind == "fixed" else what.initial._storage
+    if id(storage) not in names:
+        raise Unexportable("it writes to a tensor that is no state of the module")
+    return ["state", names[id(storage)]]
+
+
+def _slot(slot: Any, template: Any, names: dict[int, str]) -> Any:
+    initial = slot.initial
+    name = names.get(id(initial._storage)) if isinstance(initial, Tensor) else None
+    if name is None or template is None or template.output < 0 or slot.name == "_grad":
+        raise Unexportable(f"it binds `{type(slot.owner).__name__}.{slot.name.removeprefix('_')}`")
+    return [name, template.output]
+
+
+def _result(x: Any, names: dict[int, str]) -> Any:
+    if isinstance(x, NumberTemplate):
+        return {"number": x.kind.__name__, "output": x.output}
+    if not hasattr(x, "existing"):
+        if x is None or isinstance(x, (bool, int, float, str)):
+            return x
+        raise Unexportable(f"it returns a {type(x).__name__}: only tensors and plain values are kept")
+    if x.argument >= 0:
+        return {"same": ["argument", x.argument]}
+    if x.existing is not None:
+        name = names.get(id(x.existing._storage))
+        if name is None:
+            raise Unexportable("it returns a tensor from outside")
+        return {"same": ["state", name]}
+    return {"output": x.output, "root": x.root}
+
+
+def _boundary(b: Any, names: dict[int, str]) -> Any:
+    if isinstance(b, int):
+        return ["argument", b]
+    if isinstance(b, Tensor) and id(b._storage) in names:
+        return ["state", names[id(b._storage)]]
+    return None
+
+
+def serialized(exported: Any) -> bytes:
+    return bytes(exported.serialize())
+
+
+def deserialized(data: bytes) -> Any:
+    return jax_export.deserialize(bytearray(data))
+
+
