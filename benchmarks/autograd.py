@@ -9,6 +9,7 @@ times the nodes should take ten times as long.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections.abc import Callable
 from statistics import median
@@ -105,7 +106,7 @@ def second_order(lib: Any, n: int) -> Callable[[], object]:
 
     def run() -> object:
         (g,) = lib.autograd.grad(out, x, create_graph=True)
-        return lib.autograd.grad(g.sum(), x)[0].tolist()
+        return lib.autograd.grad(g.sum(), x, retain_graph=True)[0].tolist()
 
     return run
 
@@ -137,7 +138,7 @@ def main(arguments: list[str] | None = None) -> None:
     sizes = (100, 1000) if quick else (100, 1000, 10_000)
     for name, lib in (("torch", torch), ("torchlike", torchlike)):
         times = [seconds_of(backward_of(lib, chain, n), quick) for n in sizes]
-        growth = ", ".join(f"× {b / a:.1f}" for a, b in zip(times, times[1:], strict=False))
+        growth = ", ".join(f"× {b / a:.1f}" for a, b in itertools.pairwise(times))
         shown = "  ".join(f"{n}: {t * 1e3:.2f}" for n, t in zip(sizes, times, strict=True))
         print(f"{name:14}{shown}   ({growth})")
 

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.clock import Runner
 from benchmarks.frameworks import Framework
 from benchmarks.workloads import TRAINING
+from benchmarks.workloads.common_ops import COMMON
 from benchmarks.workloads.contract import JaxTraining, TorchTraining
 from benchmarks.workloads.micro import AS_IT_IS, MICRO, Case, Transform
 
@@ -34,8 +35,8 @@ def import_library(framework: Framework) -> tuple[Any, str]:
 
 def runner(framework: Framework, library: Any, workload: str) -> Runner:
     """Build `workload`, weights and inputs in place, nothing run yet."""
-    if workload in MICRO:
-        case = MICRO[workload]
+    case = MICRO.get(workload) or COMMON.get(workload)
+    if case is not None:
         if framework.library == "jax":
             return _micro_in_jax(framework, library, case)
         return _micro_in_torch(framework, library, case)
@@ -52,19 +53,23 @@ def _transform(framework: Framework, library: Any) -> Transform:
     return library.compile if framework.library == "torch" else library.jit
 
 
-def _ready_torchlike(tensor: Any) -> object:
-    return tensor.jax().block_until_ready()
+def _ready_torchlike(result: Any) -> object:
+    if isinstance(result, (tuple, list)):
+        return [_ready_torchlike(part) for part in result]
+    # What is no tensor (the bool of `equal`) was waited for when it was made.
+    return result.jax().block_until_ready() if hasattr(result, "jax") else result
 
 
-def _ready_torch(tensor: Any) -> object:
-    """PyTorch on the CPU returns when the result is there."""
-    return tensor
+def _at_once(result: Any) -> object:
+    """PyTorch on the CPU returns when the result is there, and a view has nothing to compute."""
+    return result
 
 
 def _micro_in_torch(framework: Framework, torch: Any, case: Case) -> Runner:
     tensors = [torch.tensor(a) for a in case.arrays()]
     step = case.in_torch(torch, _transform(framework, torch), *tensors)
-    wait = _ready_torchlike if framework.library == "torchlike" else _ready_torch
+    waits = framework.library == "torchlike" and not case.view
+    wait = _ready_torchlike if waits else _at_once
     return Runner(step, wait, wait_each=case.wait_each)
 
 

@@ -59,12 +59,6 @@ def test_no_accelerator():
         torch.accelerator.set_device_index(0)
 
 
-def test_distributed_says_so():
-    assert not torch.distributed.is_available()
-    assert not torch.distributed.is_initialized()
-    with pytest.raises(NotImplementedError, match=r"jax\.sharding"):
-        torch.distributed.init_process_group("gloo")
-
 
 def test_compiler():
     seen = []

@@ -4,6 +4,8 @@ Use it as PyTorch is used (``import torchlike as torch``); ``torchlike.jit`` com
 training step into one XLA executable. ARCHITECTURE.md says how it is built.
 """
 
+from math import e, inf, nan, pi
+
 from torchlike import compilation_cache as _compilation_cache
 
 _compilation_cache.enable()
@@ -81,15 +83,20 @@ from torchlike import (  # noqa: E402
     compiler,
     cuda,
     distributed,
+    distributions,
     fft,
     func,
+    hub,
     interop,
     jit,
     linalg,
     masked,
+    multiprocessing,
     nested,
     nn,
+    onnx,
     optim,
+    profiler,
     random,
     serialization,
     signal,
@@ -97,6 +104,7 @@ from torchlike import (  # noqa: E402
     special,
     testing,
     utils,
+    version,
     xpu,
 )
 from torchlike.amp.autocast_mode import (  # noqa: E402
@@ -118,9 +126,11 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
     set_autocast_gpu_dtype,
 )
 from torchlike.compile import compile  # noqa: E402
+from torchlike.errors import OutOfMemoryError  # noqa: E402
 from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
+from torchlike.streams import Event, Stream  # noqa: E402
 
 #: The PyTorch release whose behaviour is the reference.
 __version__ = "2.13.0+torchlike"

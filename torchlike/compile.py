@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
 from torchlike import jit
 
 
@@ -20,8 +21,9 @@ def compile(
     ``parameters`` and attributes are the module's own.
 
     Differs from PyTorch: the whole function becomes one graph or JitCaptureError says why not
-    (``fullgraph`` is always on); ``backend``, ``mode``, ``options`` and ``dynamic`` are accepted
-    and have no effect, since XLA is the only backend and each shape compiles once.
+    (``fullgraph`` is always on); ``backend``, ``mode`` and ``options`` are accepted and have no
+    effect, since XLA is the only backend. ``dynamic`` speaks of Python numbers among the arguments
+    (see ``torchlike.jit``): each shape compiles once.
     """
     if model is None:
         return functools.partial(
@@ -34,4 +36,4 @@ def compile(
     if compiled_in_place is not None and hasattr(model, "named_parameters"):
         compiled_in_place()
         return model
-    return jit.jit(model)
+    return jit.jit(model, dynamic=dynamic)

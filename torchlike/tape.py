@@ -32,7 +32,6 @@ class GradientEdge(NamedTuple):
     output_nr: int
 
 
-
 class _Saving(threading.local):
     """How nodes keep what they save, where they do not simply keep it (autograd/saved.py)."""
 

@@ -32,7 +32,6 @@ _NESTED = Gap(
 )
 _MASKED = Gap("there is no MaskedTensor", "the functions of torchlike.masked with mask=")
 _NAMED = Gap("there are no named tensors", "dimensions by number, or unflatten and permute")
-_DISTRIBUTED = Gap("there are no process groups", "one process for all devices, with jax.sharding")
 _HALF_COMPLEX = Gap("XLA has no 32-bit complex numbers", "torchlike.complex64")
 _JITERATOR = Gap(
     "CUDA source cannot be compiled by XLA", "torchlike.jit on a Python function, or Pallas"
@@ -67,11 +66,6 @@ GAPS: dict[str, dict[str, Gap]] = {
     "nested": dict.fromkeys(
         ("nested_tensor", "nested_tensor_from_jagged", "as_nested_tensor", "to_padded_tensor",
          "narrow", "masked_select"), _NESTED),
-    "distributed": dict.fromkeys(
-        ("init_process_group", "destroy_process_group", "get_rank", "get_world_size", "barrier",
-         "all_reduce", "all_gather", "all_gather_object", "broadcast", "broadcast_object_list",
-         "reduce", "reduce_scatter", "gather", "scatter", "send", "recv", "new_group",
-         "get_backend", "init_device_mesh"), _DISTRIBUTED),
     "cuda.jiterator": dict.fromkeys(
         ("_create_jit_fn", "_create_multi_output_jit_fn"), _JITERATOR),
     "aten": dict.fromkeys(

@@ -33,6 +33,7 @@ class Case:
         frameworks: the frameworks for which the case means something.
         wait_each: wait for the result of every call. Left out where the call takes microseconds
             and waiting would be most of it; then the last result of a block is waited for.
+        view: the result shares its operand's memory, so that there is nothing to wait for.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Case:
     in_jax: Callable[..., Step]
     frameworks: tuple[str, ...]
     wait_each: bool
+    view: bool = False
 
 
 def normal(count: int, *shape: int) -> Callable[[], tuple[np.ndarray, ...]]:

@@ -126,10 +126,23 @@ def test_backward_twice_through_a_jitted_call():
         y.backward()
 
 
-def test_create_graph_through_a_jitted_call_says_what_to_do():
+def test_create_graph_through_a_jitted_call():
     x = leaf(3.0)
     y = torch.jit(lambda x: x**3)(x).sum()
-    with pytest.raises(NotImplementedError, match="inside the jitted function"):
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    g.sum().backward()
+    assert x.grad.tolist() == [18]
+
+
+def test_create_graph_through_a_jitted_call_that_writes_says_what_to_do():
+    x, state = leaf(3.0), torch.zeros(1)
+
+    def f(x):
+        state.add_(1)
+        return x**3 * state
+
+    y = torch.jit(f)(x).sum()
+    with pytest.raises(NotImplementedError, match="inner gradient inside"):
         torch.autograd.grad(y, x, create_graph=True)
 
 

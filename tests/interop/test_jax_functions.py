@@ -98,3 +98,23 @@ def test_scan_and_checkpoint_of_jax():
 
     x = leaf(0.3, 0.6)
     gradcheck(lambda x: from_jax_function(loop)(x, 3), (x,))
+
+
+def test_modules_among_the_arguments():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 3)
+    x = torch.tensor([[0.5, -1.0]], requires_grad=True)
+
+    @from_jax_function
+    def loss(m, x):
+        return jnp.sum(jnp.tanh(x @ m.weight.jax().T + m.bias.jax()))
+
+    expected = torch.autograd.grad(model(x).tanh().sum(), [x, *model.parameters()])
+    for run in (loss, torch.jit(lambda x: loss(model, x))):
+        y = run(model, x) if run is loss else run(x)
+        found = torch.autograd.grad(y, [x, *model.parameters()])
+        torch.testing.assert_close(found, expected)
+    with torch.no_grad():
+        model.weight.zero_()
+        model.bias.fill_(1.0)
+    torch.testing.assert_close(loss(model, x), 3 * torch.ones(()).tanh())

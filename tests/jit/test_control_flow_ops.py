@@ -139,7 +139,8 @@ def test_errors(call, words, jit):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x: torch.cond(x.sum() > 0, lambda x: x[:1], lambda x: x + 1, (x,)), r"\[1\].*\[3\]"),
+        (lambda x: torch.cond(x.sum() > 0, lambda x: x[:1], lambda x: x + 1, (x,)),
+         r"\[1\].*\[3\]"),
         (lambda x: torch.cond(x.sum() > 0, lambda: [X], lambda: X), "pytree"),
         (lambda x: torch.cond(x.sum() > 0, lambda: torch.rand(1), lambda: torch.ones(1)),
          "random numbers.*true_fn"),
@@ -197,14 +198,16 @@ def test_associative_scan(mode, reverse):
         xs = torch.rand(2, n) + 0.5
         xs.requires_grad_()
         f = lambda: associative_scan(  # noqa: E731
-            lambda a, b: a * b, xs, 1, reverse=reverse, combine_mode=mode  # noqa: B023
+            lambda a, b: a * b,
+            xs,  # noqa: B023
+            1,
+            reverse=reverse,
+            combine_mode=mode,
         )
         check(f, params=(xs,))
         expected = torch.cumprod(xs.flip(1) if reverse else xs, 1)
         expected = expected.flip(1) if reverse else expected
-        np.testing.assert_allclose(
-            f().detach().numpy(), expected.detach().numpy(), rtol=1e-5
-        )
+        np.testing.assert_allclose(f().detach().numpy(), expected.detach().numpy(), rtol=1e-5)
 
 
 def test_hooks_run_once_per_backward(w):

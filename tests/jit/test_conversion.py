@@ -68,7 +68,7 @@ def early_returns(x):
             return x * 3
         x = x + 2
     z = x + 1
-    return z
+    return z  # noqa: RET504
 
 
 def elifs(x):

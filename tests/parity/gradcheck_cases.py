@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 import torchlike as torch
@@ -11,25 +13,26 @@ S = torch.special
 
 #: op -> the entry of op_db that runs it.
 ENTRY = {
-    "index": "__getitem__", "div": "div.no_rounding_mode", "border_pad_op": "nn.functional.pad.reflect",
+    "index": "__getitem__", "div": "div.no_rounding_mode",
+    "border_pad_op": "nn.functional.pad.reflect",
     "pow_tensor": "pow", "lu_factor_op": "linalg.lu_factor", "max_dim": "max.reduction_with_dim",
     "max_all": "max.reduction_no_dim", "min_dim": "min.reduction_with_dim",
     "min_all": "min.reduction_no_dim", "median_all": "median", "nanmedian_all": "nanmedian",
     "var_op": "var", "std_op": "std", "maximum": "max.binary", "minimum": "min.binary",
     "group_norm_op": "nn.functional.group_norm", "moments": "native_group_norm",
-    "batch_norm_train": "native_batch_norm", "batch_norm_eval": "nn.functional.batch_norm",
-    "constant_pad_op": "nn.functional.pad.constant", "im2col": "nn.functional.unfold",
+    "constant_pad_op": "nn.functional.pad.constant",
     "interpolate_op": "nn.functional.interpolate.bilinear",
     "fractional_max_pool_op": "nn.functional.fractional_max_pool2d",
     "max_pool1d_with_indices": "nn.functional.max_pool1d",
     "max_pool2d_with_indices": "nn.functional.max_pool2d",
     "max_pool3d_with_indices": "nn.functional.max_pool3d",
-    "max_unpool_op": "nn.functional.max_unpool1d", "apply_noise": "nn.functional.dropout",
-    "attention_op": "nn.functional.scaled_dot_product_attention", "mvlgamma": "mvlgamma.mvlgamma_p_1",
+    "max_unpool_op": "nn.functional.max_unpool1d",
+    "attention_op": "nn.functional.scaled_dot_product_attention",
+    "mvlgamma": "mvlgamma.mvlgamma_p_1",
     "polygamma_op": "polygamma.polygamma_n_1", "pinv_op": "linalg.pinv",
     "index_reduce": "index_reduce.mean", "scatter_src": "scatter", "nuclear_norm_op": "norm.nuc",
     "scatter_reduce_src": "scatter_reduce.sum", "svdvals_op": "linalg.svdvals",
-    "inv_ex_op": "linalg.inv_ex", "matrix_norm_op": "linalg.matrix_norm",
+    "inv_ex_op": "linalg.inv_ex",
     "solve_ex_op": "linalg.solve_ex",
 }  # fmt: skip
 
@@ -70,19 +73,37 @@ def eigenvalues(x):
     return torch.linalg.eigvals(symmetric(x)).real.sort()[0]
 
 
+def _third(name, x):
+    """The third polynomial of a family."""
+    return getattr(S, name)(x, 3)
+
+
 INDEX = torch.tensor([[1, 0], [0, 1]])
+ONES = torch.ones(2, dtype=torch.float64)
 LENGTHS = torch.tensor([2, 1])
 
 #: op -> (function, shapes of its inputs); values are distinct numbers between 0.2 and 1.2.
 CODE = {
-    "floor_divide": (torch.floor_divide, (3,), (3,)),
+    "floor_divide": (lambda x, y: torch.floor_divide(x * 1.03, y), (3,), (3,)),
+    "batch_norm_train": (lambda x: F.batch_norm(x, None, None, training=True), (3, 2)),
+    "batch_norm_eval": (lambda x: F.batch_norm(x, ONES * 0.3, ONES * 2), (3, 2)),
+    "im2col": (lambda x: F.unfold(x, (2, 2)), (1, 1, 3, 3)),
+    "lu_unpack_op": (lambda x: torch.lu_unpack(*torch.linalg.lu_factor(x))[1:], (2, 2)),
+    # The gradient by the triangle that is not looked at is a matter of convention.
+    "cholesky_inverse_op": (
+        lambda x: torch.cholesky_inverse(torch.linalg.cholesky(positive(2, 2)(x))), (2, 2)),
+    "cholesky_solve_op": (
+        lambda b, x: torch.cholesky_solve(b, torch.linalg.cholesky(positive(2, 2)(x))),
+        (2, 1), (2, 2)),
+    # As in PyTorch, its gradient is that of normalized probabilities only.
+    "ctc_loss_op": (
+        lambda x: F.ctc_loss(x.log_softmax(2), torch.tensor([[1, 2]]), (3,), (2,)), (3, 1, 3)),
     "pow_scalar": (lambda x: 2.0**x, (3,)),
     "neg": (lambda x: -x, (3,)),
     "reciprocal": (torch.reciprocal, (3,)),
     "tanh": (torch.tanh, (3,)),
     "cast_op": (lambda x: x.to(torch.complex128).real, (3,)),
     "zero_op": (lambda x: (x * x).zero_() + x, (3,)),
-    "drawn": (lambda x: torch.normal(x * x, 0.5), (3,)),
     "nanmedian_dim": (lambda x: x.nanmedian(0)[0], (3, 2)),
     "median_dim": (lambda x: x.median(0)[0], (3, 2)),
     "col2im": (lambda x: F.fold(x, (3, 3), (2, 2)), (1, 4, 4)),
@@ -90,9 +111,13 @@ CODE = {
     "max_pool2d_op": (lambda x: F.max_pool2d(x, 2), (1, 1, 2, 4)),
     "max_pool3d_op": (lambda x: F.max_pool3d(x, 2), (1, 1, 2, 2, 4)),
     "cross_entropy_probabilities": (lambda x, y: F.cross_entropy(x, y.softmax(1)), (2, 3), (2, 3)),
-    "attention_weights_op": (
-        of_module(lambda: torch.nn.MultiheadAttention(2, 1)), *((2, 1, 2),) * 3),
-    "attend_op": (of_module(lambda: torch.nn.MultiheadAttention(2, 1), 0), *((2, 1, 2),) * 3),
+    **dict.fromkeys(
+        ("attention_weights_op", "attend_op"),
+        (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, dropout_p=0.4),
+         *((1, 2, 2),) * 3)),
+    "apply_noise": (lambda x: F.dropout(x, 0.5, training=True), (6,)),
+    "diff_op": (torch.diff, (4,)),
+    "matrix_norm_op": (lambda x: torch.linalg.matrix_norm(x, 1), (2, 3)),
     "recurrent_op": (of_module(lambda: torch.nn.GRU(2, 2), 0), (2, 1, 2)),
     "recurrent_packed_op": (packed, (3, 2, 2)),
     "lstm_cell_op": (of_module(lambda: torch.nn.LSTMCell(2, 2), 1), (1, 2)),
@@ -119,8 +144,9 @@ CODE = {
     **{name: (getattr(S, name), (3,)) for name in (
         "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0",
         "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1",
-        "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai", "spherical_bessel_j0")},
-    **{name: (lambda x, f=getattr(S, name): f(x, 3), (3,)) for name in (
+        "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai",
+        "spherical_bessel_j0")},
+    **{name: (functools.partial(_third, name), (3,)) for name in (
         "chebyshev_polynomial_t", "shifted_chebyshev_polynomial_t", "chebyshev_polynomial_u",
         "shifted_chebyshev_polynomial_u", "chebyshev_polynomial_v",
         "shifted_chebyshev_polynomial_v", "chebyshev_polynomial_w",
@@ -140,7 +166,8 @@ CODE = {
 NOT_ALONE = {
     "move_op": "copies between devices",
     "poisson_sample": "integers: its gradient is zero",
-    "standard_gamma_sample": "accepts or rejects: tests/parity compares its gradient with PyTorch's",
+    "standard_gamma_sample": "accepts or rejects: its draws jump; op_db compares with PyTorch",
+    "drawn": "a draw: PyTorch defines its gradient by its parameters as zero",
     "nextafter": "moves by the last bit: finite differences say nothing",
 }  # fmt: skip
 

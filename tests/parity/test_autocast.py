@@ -123,9 +123,7 @@ def test_dtypes(name, dtype):
     # PyTorch's bilinear multiplies in bfloat16 on the way to its float32 result.
     low = "bfloat16" in (dtype, named(ours.dtype)) or name == "bilinear"
     tolerance = {"rtol": 0.05, "atol": 0.05} if low else {"rtol": 1e-4, "atol": 1e-5}
-    np.testing.assert_allclose(
-        ours.double().numpy(), theirs.double().numpy(), **tolerance
-    )
+    np.testing.assert_allclose(ours.double().numpy(), theirs.double().numpy(), **tolerance)
 
 
 def model(t):

@@ -90,9 +90,7 @@ def step(module, x):
 
 
 def compare(ours, theirs, rtol=1e-5, atol=1e-6):
-    np.testing.assert_allclose(
-        ours.detach().numpy(), theirs.detach().numpy(), rtol=rtol, atol=atol
-    )
+    np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=rtol, atol=atol)
 
 
 @each

@@ -104,13 +104,9 @@ def compare_state(mine, theirs, tol):
 @pytest.mark.parametrize("jitted", [False, True])
 def test_twenty_steps(name, options, jitted):
     theirs, their_optimizer, _ = train(torch, name, options)
-    mine, optimizer, run = train(
-        torchlike, name, options, torchlike.jit if jitted else lambda f: f
-    )
+    mine, optimizer, run = train(torchlike, name, options, torchlike.jit if jitted else lambda f: f)
     for a, b in zip(mine, theirs, strict=True):
-        np.testing.assert_allclose(
-            a.detach().numpy(), b.detach().numpy(), **tolerances(name)
-        )
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), **tolerances(name))
     compare_state(optimizer.state_dict(), their_optimizer.state_dict(), tolerances(name))
     if jitted:
         assert run.compiles == (2 if "dampening" in options else 1)

@@ -27,7 +27,7 @@ _add_donating = jax.jit(lambda a, b: a + b, donate_argnums=0)
 def _sum(present: Any, gradient: Any) -> Any:
     try:
         return _add(present, gradient)
-    except TypeError:
+    except (TypeError, ValueError):
         if not boxes.involved((present, gradient)):
             raise
         return boxes.call(_add, present, gradient)

@@ -83,6 +83,8 @@ def _numerical(
         ]
 
     units = (1.0, 1j) if np.iscomplexobj(start) else (1.0,)
+    if not start.size:
+        return [np.zeros((0, column.size)) for column in outputs_at(start)]
     with no_grad():
         try:
             for unit in units:

@@ -58,8 +58,7 @@ POLICIES: dict[str, dict[str, str]] = {
              pdist cdist renorm logsumexp interpolate prod softmax softmin log_softmax cumprod
              cumsum vector_norm matrix_norm norm sum""").split(), "float32"),
         **dict.fromkeys(
-            """addcdiv addcmul atan2 bilinear cross dot vdot grid_sample grid_sampler index_put
-            scatter_add index_copy""".split(), "widest"),
+            ["addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "vdot", "grid_sample", "grid_sampler", "index_put", "scatter_add", "index_copy"], "widest"),
     },
 }  # fmt: skip
 _NAMES = frozenset().union(*POLICIES.values())
@@ -89,9 +88,7 @@ def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
         ]
         present = {x.dtype for x, f in zip(operands, floats, strict=True) if f}
         target = _target(policy, state, present)
-        return pure(
-            *(x.astype(target) if f else x for x, f in zip(operands, floats, strict=True))
-        )
+        return pure(*(x.astype(target) if f else x for x, f in zip(operands, floats, strict=True)))
 
     return cast
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
 import math
+from typing import Any
 
 from torchlike import functions as f
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
+from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.utils import (
     are_numbers,
     binary_cross_entropy,

@@ -84,9 +84,7 @@ class Binomial(Counts, Distribution):
     def entropy(self) -> Any:
         n = int(self.total_count.max())
         if not self.total_count.min() == n:
-            raise NotImplementedError(
-                "Inhomogeneous total count not supported by `entropy`."
-            )
+            raise NotImplementedError("Inhomogeneous total count not supported by `entropy`.")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(f.exp(log_prob) * log_prob).sum(0)
 

@@ -62,9 +62,7 @@ class Distribution:
         for name, constraint in known.items():
             if constraints.is_dependent(constraint):
                 continue
-            if name not in self.__dict__ and isinstance(
-                getattr(type(self), name), lazy_property
-            ):
+            if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # made from another parameter, which is checked
             value = getattr(self, name)
             if not constraint.check(value).all():

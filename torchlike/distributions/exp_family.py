@@ -12,7 +12,10 @@ from torchlike.distributions.distribution import Distribution
 class ExponentialFamily(Distribution):
     """Subclasses give natural parameters and the log normalizer."""
 
-    _mean_carrier_measure: Any
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        """The mean of the carrier measure's logarithm."""
+        raise NotImplementedError
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 import math
+from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
@@ -45,9 +45,7 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def variance(self) -> Any:
-        result = self.rate.square() / (
-            (self.concentration - 1).square() * (self.concentration - 2)
-        )
+        result = self.rate.square() / ((self.concentration - 1).square() * (self.concentration - 2))
         return f.where(self.concentration > 2, result, math.inf)
 
     def entropy(self) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 import math
+from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
@@ -53,9 +53,7 @@ class LowRankMultivariateNormal(Distribution):
             raise ValueError("cov_factor must be at least two-dimensional, with optional leading "
                              "batch dimensions")  # fmt: skip
         if cov_factor.shape[-2:-1] != event:
-            raise ValueError(
-                f"cov_factor must be a batch of matrices with shape {event[0]} x m"
-            )
+            raise ValueError(f"cov_factor must be a batch of matrices with shape {event[0]} x m")
         if cov_diag.shape[-1:] != event:
             raise ValueError(f"cov_diag must be a batch of vectors with shape {event}")
         try:

@@ -7,6 +7,7 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
+from torchlike.distributions.categorical import Categorical
 from torchlike.distributions.distribution import Distribution
 from torchlike.tensor import Size
 
@@ -30,16 +31,14 @@ class MixtureSameFamily(Distribution):
             raise ValueError("The Component distribution need to be an instance of "
                              "torch.distributions.Distribution")  # fmt: skip
         batch = component_distribution.batch_shape[:-1]
-        for a, b in zip(
-            reversed(mixture_distribution.batch_shape), reversed(batch), strict=False
-        ):
+        for a, b in zip(reversed(mixture_distribution.batch_shape), reversed(batch), strict=False):
             if a != 1 and b != 1 and a != b:
                 raise ValueError(
                     f"`mixture_distribution.batch_shape` ({mixture_distribution.batch_shape}) is "
                     "not compatible with `component_distribution.batch_shape`"
                     f"({component_distribution.batch_shape})"
                 )
-        kinds = mixture_distribution._num_events
+        kinds = mixture_distribution.logits.shape[-1]
         components = component_distribution.batch_shape[-1]
         if kinds != components:
             raise ValueError(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 import math
+from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
@@ -31,9 +31,7 @@ class Multinomial(Distribution):
         self.total_count = total_count
         self._categorical = Categorical(probs=probs, logits=logits)
         shape = self._categorical.batch_shape
-        super().__init__(
-            shape, self._categorical.param_shape[-1:], validate_args=validate_args
-        )
+        super().__init__(shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     @property
     def _binomial(self) -> Any:

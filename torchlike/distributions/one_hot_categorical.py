@@ -25,9 +25,7 @@ class OneHotCategorical(Distribution):
     ) -> None:
         self._categorical = Categorical(probs, logits)
         shape = self._categorical.batch_shape
-        super().__init__(
-            shape, self._categorical.param_shape[-1:], validate_args=validate_args
-        )
+        super().__init__(shape, self._categorical.param_shape[-1:], validate_args=validate_args)
 
     @property
     def _param(self) -> Any:

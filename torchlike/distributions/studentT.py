@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 import math
+from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints

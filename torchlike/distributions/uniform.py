@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
 import math
+from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
@@ -14,10 +14,6 @@ from torchlike.distributions.utils import are_numbers, broadcast_all
 class Uniform(Distribution):
     """Uniform on [low, high)."""
 
-    arg_constraints = {
-        "low": constraints.dependent(is_discrete=False, event_dim=0),
-        "high": constraints.dependent(is_discrete=False, event_dim=0),
-    }
     has_rsample = True
     _fields = {"low": 0, "high": 0}
 
@@ -26,10 +22,9 @@ class Uniform(Distribution):
         shape = () if are_numbers(low, high) else self.low.size()
         super().__init__(shape, validate_args=validate_args)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not f.lt(self.low, self.high).all():
-            raise ValueError("Uniform is not defined when low>= high")
+    @property
+    def arg_constraints(self) -> dict[str, Any]:
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:  # type: ignore[override]

@@ -34,9 +34,10 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
         {"dtype": get_default_dtype()} if first is None
         else {"dtype": first.dtype, "device": first.device}
     )  # fmt: skip
-    return f.broadcast_tensors(
-        *[v if isinstance(v, Tensor) else f.tensor(v, **options) for v in values]
-    )
+    tensors = [v if isinstance(v, Tensor) else f.tensor(v, **options) for v in values]
+    if all(t.shape == tensors[0].shape for t in tensors):
+        return tuple(tensors)  # themselves, not views of them
+    return f.broadcast_tensors(*tensors)
 
 
 def are_numbers(*values: Any) -> bool:

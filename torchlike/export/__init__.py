@@ -4,6 +4,7 @@
 trace, save and load are in ``torchscript``.
 """
 
+from torchlike.export import torchscript as torchscript
 from torchlike.export.artifact import Unexportable
 from torchlike.export.program import Dim, ExportedProgram, dims, export, load, save
 

@@ -1,10 +1,10 @@
 """The file of an exported program: a zip with plain data, StableHLO and weights.
 
-    format.json           what kind of file, its version
-    programs.json         each program's description
-    program_0.forward     jax.export's serialization (StableHLO, versioned by JAX)
-    program_0.backward
-    weights.pt            a state_dict in PyTorch's format
+format.json           what kind of file, its version
+programs.json         each program's description
+program_0.forward     jax.export's serialization (StableHLO, versioned by JAX)
+program_0.backward
+weights.pt            a state_dict in PyTorch's format
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax import export as jax_export
 
 from torchlike import modes
@@ -61,18 +60,19 @@ class Artifact:
           Unexportable: where it draws random numbers, sets attributes, or runs backward.
         """
         leaves, structure = flatten_call(args, kwargs)
-        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        # Copies: an argument that is a view would bring the shape of its base along.
+        tensors = [x.detach().clone() for x in leaves if isinstance(x, Tensor)]
         floating = [t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors]
         was = modes.current.grad_enabled
         modes.current.grad_enabled = True
         try:
+            if shapes is not None:
+                # A placeholder for a gradient has numbers for sizes: forward alone.
+                modes.current.grad_enabled = False
+                return cls._build(fn, tensors, leaves, structure, state, shapes, platforms)
             try:
                 return cls._build(fn, floating, leaves, structure, state, shapes, platforms)
             except RuntimeError as error:
-                if shapes is not None and "ymbolic dimension" in str(error):
-                    # Gradients choose lowerings by size; forward alone may not ask for any.
-                    modes.current.grad_enabled = False
-                    return cls._build(fn, tensors, leaves, structure, state, shapes, platforms)
                 if "in-place operation" not in str(error):
                     raise
             return cls._build(fn, tensors, leaves, structure, state, shapes, platforms)
@@ -257,8 +257,8 @@ class Artifact:
 
 def _no_backward(cotangents: Sequence[Any]) -> Any:
     raise NotImplementedError(
-        "this program was exported with dynamic shapes that its gradient would need as numbers, so "
-        "it has no backward: export it with fixed shapes to train it"
+        "a program exported with dynamic shapes has no backward: export it with fixed shapes to "
+        "train it"
     )
 
 
@@ -283,7 +283,9 @@ def _argument(x: Any) -> Any:
         return ["tensor", str(x.dtype.numpy)]
     if x is None or isinstance(x, (bool, int, float, str)):
         return ["plain", x]
-    raise Unexportable(f"an argument is a {type(x).__name__}: only tensors and plain values are kept")
+    raise Unexportable(
+        f"an argument is a {type(x).__name__}: only tensors and plain values are kept"
+    )
 
 
 def _written(where: Any, names: dict[int, str]) -> Any:
@@ -310,7 +312,9 @@ def _result(x: Any, names: dict[int, str]) -> Any:
     if not hasattr(x, "existing"):
         if x is None or isinstance(x, (bool, int, float, str)):
             return x
-        raise Unexportable(f"it returns a {type(x).__name__}: only tensors and plain values are kept")
+        raise Unexportable(
+            f"it returns a {type(x).__name__}: only tensors and plain values are kept"
+        )
     if x.argument >= 0:
         return {"same": ["argument", x.argument]}
     if x.existing is not None:
@@ -335,5 +339,3 @@ def serialized(exported: Any) -> bytes:
 
 def deserialized(data: bytes) -> Any:
     return jax_export.deserialize(bytearray(data))
-
-

@@ -49,11 +49,9 @@ class LoadedModule(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten_call(args, kwargs)
         for artifact in self._artifacts:
-            if artifact.about["training"] is self.training or artifact.about["modeless"]:
-                if artifact.fits(leaves, structure):
-                    state = {**dict(self.named_parameters(remove_duplicate=False)),
-                             **dict(self.named_buffers(remove_duplicate=False))}  # fmt: skip
-                    return artifact(state, leaves)
+            mode = artifact.about["modeless"] or artifact.about["training"] is self.training
+            if mode and artifact.fits(leaves, structure):
+                return artifact(state_of(self), leaves)
         kinds = "; ".join(
             f"({a.describe()}) in {'training' if a.about['training'] else 'eval'} mode"
             for a in self._artifacts

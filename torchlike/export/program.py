@@ -153,7 +153,9 @@ def _symbols(spec: Any, fn: Any, args: Any, kwargs: Any) -> tuple[list[Any] | No
     automatic = 0
     for t, of_tensor in zip(tensors, wanted, strict=True):
         row = [str(n) for n in t.shape]
-        entries = of_tensor.items() if isinstance(of_tensor, Mapping) else enumerate(of_tensor or ())
+        entries = (
+            of_tensor.items() if isinstance(of_tensor, Mapping) else enumerate(of_tensor or ())
+        )
         for i, d in entries:
             if isinstance(d, Dim):
                 roots[d._root.__name__] = d._root
@@ -211,11 +213,11 @@ def export(
     own, and no torch.fx graph; ``strict`` has no effect.
     """
     if not isinstance(mod, nn.Module):
-        raise ValueError(
-            f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}."
-        )
+        raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
-        raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
+        raise TypeError(
+            f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}"
+        )
     kwargs = dict(kwargs or {})
     shapes, constraints = _symbols(dynamic_shapes, mod.forward, args, kwargs)
     state = state_of(mod)
@@ -232,12 +234,12 @@ def built(fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None) -> Ar
         return Artifact.build(fn, args, kwargs, state, shapes)
     except NotImplementedError:
         return Artifact.build(fn, args, kwargs, state, shapes, (jax.default_backend(),))
-    except jax.errors.JaxRuntimeError:
-        raise
-    except (TypeError, jax.errors.JAXTypeError, ValueError) as error:
-        if shapes is None:
+    except (RuntimeError, TypeError, ValueError) as error:
+        if shapes is None or "ymbolic dimension" not in str(error):
             raise
-        raise Unexportable(f"a dynamic shape is used where its number is needed: {error}") from error
+        raise Unexportable(
+            f"a dynamic dimension is used where its number is needed: {error}"
+        ) from error
 
 
 def _copied(t: Tensor) -> Any:
@@ -252,7 +254,8 @@ def save(
     """Save to a path or a binary file (see archive)."""
     if not isinstance(ep, ExportedProgram):
         raise TypeError(
-            f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'"
+            "The 'ep' parameter must be an instance of 'ExportedProgram', got "
+            f"'{type(ep).__name__}'"
         )
     tensors = {n: t.detach() for n, t in state_of(ep.module()).items()}
     archive.write(f, "torch.export", ep._about, [ep._artifact], tensors, extra_files)
@@ -264,5 +267,3 @@ def load(
     """Load what ``save`` wrote; the model's code is not needed."""
     about, (artifact,), tensors = archive.read(f, "torch.export", extra_files)
     return ExportedProgram(artifact, tensors, about, None)
-
-

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,9 @@ import numpy as np
 from torchlike import dtypes, modes
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import execute
+from torchlike.interop import modules
 from torchlike.jit.keys import static_key
+from torchlike.nn import Module
 from torchlike.tensor import Tensor
 
 #: Executables of one function; of more signatures, the one unused for longest goes.
@@ -34,13 +37,32 @@ class _Compiled:
 
         def pure(*operands: Any) -> Any:
             arrays = iter(operands)
-            leaves = [next(arrays) if s is _OPERAND else s for s in statics]
+            leaves = [
+                next(arrays) if s is _OPERAND
+                else modules.unflatten(s.structure, [next(arrays) for _ in range(s.n)])
+                if type(s) is _Module else s
+                for s in statics
+            ]  # fmt: skip
             args, kwargs = jax.tree_util.tree_unflatten(tree, leaves)
-            found, self.out_tree = jax.tree_util.tree_flatten(function(*args, **kwargs))
+            with _as_in_jax():
+                result = function(*args, **kwargs)
+            found, self.out_tree = jax.tree_util.tree_flatten(result)
             return tuple(jnp.asarray(o) for o in found)
 
         name = getattr(function, "__name__", type(function).__name__)
         self.exe = Executable(f"{name}Backward", pure, mask, n_operands, residuals=residuals)
+
+
+@contextlib.contextmanager
+def _as_in_jax() -> Iterator[None]:
+    """What the function does with tensors of its own is JAX's to see, not the tape's or a running
+    capture's."""
+    previous = modes.current.capture, modes.current.grad_enabled
+    modes.current.capture, modes.current.grad_enabled = None, False
+    try:
+        yield
+    finally:
+        modes.current.capture, modes.current.grad_enabled = previous
 
 
 class _Operand:
@@ -51,8 +73,15 @@ class _Operand:
 _OPERAND: Any = _Operand()
 
 
+class _Module(NamedTuple):
+    """A module among the arguments: its structure, and how many of the operands are its own."""
+
+    structure: Any
+    n: int
+
+
 def _is_leaf(x: Any) -> bool:
-    return isinstance(x, Tensor)
+    return isinstance(x, (Tensor, Module))
 
 
 def from_jax_function(
@@ -60,11 +89,12 @@ def from_jax_function(
 ) -> Callable[..., Any]:
     """Make a JAX function an op on tensors; also a decorator.
 
-    The result takes pytrees whose leaves are tensors, NumPy or JAX arrays, and plain values, and
-    gives the function's pytree with a tensor for each array. It is recorded like any op, as one
-    node: gradients of any order are those of JAX, through the function's ``jax.custom_vjp`` or
-    ``custom_jvp`` where it has them. It is compiled once for each signature, and becomes part of
-    the program inside ``torchlike.jit``.
+    The result takes pytrees whose leaves are tensors, modules (the function gets a copy; gradients
+    reach the parameters), NumPy or JAX arrays, and plain values, and gives the function's pytree
+    with a tensor for each array. It is recorded like any op, as one node: gradients of any order
+    are those of JAX, through the function's ``jax.custom_vjp`` or ``custom_jvp`` where it has them.
+    It is compiled once for each signature, and becomes part of the program inside
+    ``torchlike.jit``.
 
     Args:
       function: a pure function of pytrees of arrays. Plain values (numbers, strings, None) reach
@@ -88,15 +118,25 @@ def from_jax_function(
         statics: list[Any] = []
         key: list[Any] = [tree, dtypes.get_default_dtype()]
         mask = 0
+
+        def add(operand: Any, array: Any) -> None:
+            nonlocal mask
+            if isinstance(operand, Tensor) and operand.requires_grad and modes.current.grad_enabled:
+                mask |= 1 << len(operands)
+            operands.append(operand)
+            arrays.append(array)
+            key.append((array.shape, array.dtype))
+
         for leaf in leaves:
-            if isinstance(leaf, (Tensor, jax.Array, np.ndarray)):
-                array = leaf._read() if isinstance(leaf, Tensor) else jnp.asarray(leaf)
-                if isinstance(leaf, Tensor) and leaf.requires_grad and modes.current.grad_enabled:
-                    mask |= 1 << len(operands)
-                operands.append(leaf)
-                arrays.append(array)
+            if isinstance(leaf, Module):
+                inside, structure = modules.flatten(leaf)
+                for t, array in zip(modules.tensors_of(leaf).values(), inside, strict=True):
+                    add(t, array)
+                statics.append(_Module(structure, len(inside)))
+                key.append(structure)
+            elif isinstance(leaf, (Tensor, jax.Array, np.ndarray)):
+                add(leaf, leaf._read() if isinstance(leaf, Tensor) else jnp.asarray(leaf))
                 statics.append(_OPERAND)
-                key.append((array.shape, array.dtype))
             else:
                 statics.append(leaf)
                 key.append(static_key(leaf))

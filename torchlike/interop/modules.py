@@ -79,14 +79,14 @@ def _places(module: Module) -> list[tuple[dict[str, Any], str]]:
     return found
 
 
-def _tensors(module: Module) -> dict[int, Tensor]:
+def tensors_of(module: Module) -> dict[int, Tensor]:
     """The module's tensors, one that stands in several places once."""
     return {id(table[name]): table[name] for table, name in _places(module)}
 
 
-def _flatten(module: Module) -> tuple[tuple[Any, ...], Structure]:
+def flatten(module: Module) -> tuple[tuple[Any, ...], Structure]:
     places = [table[name] for table, name in _places(module)]
-    tensors = _tensors(module)
+    tensors = tensors_of(module)
     order = {key: i for i, key in enumerate(tensors)}
     shared = tuple(order[id(t)] for t in places)
     arrays = tuple(t._read() for t in tensors.values())
@@ -106,11 +106,11 @@ def _twin(module: Module) -> Module:
     return made
 
 
-def _unflatten(structure: Structure, leaves: Any) -> Module:
+def unflatten(structure: Structure, leaves: Any) -> Module:
     template = structure.template
     made = _twin(template)
     tensors = {}
-    for (key, old), leaf in zip(_tensors(template).items(), leaves, strict=True):
+    for (key, old), leaf in zip(tensors_of(template).items(), leaves, strict=True):
         new = tensors[key] = object.__new__(type(old))
         vars(new).update({k: v for k, v in vars(old).items() if k in _KEPT})
         new._storage = Storage(leaf)
@@ -129,13 +129,13 @@ def _with_subclasses(cls: type) -> set[type]:
 
 
 for _cls in _with_subclasses(Module):
-    jax.tree_util.register_pytree_node(_cls, _flatten, _unflatten)
+    jax.tree_util.register_pytree_node(_cls, flatten, unflatten)
 _init_subclass = Module.__init_subclass__
 
 
 def _registered(cls: type, **kwargs: Any) -> None:
     _init_subclass(**kwargs)
-    jax.tree_util.register_pytree_node(cls, _flatten, _unflatten)
+    jax.tree_util.register_pytree_node(cls, flatten, unflatten)
 
 
 Module.__init_subclass__ = classmethod(_registered)  # type: ignore[assignment]

@@ -104,6 +104,11 @@ def jit(
     )  # fmt: skip
 
 
+def install(names: dict[str, Any]) -> None:
+    """Give the room what stands above it: script, trace, save and load (export.torchscript)."""
+    globals().update(names)
+
+
 class _CallableModule(types.ModuleType):
     """Lets ``torchlike.jit(fn)`` and ``import torchlike.jit`` be the same object."""
 

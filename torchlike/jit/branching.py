@@ -143,8 +143,9 @@ def _choose(
     def mismatch(part: int, i: int, a: Any, b: Any) -> None:
         raise JitCaptureError(
             f"{what} cannot be compiled: {names[part]} is {choice.describe(a)} where the test holds"
-            f" and {choice.describe(b)} where it does not.\n  Make them alike (shape, dtype, Python "
-            "type): with .to(dtype), expand(), a tensor in place of a number, or torchlike.where."
+            f" and {choice.describe(b)} where it does not.\n  Make them alike (shape, dtype, "
+            "Python type): with .to(dtype), expand(), a tensor in place of a number, or "
+            "torchlike.where."
         )
 
     functions = [_watched(yes, effects, what), _watched(no, effects, what)]

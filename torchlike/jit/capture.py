@@ -83,6 +83,8 @@ class Capture:
 
     def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
         self.name = name
+        #: Whether ``torch.jit.is_scripting()`` is to say yes.
+        self.scripting = False
         #: Host values that an earlier trace of the same call already got, to be used again.
         self._drawn = list(drawn)
         #: Nodes recorded before the capture have a smaller sequence number.

@@ -1,4 +1,4 @@
-"""A choice between two functions in a captured graph: both are traced, lax.cond picks the results."""
+"""A choice between two functions in a captured graph: both are traced, lax.cond picks results."""
 
 from __future__ import annotations
 

@@ -245,9 +245,7 @@ def scan(
         leaf.shape = leaf.shape[1:]
     row_avals = [jax.ShapeDtypeStruct(r.shape[1:], r.dtype) for r in rows]
     avals = [jax.typeof(a) for a in start] + row_avals
-    region = _stable(
-        lambda given: Region(fn, [*given, *slices], avals, "a scan"), leaves, mismatch
-    )
+    region = _stable(lambda given: Region(fn, [*given, *slices], avals, "a scan"), leaves, mismatch)
     closed = region.closed
     outputs = region.outputs
     # Of the state going into a step, what its backward asks for.

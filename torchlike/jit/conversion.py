@@ -1,13 +1,12 @@
 """Conversion: user functions whose control flow asks for a tensor's value, rewritten for a capture.
 
-A capture runs Python as it is. Only when ``bool()`` of a tensor was refused are the user's functions
-on the stack rewritten (see ``rewriting``) and the capture tried again. The rewritten code takes the
-place of the function's code object while the capture runs, so it is found wherever the function is
-called from: methods, hooks, the forward of modules.
+A capture runs Python as it is. Only when ``bool()`` of a tensor was refused are the user's
+functions on the stack rewritten (see ``rewriting``) and the capture tried again. The rewritten code
+takes the place of the function's code object while the capture runs, so it is found wherever the
+function is called from: methods, hooks, the forward of modules.
 """
 
 from __future__ import annotations
-
 import __future__ as future
 
 import ast
@@ -167,9 +166,7 @@ def _at(node: Any, where: ast.AST) -> Any:
 
 
 def _inner(code: types.CodeType, name: str) -> types.CodeType:
-    return next(
-        c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name
-    )
+    return next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
 
 
 def _with_helper(code: types.CodeType) -> types.CodeType:

@@ -48,8 +48,8 @@ class Effects:
                 p.restore()
         label = changed[0].label
         raise JitCaptureError(
-            f"changing `{label}` in {what} cannot be compiled: the change would be made whether the "
-            "code is taken or not.\n  Assign a variable that both branches (or all turns) bind "
+            f"changing `{label}` in {what} cannot be compiled: the change would be made whether "
+            "the code is taken or not.\n  Assign a variable that both branches (or all turns) bind "
             "alike, or move the change outside."
         )
 

@@ -14,6 +14,7 @@ from torchlike import dtypes, modes
 from torchlike.errors import JitCaptureError
 from torchlike.jit.arguments import Numbers
 from torchlike.jit.conversion import Conversion
+from torchlike.jit.double import Double
 from torchlike.jit.environment import Snapshot
 from torchlike.jit.keys import static_key
 from torchlike.jit.program import Program, compile_program, deliver, signature
@@ -28,6 +29,8 @@ _WARN_AFTER = 3
 #: The structure and the modes stand before the leaves in a key.
 _LEAVES = 5
 _capturing = threading.RLock()
+#: Stands for a tensor among the leaves that a program remembers.
+_TENSOR = object()
 
 
 class JitFunction:
@@ -37,6 +40,9 @@ class JitFunction:
       compiles: how many programs were compiled.
       fell_back: why calls ran eagerly (``fallback="eager"``): the words of the errors.
     """
+
+    #: Whether ``torch.jit.is_scripting()`` says yes inside.
+    scripting = False
 
     def __init__(
         self, fn: Callable[..., Any], *, max_programs: int = 64, static_argnums: Any = None,
@@ -96,7 +102,7 @@ class JitFunction:
         whole = tuple(key)
         for program in self._programs.get(whole, ()):
             if program.fits(tensors):
-                numbers = program.numbers.evaluate(leaves) if traced else ()
+                numbers = program.numbers.evaluate(leaves) if program.numbers and traced else ()
                 if numbers is not None:
                     return self._run(program, tensors, numbers)
         if self.fell_back and whole in self.fell_back:
@@ -106,7 +112,7 @@ class JitFunction:
         with _capturing:
             for program in self._programs.get(whole, ()):
                 if program.fits(tensors):
-                    numbers = program.numbers.evaluate(leaves) if traced else ()
+                    numbers = program.numbers.evaluate(leaves) if program.numbers and traced else ()
                     if numbers is not None:
                         return self._run(program, tensors, numbers)
             try:
@@ -122,10 +128,8 @@ class JitFunction:
         self.latest, self.ran_eagerly = program, False
         if program.written:
             with program.lock:  # a call reads state and writes it back: two would lose one update
-                outputs, kept = program.run(tensors, None, numbers)
-                return deliver(program, tensors, outputs, kept, None, numbers)
-        outputs, kept = program.run(tensors, None, numbers)
-        return deliver(program, tensors, outputs, kept, None, numbers)
+                return deliver(program, tensors, program.run(tensors, None, numbers), None, numbers)
+        return deliver(program, tensors, program.run(tensors, None, numbers), None, numbers)
 
     def _fall_back(self, key: Any, error: JitCaptureError) -> None:
         """Run calls like this one eagerly from now on, and say so."""
@@ -185,6 +189,7 @@ class JitFunction:
                 run = Tracing(
                     self._fn, self._name, arguments, leaves, structure, frozenset(), traced
                 )
+                run.capture.scripting = self.scripting
                 try:
                     closed = run.trace(avals)
                 except JitCaptureError as error:
@@ -205,6 +210,7 @@ class JitFunction:
                     run.capture.undo_python()
                     run = Tracing(self._fn, self._name, arguments, leaves, structure, shared,
                                   traced, run.first_values)  # fmt: skip
+                    run.capture.scripting = self.scripting
                     closed = run.trace()
             self._conversion.forgive(run.capture.watch)
             return run, closed, shared
@@ -248,6 +254,10 @@ class JitFunction:
         del closed
         program.guard(Snapshot(capture), capture)
         program.numbers = run.numbers
+        plain = [_TENSOR if isinstance(x, Tensor) else x for x in leaves]
+        program.retrace = functools.partial(
+            self._double, plain, structure, shared, run.numbers.positions
+        )
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         capture.inputs.clear()
         self.compiles += 1
@@ -257,8 +267,8 @@ class JitFunction:
             self._recompiles.note(reason)
         del first_arrays
         numbers = run.numbers.evaluate(leaves)
-        outputs, kept = program.run(arguments, run.first_values, numbers)
-        result = deliver(program, arguments, outputs, kept, run.made, numbers)
+        ran = program.run(arguments, run.first_values, numbers)
+        result = deliver(program, arguments, ran, run.made, numbers)
         run.finish()
         if capture.unrepeatable:
             return result
@@ -275,6 +285,27 @@ class JitFunction:
                     stacklevel=3,
                 )
         return result
+
+    def _double(
+        self, plain: list[Any], structure: Any, shared: frozenset[int], traced: Sequence[int],
+        call: Any,
+    ) -> Double:  # fmt: skip
+        """The gradient's gradient of one call; see ``double``."""
+        it = iter(call.arguments)
+        leaves = [next(it) if x is _TENSOR else x for x in plain]
+        was = modes.current.grad_enabled
+        modes.current.grad_enabled = True
+        try:
+            with _capturing, self._conversion.applied():
+                run = Tracing(self._fn, self._name, list(call.arguments), leaves, structure,
+                              shared, traced, call.drawn)  # fmt: skip
+                run.capture.scripting = self.scripting
+                run.create_graph = True
+                closed = run.trace()
+                run.capture.undo_python()
+        finally:
+            modes.current.grad_enabled = was
+        return Double(run, closed)
 
     def _final_key(self, key: tuple[Any, ...], leaves: list[Any], run: Tracing) -> Any:
         """The key under which the next call will look: numbers found static are part of it."""

@@ -12,8 +12,12 @@ __all__ = ["Final", "annotate", "export", "ignore", "is_scripting", "is_tracing"
 
 
 def is_scripting() -> Any:
-    """False: Python runs as Python, also while ``torchlike.jit`` captures it."""
-    return False
+    """Whether a function or module given to ``torch.jit.script`` (or ``trace``) is being captured.
+
+    False for ``torchlike.jit`` itself: there Python runs as Python.
+    """
+    capture = modes.current.capture
+    return capture is not None and capture.scripting
 
 
 def is_tracing() -> Any:
@@ -33,7 +37,8 @@ def unused(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def export(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is: every method of a module can be called."""
+    """The function as it is; a scripted module compiles such a method too."""
+    vars(fn)["_torchlike_exported"] = True
     return fn
 
 

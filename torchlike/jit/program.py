@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import errors, modes
-from torchlike.jit import joint
+from torchlike.jit import double, joint
 from torchlike.jit.capture import Capture, Slot
 from torchlike.jit.keys import static_key
 from torchlike.jit.scalars import Table
@@ -34,11 +34,15 @@ class FreedNode(Node):
 class CompiledNode(Node):
     """A whole jitted call as one node of the tape: its backward is a second executable."""
 
-    __slots__ = ("avals", "program", "residuals")
+    __slots__ = ("call", "program", "residuals")
 
-    def __init__(self, program: Program, edges: list[Edge | None], residuals: Any) -> None:
+    def __init__(
+        self, program: Program, edges: list[Edge | None], residuals: Any, call: Ran
+    ) -> None:
         super().__init__("CompiledBackward", edges)
         self.program = program
+        #: What the call ran on, for create_graph.
+        self.call: Ran | None = call
         self.residuals = residuals
 
     @property
@@ -55,13 +59,22 @@ class CompiledNode(Node):
         return self.program.run_backward(self.residuals, filled)
 
     def run_graph(self, cotangents: list[Any]) -> Any:
-        raise NotImplementedError(
-            "create_graph through a jitted function is not supported: call the function eagerly, "
-            "or compute the inner gradient inside the jitted function"
-        )
+        return double.run_graph(self, cotangents)
 
     def release(self) -> None:
-        self.residuals = None
+        self.residuals = self.call = None
+
+
+class Ran(NamedTuple):
+    """One run of a program: what came out, and what went in."""
+
+    outputs: Sequence[Any]
+    #: Inputs kept for backward.
+    kept: list[Any]
+    arrays: list[Any]
+    arguments: Sequence[Tensor]
+    #: All host values of the call, used or not.
+    drawn: Sequence[Any]
 
 
 class Template:
@@ -106,6 +119,9 @@ class Program:
         self.used_getters: list[int] = []
         #: Numbers among the arguments, and which of the numbers made of them are inputs.
         self.numbers: Table | None = None
+        #: Traces the function once more for create_graph, and what that gave.
+        self.retrace: Callable[[Ran], Any] | None = None
+        self.double: Any = None
         self.used_numbers: list[int] = []
         self.guard_slots: list[tuple[Slot, Any]] = []
         #: Slots that only a change of structure rebinds, and the objects they held.
@@ -222,8 +238,8 @@ class Program:
 
     def run(
         self, arguments: Sequence[Tensor], drawn: list[Any] | None = None, numbers: Any = ()
-    ) -> tuple[list[Any], list[Any]]:
-        """Execute on the cells of the moment: (outputs, inputs kept for backward)."""
+    ) -> Ran:
+        """Execute on the cells of the moment."""
         storages = self.storages(arguments)
         # Asked before `arrays` takes references of its own.
         copies = [i for i in self.donated if not storages[i].is_sole_owner()]
@@ -240,7 +256,7 @@ class Program:
             arrays += [numbers[i] for i in self.used_numbers]
         outputs = self.forward(*arrays)
         kept = [arrays[i] for i in self.residual_inputs]
-        return outputs, kept
+        return Ran(outputs, kept, arrays, arguments, drawn or ())
 
     def run_backward(self, residuals: Any, cotangents: Sequence[Any]) -> Any:
         return self.backward(residuals, tuple(cotangents))
@@ -255,14 +271,15 @@ def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
 
 
 def deliver(
-    program: Program, arguments: Sequence[Tensor], outputs: Sequence[Any], kept: list[Any],
-    made: list[Storage] | None, numbers: Any = (),
+    program: Program, arguments: Sequence[Tensor], ran: Ran, made: list[Storage] | None,
+    numbers: Any = (),
 ) -> Any:  # fmt: skip
     """Write outputs into cells and slots, and build the result.
 
     ``made`` are the storages of the capture itself on the first call, None on later ones.
     """
     n = len(program.written)
+    outputs = ran.outputs
     for where, array in zip(program.written, outputs, strict=False):
         storage = _target(where, arguments)
         if storage.host is None:
@@ -277,9 +294,9 @@ def deliver(
             storage.cell = array
     node = None
     if program.cotangent_avals:
-        residuals = (tuple(outputs[n + program.n_made :]), tuple(kept))
+        residuals = (tuple(outputs[n + program.n_made :]), tuple(ran.kept))
         edges = [_edge(b, arguments) for b in program.boundary]
-        node = CompiledNode(program, edges, residuals)
+        node = CompiledNode(program, edges, residuals, ran)
     for slot, template in program.slot_outputs:
         slot.bind(arguments, None if template is None else _build(template, arguments, made, node))
     for leaf, _, requires_grad in program.flags:
@@ -373,9 +390,7 @@ def compile_program(
     ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
     ("host", i), ("number", i) or ("cotangent", i).
     """
-    groups: dict[str, list[tuple[Any, Any]]] = {
-        k: [] for k in (*_INPUTS, "cotangent", "constant")
-    }
+    groups: dict[str, list[tuple[Any, Any]]] = {k: [] for k in (*_INPUTS, "cotangent", "constant")}
     for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
         kind, what = sources.get(id(const), ("constant", const))
         groups[kind].append((var, (what, const)))

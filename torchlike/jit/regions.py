@@ -90,9 +90,7 @@ class RegionCapture:
             self._refuse(f"binding {what}", "a value that is returned from it")
 
     def write_attribute(self, owner: Any, name: str) -> None:
-        self._refuse(
-            f"setting `{type(owner).__name__}.{name}`", "a value that is returned from it"
-        )
+        self._refuse(f"setting `{type(owner).__name__}.{name}`", "a value that is returned from it")
 
     def adopt_view(self, t: Any) -> None:
         self._views[id(t)] = t
@@ -287,8 +285,8 @@ def _gradients(
             accumulate=False, stop_before=first_sequence,
         )  # fmt: skip
     finally:
-        for node, (node.pre_hooks, node.hooks, node.retained) in ends.items():
-            pass
+        for node, (before, around, retained) in ends.items():
+            node.pre_hooks, node.hooks, node.retained = before, around, retained
     for gradient, (node, _) in zip(found, targets, strict=True):
         if gradient is None:
             raise JitCaptureError(f"no gradient reached {node.name()}")

@@ -81,9 +81,7 @@ def bound_names(nodes: Iterable[ast.AST]) -> dict[str, None]:
         elif isinstance(node, ast.alias):
             name = node.asname or node.name.partition(".")[0]
             found[name] = None
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            found[node.name] = None
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
             found[node.name] = None
         elif isinstance(node, ast.MatchMapping) and node.rest:
             found[node.rest] = None
@@ -202,7 +200,7 @@ class Jumps:
             f"__torchlike_done_{n}", f"{VALUE}_{n}", f"__torchlike_returned_{n}",
         )  # fmt: skip
         s.body = _Flags(done, value, returned).run(body) or [ast.Pass()]
-        s.done = done if leaves else None
+        vars(s)["done"] = done if leaves else None
         before: list[ast.stmt] = []
         after: list[ast.stmt] = []
         if leaves:
@@ -319,7 +317,8 @@ class Rewriter(ast.NodeTransformer):
         return f"__torchlike_{what}_{self._n}"
 
     def _function(
-        self, name: str, parameters: Sequence[str], body: list[ast.stmt], results: Sequence[str] | None
+        self, name: str, parameters: Sequence[str], body: list[ast.stmt],
+        results: Sequence[str] | None,
     ) -> ast.stmt:  # fmt: skip
         """A branch or body as a function of the names it binds, which it gives back."""
         undefined = [_forget(p) for p in parameters]

@@ -98,7 +98,7 @@ class Table:
 
 
 class Number:
-    """A host number or (``table`` is None) a device number. ``isinstance`` takes it for its kind."""
+    """A host number, or (``table`` is None) a device number; for ``isinstance`` one of its kind."""
 
     __slots__ = ("_cell", "array_", "index", "kind", "table", "value")
 
@@ -233,7 +233,7 @@ def _of_numbers(name: str, a: Any, b: Any) -> Any:
     """A binary operator on numbers, at least one of them a Number."""
     host = all(o.table is not None for o in (a, b) if type(o) is Number)
     if host:
-        table = (a if type(a) is Number else b).table
+        table: Any = (a if type(a) is Number else b).table
         return table.step(_HOST.get(name) or getattr(operator, name), a, b)
     if name == "pow" and _kind_of(a, b) is int:
         modes.current.capture.refuse_value("int ** int", "floats, or torchlike.pow on tensors")
@@ -244,7 +244,8 @@ def _of_numbers(name: str, a: Any, b: Any) -> Any:
     elif name == "truediv":
         kind = float
     elif bools:
-        return _of_numbers(name, a + 0 if type(a) is Number else int(a), b)
+        whole: Any = _of_numbers("add", a, 0) if type(a) is Number else int(a)
+        return _of_numbers(name, whole, b)
     return _device(_DEVICE[name], kind, a, b)
 
 
@@ -281,7 +282,9 @@ for _name, _host, _on_device in (
         if self.table is not None:
             return self.table.step(host, self)
         if on_device is None:
-            modes.current.capture.refuse_value(host.__name__, "torchlike's function of that name")
+            return modes.current.capture.refuse_value(
+                host.__name__, "torchlike's function of that name"
+            )
         return _device(on_device, int if self.kind is bool else self.kind, self)
 
     setattr(Number, f"__{_name}__", _unary)
@@ -289,7 +292,7 @@ for _name, _host, _on_device in (
 
 def _round(self: Any, digits: Any = None) -> Any:
     if self.table is None:
-        modes.current.capture.refuse_value("round()", "torchlike.round")
+        return modes.current.capture.refuse_value("round()", "torchlike.round")
     return self.table.step(round, self, digits)
 
 

@@ -20,10 +20,16 @@ from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.places import MISSING, describe, same
 from torchlike.jit.program import NumberTemplate, Program, Template
 from torchlike.jit.scalars import Number, Table, is_device
-from torchlike.jit.structure import flatten, flatten_call, forget_examples, unflatten, unflatten_call
+from torchlike.jit.structure import (
+    flatten,
+    flatten_call,
+    forget_examples,
+    unflatten,
+    unflatten_call,
+)
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, wrap
 
 
 class Tracing:
@@ -65,6 +71,12 @@ class Tracing:
             if not isinstance(leaf, Tensor):
                 watch.visit(leaf, f"argument {i}")
         self._roots: list[tuple[Tensor, Edge]] = []
+        #: For create_graph (see double): record the backward, and run that one's backward too.
+        self.create_graph = False
+        self.first_gradients: list[Any] = []
+        self.second_roots: list[int] = []
+        self.second_targets: list[tuple[str, int]] = []
+        self._second: list[Any] = []
         self._new: list[Tensor] = []
 
     def _stand_ins(self) -> list[Tensor]:
@@ -172,6 +184,8 @@ class Tracing:
         capture.watch.settle()
         self._check_kept(index)
         if self._roots:
+            if self.create_graph:
+                return self._recorded_backward()
             gradients = self._joint_backward()
             capture.watch.settle()
         self._check_python()
@@ -265,6 +279,8 @@ class Tracing:
             found[id(placeholder)] = ("cotangent", i)
         for i, placeholder in self.numbers.placeholders.items():
             found[id(placeholder)] = ("number", i)
+        for i, placeholder in enumerate(self._second):
+            found[id(placeholder)] = ("second cotangent", i)
         return found
 
     def _check_kept(self, index: dict[int, int]) -> None:
@@ -372,6 +388,44 @@ class Tracing:
                 raise JitCaptureError(f"no gradient reached {edge[0].name()}")
             filled.append(gradient)
         return filled
+
+    def _recorded_backward(self) -> list[Any]:
+        """The gradients, recorded, and their own gradients from placeholders (see double)."""
+        capture = self.capture
+        edges = [edge for _, edge in self._roots]
+        boundary = joint.boundary_of(edges, capture.first_sequence, capture.is_created)
+        incoming = []
+        for t, _ in self._roots:
+            with capture.outside():
+                self.cotangents.append(jax.numpy.zeros(tuple(t.shape), t.dtype.numpy))
+            incoming.append(wrap(self.cotangents[-1]).requires_grad_())
+        into = {tape.gradient_edge(c): ("cotangent", i) for i, c in enumerate(incoming)}
+        into |= {edge: ("boundary", i) for i, edge in enumerate(boundary)}
+        self.program.boundary = [self._origin(edge) for edge in boundary]
+        found = engine.run(
+            edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
+            accumulate=False, stop_before=capture.first_sequence,
+        )  # fmt: skip
+        roots: dict[int, Any] = {
+            i: tape.gradient_edge(g) for i, g in enumerate(found)
+            if isinstance(g, Tensor) and g.requires_grad
+        }  # fmt: skip
+        self.second_roots = list(roots)
+        reached = joint.boundary_of(
+            list(roots.values()), capture.first_sequence, lambda s: False
+        )  # fmt: skip
+        targets = [e for e in into if e in reached]
+        self.second_targets = [into[e] for e in targets]
+        self.first_gradients = [g._read() for g in found]
+        for i in roots:
+            with capture.outside():
+                like = self.first_gradients[i]
+                self._second.append(jax.numpy.zeros(like.shape, like.dtype))
+        second = engine.run(
+            list(roots.values()), self._second, retain_graph=True, create_graph=False,
+            targets=targets, accumulate=False, stop_before=capture.first_sequence,
+        )  # fmt: skip
+        return self.first_gradients + list(second)
 
     def _origin(self, edge: Edge) -> Any:
         """How to find a boundary edge at the next call: an argument, a leaf, or the edge itself."""

@@ -50,6 +50,7 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     linear_loss as linear_loss,
     pairwise as pairwise,
     samplers as samplers,
+    beta_gradient as beta_gradient,
     special_bessel as special_bessel,
     special_polynomials as special_polynomials,
     copies as copies,

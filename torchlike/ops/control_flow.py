@@ -44,7 +44,7 @@ def _same_structure(a: Any, b: Any, what: str) -> None:
 def _held(fn: Any) -> Iterator[Tensor]:
     """Tensors in a function's closure, parameters of modules among them."""
     owner = getattr(fn, "__self__", fn)
-    cells = [c for c in getattr(fn, "__closure__", None) or ()]
+    cells = list(getattr(fn, "__closure__", None) or ())
     values = [owner]
     for cell in cells:
         try:
@@ -115,7 +115,6 @@ def cond(
         unwritten.check()
         return result
 
-
     def mismatch(part: int, i: int, a: Any, b: Any) -> None:
         if i < 0:
             raise RuntimeError(
@@ -163,9 +162,7 @@ def while_loop(
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")
     if not isinstance(carried_inputs, (tuple, list)):
-        raise RuntimeError(
-            f"carried_inputs must be a tuple or list but got {type(carried_inputs)}"
-        )
+        raise RuntimeError(f"carried_inputs must be a tuple or list but got {type(carried_inputs)}")
     leaves, structure = flatten(tuple(carried_inputs))
     for leaf in leaves:
         if not isinstance(leaf, (Tensor, int, float)):
@@ -182,9 +179,7 @@ def while_loop(
     while _truth(cond_fn(*carried)):
         carried = body_fn(*carried)
         if not isinstance(carried, (tuple, list)):
-            raise RuntimeError(
-                f"body_fn should return a tuple or list but got {type(carried)}"
-            )
+            raise RuntimeError(f"body_fn should return a tuple or list but got {type(carried)}")
         carried = tuple(carried)
         found, after = flatten(carried)
         _same_structure(structure, after, "The inputs and results of body_fn in torch.while_loop")
@@ -200,8 +195,8 @@ def _truth(x: Any) -> Any:
     if isinstance(x, Tensor):
         if x.numel() != 1 or x.dtype is not dtypes.bool:
             raise RuntimeError(
-                "cond_fn must return a boolean scalar tensor or a boolean but got a tensor of shape "
-                f"{list(x.shape)} and dtype {x.dtype}"
+                "cond_fn must return a boolean scalar tensor or a boolean but got a tensor of "
+                f"shape {list(x.shape)} and dtype {x.dtype}"
             )
     elif not isinstance(x, bool):
         raise RuntimeError(

@@ -486,6 +486,10 @@ def _sequence_into(out: Tensor | None, made: Tensor) -> Tensor:
     return given(out, made.reshape(out.shape) if fits else made)  # type: ignore[union-attr]
 
 
+#: Where a product and a sum of the dtype have no rounding worth the name.
+_FUSED = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}
+
+
 def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
     if isinstance(steps, (bool, float)):
         raise TypeError(f"argument 'steps' must be int, not {type(steps).__name__}")
@@ -501,9 +505,11 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
     a, b = work.type(start), work.type(end)
     by = work.type((b - a) / work.type(max(steps - 1, 1)))
     i = np.arange(steps).astype(work)
-    half = steps // 2
-    values = np.where(np.arange(steps) < half, a + by * i, b - by * (work.type(steps - 1) - i))
-    return values.astype(target)
+    if work.kind == "f":
+        # PyTorch's loop is compiled to fused multiply-adds: one rounding, not two.
+        a, b, by, i = (v.astype(_FUSED[work]) for v in (a, b, by, i))
+    values = np.where(np.arange(steps) < steps // 2, a + by * i, b - by * (steps - 1 - i))
+    return values.astype(work).astype(target)
 
 
 @composite(method=False)

@@ -234,12 +234,17 @@ def _register_max_pool(n: int) -> None:
     """
     pure_with_indices.__doc__ = "The maxima, and their flat positions in the input's plane (int64)."
     plain = op(f"{name}_op", namespaces=(), method=False, grad_name=grad_name)(pure)
-    indexed = op(f"{name}_with_indices", namespaces=("", *_F), method=False, grad_name=grad_name)(
+    top = ("",) if n == 1 else ()
+    indexed = op(f"{name}_with_indices", namespaces=top, method=False, grad_name=grad_name)(
         pure_with_indices
     )
 
     def toplevel(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
         return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    def with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
+                     return_indices=False):  # fmt: skip
+        return indexed(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     def functional(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
                    return_indices=False):  # fmt: skip
@@ -247,8 +252,10 @@ def _register_max_pool(n: int) -> None:
         return chosen(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     toplevel.__doc__ = functional.__doc__ = pure.__doc__
+    with_indices.__doc__ = pure_with_indices.__doc__
     composite(name, method=False)(toplevel)
     composite(name, namespaces=_F, method=False)(functional)
+    composite(f"{name}_with_indices", namespaces=_F, method=False)(with_indices)
 
 
 # -- means -----------------------------------------------------------------------------------------

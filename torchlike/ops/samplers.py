@@ -14,6 +14,7 @@ from jax import lax
 
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input
+from torchlike.meta import MetaArray
 from torchlike.ops.random import draw
 from torchlike.random import fills
 from torchlike.random.engine import Engine
@@ -45,6 +46,8 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
     RuntimeError for a negative rate; NotImplementedError for integers; JitCaptureError under a jit.
     """
+    if input.is_meta:
+        return poisson_sample(input, wrap(MetaArray(input.shape, input.dtype.numpy)))
     return poisson_sample(input, _drawn("poisson", fills.poisson, input, generator=generator))
 
 
@@ -87,6 +90,8 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 
     NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
     """
+    if input.is_meta:
+        return standard_gamma_sample(input, wrap(MetaArray(input.shape, input.dtype.numpy)))
     sample = _drawn("_standard_gamma", fills.standard_gamma, input, generator=generator)
     return standard_gamma_sample(input, sample)
 

@@ -104,9 +104,7 @@ class NAdam(_WithMoments):
         step = step + 1
         count = step.astype(jnp.float64)
         # 0.96 and the half are Dozat's schedule of the momentum.
-        mu, mu_next = (
-            b1 * (1.0 - 0.5 * 0.96 ** (k * momentum_decay)) for k in (count, count + 1)
-        )
+        mu, mu_next = (b1 * (1.0 - 0.5 * 0.96 ** (k * momentum_decay)) for k in (count, count + 1))
         product = (product * jnp.asarray(mu, product.dtype)).astype(product.dtype)
         m = lerp(m, g, b1)
         v = moment(v, g * g, b2)

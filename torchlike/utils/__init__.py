@@ -1,5 +1,5 @@
 """``torch.utils``."""
 
-from torchlike.utils import checkpoint, data
+from torchlike.utils import benchmark, checkpoint, data, dlpack, hooks, model_zoo
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo"]

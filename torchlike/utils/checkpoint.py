@@ -31,6 +31,7 @@ from torchlike import modes
 from torchlike.autograd import Function, backward, enable_grad, no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.autograd.saved import pack, unpack
+from torchlike.jit.capture import set_slot, slot_value
 from torchlike.random import fork_rng, get_rng_state, set_rng_state
 from torchlike.storage import Storage
 from torchlike.tape import saving
@@ -153,6 +154,9 @@ class _Watching:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.outer, name)
 
+    def end(self) -> None:
+        """The run is over."""
+
     def adopt(self, storage: Storage) -> None:
         self._own.add(id(storage))
         self.reads.pop(id(storage), None)
@@ -176,6 +180,7 @@ class _Again(_Watching):
         super().__init__(outer)
         self._values = values
         self._drawn = list(host_values)
+        self._slots: dict[tuple[int, str], tuple[Any, str, Any]] = {}
 
     def adopt(self, storage: Storage) -> None:
         self._values.pop(id(storage), None)
@@ -186,8 +191,21 @@ class _Again(_Watching):
         return super().read(storage) if found is None else found
 
     def write(self, storage: Storage, array: Any) -> None:
-        self._values.pop(id(storage), None)
-        self.outer.write(storage, array)
+        """State was written by the first run: what the second writes, only it sees."""
+        if id(storage) in self._own:
+            self.outer.write(storage, array)
+        else:
+            self._values[id(storage)] = array
+
+    def slot_write(self, owner: Any, name: str) -> None:
+        if isinstance(owner, Tensor) and id(owner._storage) in self._own:
+            return
+        self._slots.setdefault((id(owner), name), (owner, name, slot_value(owner, name)))
+
+    def end(self) -> None:
+        """Bind again what the second run has bound to other tensors."""
+        for owner, name, before in self._slots.values():
+            set_slot(owner, name, before)
 
     def host_value(self, getter: Any) -> Any:
         return self._drawn.pop(0) if self._drawn else super().host_value(getter)
@@ -201,6 +219,7 @@ def _seen_as(capture: Any) -> Iterator[None]:
         yield
     finally:
         modes.current.capture = outer
+        capture.end()
 
 
 class _Region:
@@ -486,9 +505,14 @@ def checkpoint(
     with everything. The random draws are those of the first run with ``preserve_rng_state``, also
     from an explicit generator.
 
-    Differs from PyTorch: a tensor may be unpacked several times in one backward pass; tensors
-    inside lists, tuples and dictionaries among the arguments are kept as they were, too. What a
-    jitted function called inside keeps for its own backward stays.
+    Pass intermediate tensors as arguments rather than by closure: a jitted function that returns
+    what requires grad cannot be kept, and compiles anew at each call, where a closure holds them.
+
+    Differs from PyTorch: under ``torchlike.jit`` state that the function writes (BatchNorm's
+    buffers) is written by the first run only; eagerly, as in PyTorch, by both. A tensor may be
+    unpacked several times in one backward pass; tensors inside lists, tuples and dictionaries among
+    the arguments are kept as they were, too. What a jitted function called inside keeps for its own
+    backward stays. It works inside ``torch.func``.
 
     Raises:
       CheckpointError: the second run saved other tensors than the first.

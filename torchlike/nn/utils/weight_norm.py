@@ -54,9 +54,7 @@ class WeightNorm:
                 "to run the dummy forward before applying weight normalization"
             )
         delattr(module, name)
-        module.register_parameter(
-            name + "_g", Parameter(norm_except_dim(weight, 2, made.dim).data)
-        )
+        module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, 2, made.dim).data))
         module.register_parameter(name + "_v", Parameter(weight.data))
         setattr(module, name, made.compute_weight(module))
         module.register_forward_pre_hook(made)

@@ -170,9 +170,7 @@ class OneCycleLR(_WithMomentum):
         share = (at - start) / (phase["end_step"] - start)
         rates = []
         for group in self.optimizer.param_groups:
-            rates.append(
-                self._between(group[phase["start_lr"]], group[phase["end_lr"]], share)
-            )
+            rates.append(self._between(group[phase["start_lr"]], group[phase["end_lr"]], share))
             if self.cycle_momentum:
                 ends = group[phase["start_momentum"]], group[phase["end_momentum"]]
                 self._set_momentum(group, self._between(*ends, share))

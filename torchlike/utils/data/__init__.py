@@ -11,6 +11,7 @@ from torchlike.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from torchlike.utils.data.distributed import DistributedSampler
 from torchlike.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -26,6 +27,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

@@ -1,0 +1,264 @@
+"""One test for each entry of docs/autograd.md: where torchlike differs from PyTorch, on purpose."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import torchlike as torch
+from torchlike.autograd import gradcheck, set_strict_in_place
+from torchlike.autograd.function import once_differentiable
+from torchlike.autograd.graph import (
+    allow_mutation_on_saved_tensors,
+    get_gradient_edge,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+from torchlike.errors import JitCaptureError
+from torchlike.utils import checkpoint as checkpoints
+from torchlike.utils.checkpoint import checkpoint
+
+PAGE = Path(__file__).parents[2] / "docs" / "autograd.md"
+
+
+def leaf(*values):
+    return torch.tensor(list(values), requires_grad=True)
+
+
+def gradient(f, *values):
+    x = leaf(*values)
+    f(x).sum().backward()
+    return x.grad.tolist()
+
+
+def squared_then_overwritten(x):
+    y = x * 1
+    z = y * y
+    y.add_(10)
+    return z
+
+
+def test_overwritten_tensors_have_the_right_gradient():
+    assert gradient(squared_then_overwritten, 1.0, 3.0) == [2, 6]
+    assert gradient(torch.jit(squared_then_overwritten), 1.0, 3.0) == [2, 6]
+
+
+def test_strict_mode_counts_writes_through_data():
+    def f(x):
+        y = x * 1
+        z = y * y
+        y.data.add_(10)
+        return z
+
+    assert gradient(f, 3.0) == [6]
+    with set_strict_in_place(True), pytest.raises(RuntimeError, match="modified by an inplace"):
+        gradient(f, 3.0)
+
+
+def test_strict_mode_watches_what_is_kept():
+    def f(x):
+        y = x * 1
+        z = y.sort()[0]
+        y.add_(10)
+        return z
+
+    with set_strict_in_place(True), pytest.raises(RuntimeError, match="modified by an inplace"):
+        gradient(f, 3.0)
+
+
+def test_mutation_is_allowed_after_the_context_too():
+    x = leaf(3.0)
+    with set_strict_in_place(True):
+        with allow_mutation_on_saved_tensors():
+            z = squared_then_overwritten(x)
+        z.sum().backward()
+    assert x.grad.tolist() == [6]
+
+
+def test_pack_hooks_get_a_snapshot():
+    seen = []
+    x = leaf(3.0)
+    with saved_tensors_hooks(lambda t: (seen.append(t), t)[1], lambda t: t):
+        y = x * x
+    with torch.no_grad():
+        x.add_(10)
+    assert [(t.requires_grad, t.is_leaf, t is x, t.item()) for t in seen] == [
+        (True, True, False, 3)
+    ] * 2
+    y.sum().backward()
+    assert x.grad.tolist() == [6]
+
+
+@pytest.mark.parametrize(("f", "count"), [
+    (lambda x: x.sum(), 0), (lambda x: torch.cat([x, x]), 0), (lambda x: x[1:].view(1, 1), 0),
+    (lambda x: x.exp(), 1), (lambda x: x * 3, 0), (lambda x: x * x, 2),
+])  # fmt: skip
+def test_hooks_see_what_nodes_keep(f, count):
+    seen = []
+    with saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t):
+        f(leaf(1.0, 2.0))
+    assert len(seen) == count
+
+
+def test_a_jitted_functions_residuals_are_not_packed():
+    f = torch.jit(lambda x: x * x)
+    f(leaf(3.0))
+    seen = []
+    with saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t):
+        x = leaf(3.0)
+        f(x).sum().backward()
+    assert (seen, x.grad.tolist()) == ([], [6])
+
+
+def test_nodes_have_no_saved_attributes():
+    with pytest.raises(AttributeError):
+        _ = leaf(1.0).exp().grad_fn._saved_result
+
+
+def test_pin_memory_changes_nothing():
+    with save_on_cpu(pin_memory=True):
+        assert gradient(lambda x: x * x, 3.0) == [6]
+
+
+def test_a_checkpointed_tensor_may_be_unpacked_twice():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * (ctx.saved_tensors[0] + ctx.saved_tensors[0])
+
+    assert gradient(lambda x: checkpoint(Twice.apply, x, use_reentrant=False), 3.0) == [6]
+
+
+def test_checkpoint_keeps_tensors_inside_containers():
+    def f(x):
+        factors = {"w": [torch.full((1,), 2.0)]}
+        y = checkpoint(lambda a, d: (a * d["w"][0]).exp(), x, factors, use_reentrant=False)
+        factors["w"][0].mul_(100)
+        return y
+
+    assert gradient(f, 0.0) == [2]
+
+
+def test_reentrant_checkpoints_work_with_grad_under_jit():
+    @torch.jit
+    def f(x):
+        return torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=True).sum(), x)[0]
+
+    assert f(leaf(0.0)).tolist() == [1]
+
+
+@pytest.mark.parametrize("backward_inside", [False, True])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_checkpoints_write_state_once_under_jit(jitted, backward_inside):
+    norm = torch.nn.BatchNorm1d(2)
+    x = torch.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
+
+    def f(x):
+        y = checkpoint(lambda a: norm(a).exp(), x, use_reentrant=False).sum()
+        if not backward_inside:
+            return y
+        y.backward()
+        return y.detach()
+
+    run = torch.jit(f) if jitted else f
+    for _ in range(2):
+        y = run(x)
+        if not backward_inside:
+            y.backward()
+    expected = torch.autograd.grad(torch.nn.BatchNorm1d(2)(x).exp().sum(), x)[0]
+    torch.testing.assert_close(x.grad, 2 * expected)
+    assert norm.num_batches_tracked.item() == (2 if jitted else 4)
+
+
+def test_checkpoints_inside_torch_func():
+    def f(v):
+        return checkpoint(lambda a: (a * a).sin(), v, use_reentrant=False).sum()
+
+    x = torch.tensor([[0.3, 0.5], [0.1, 0.2]])
+    expected = 2 * x * (x * x).cos()
+    torch.testing.assert_close(torch.vmap(torch.func.grad(f))(x), expected)
+    torch.testing.assert_close(torch.func.jvp(f, (x,), (torch.ones(2, 2),))[1], expected.sum())
+
+
+def test_selective_checkpointing_is_refused():
+    with pytest.raises(NotImplementedError, match="smaller regions"):
+        checkpoints.create_selective_checkpoint_contexts([])
+
+
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+
+
+def test_once_differentiable_is_refused_by_grad_too():
+    x = leaf(3.0)
+    (g,) = torch.autograd.grad((Square.apply(x) * x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        torch.autograd.grad(g.sum(), x)
+
+
+def test_instances_of_functions():
+    instance = Square()
+    with pytest.raises(RuntimeError, match="Legacy autograd function"):
+        instance(leaf(1.0))
+
+
+def test_a_graph_from_outside_under_jit():
+    y = (leaf(3.0) * 2).sum()
+
+    @torch.jit
+    def f():
+        y.backward()
+
+    with pytest.raises(JitCaptureError, match="recorded outside"):
+        f()
+
+
+def test_anomaly_detection_under_jit():
+    @torch.jit
+    def f(x):
+        (x * x).sum().backward()
+
+    with torch.autograd.set_detect_anomaly(True), pytest.raises(JitCaptureError, match="NaN"):
+        f(leaf(3.0))
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        f(leaf(3.0))
+
+
+def test_gradient_edges_have_two_fields():
+    x = leaf(3.0)
+    node, number = get_gradient_edge(x * 1)
+    assert (node.name(), number) == ("MulBackward0", 0)
+
+
+def test_special_functions_have_gradients():
+    x = leaf(0.7)
+    torch.special.bessel_j0(x).sum().backward()
+    torch.testing.assert_close(x.grad, -torch.special.bessel_j1(x.detach()))
+
+
+def test_gradcheck_has_no_fast_mode():
+    x = torch.tensor([0.3, 0.7], dtype=torch.float64, requires_grad=True)
+    assert gradcheck(torch.sin, (x,), fast_mode=True)
+
+
+def test_the_page_and_the_tests_agree():
+    listed = re.findall(r"^Test: `(\w+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    titles = re.findall(r"^### ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    here = [
+        n for n in globals() if n.startswith("test_") and n != "test_the_page_and_the_tests_agree"
+    ]
+    assert sorted(listed) == sorted(here)
+    assert len(titles) == len(listed) == len(set(listed))

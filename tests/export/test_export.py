@@ -1,0 +1,103 @@
+"""torch.export: programs as objects and files."""
+
+import io
+
+import pytest
+
+import torchlike as torch
+from torchlike.export import Dim, Unexportable, export, load, save
+
+X = torch.linspace(-1, 2, 15).reshape(5, 3)
+
+
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2)
+    ).eval()
+
+
+def roundtrip(ep):
+    file = io.BytesIO()
+    save(ep, file)
+    file.seek(0)
+    return load(file)
+
+
+@pytest.mark.parametrize("through_a_file", [False, True])
+def test_values_and_gradients(through_a_file):
+    m = model()
+    ep = export(m, (X,))
+    program = (roundtrip(ep) if through_a_file else ep).module()
+    assert torch.allclose(program(X), m(X), 1e-5)
+    x, y = X.clone().requires_grad_(), X.clone().requires_grad_()
+    program(x).square().sum().backward()
+    m(y).square().sum().backward()
+    assert torch.allclose(x.grad, y.grad, 1e-5, 1e-6)
+    for p, q in zip(m.parameters(), program.parameters(), strict=True):
+        assert torch.allclose(p.grad, q.grad, 1e-5, 1e-6)
+    assert list(ep.state_dict) == list(m.state_dict())
+    assert "stablehlo" in str(ep)
+
+
+def test_the_program_has_weights_of_its_own():
+    m = model()
+    ep = export(m, (X,))
+    before = m(X).detach()
+    with torch.no_grad():
+        m[0].weight.zero_()
+    assert torch.allclose(ep.module()(X), before, 1e-5)
+
+
+class Custom(torch.nn.Module):
+    def forward(self, x, *, scale=1.0):
+        y = torch.cond(x.sum() > 0, lambda: x * scale, lambda: x.detach() - x)
+        return {"y": y, "n": 3, "same": x}
+
+
+def test_branches_detach_and_keyword_arguments():
+    m = Custom()
+    program = roundtrip(export(m, (X,), {"scale": 2.0})).module()
+    for x in (X, -X):
+        a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+        found, expected = program(a, scale=2.0), m(b, scale=2.0)
+        assert found["y"].tolist() == expected["y"].tolist()
+        assert found["n"] == 3
+        assert found["same"].tolist() == x.tolist()
+        found["y"].sum().backward()
+        expected["y"].sum().backward()
+        assert a.grad.tolist() == b.grad.tolist()
+    with pytest.raises(RuntimeError, match="no exported program takes"):
+        program(X, scale=3.0)
+
+
+class Elementwise(torch.nn.Module):
+    def forward(self, x):
+        return (x * 2).tanh() + 1
+
+
+def test_a_dynamic_dimension():
+    ep = export(Elementwise(), (X,), dynamic_shapes={"x": {0: Dim("batch", min=2, max=64)}})
+    program = roundtrip(ep).module()
+    for n in (2, 7, 64):
+        x = torch.ones(n, 3)
+        assert program(x).tolist() == Elementwise()(x).tolist()
+    with pytest.raises(RuntimeError, match="does not take these shapes"):
+        program(torch.ones(65, 3))
+    with pytest.raises(RuntimeError, match="no exported program"):
+        program(torch.ones(5, 4))
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"instance of `torch\.nn\.Module`"):
+        export(lambda x: x, (X,))
+    with pytest.raises(TypeError, match="to be a tuple"):
+        export(model(), X)
+    with pytest.raises(Unexportable, match="random numbers"):
+        export(torch.nn.Dropout(), (X,))
+    with pytest.raises(ValueError, match="do not exist"):
+        export(model(), (X,), dynamic_shapes={"nothing": None})
+    with pytest.raises(RuntimeError, match="module\\(\\)"):
+        export(model(), (X,))(X)
+    with pytest.raises(TypeError, match="ExportedProgram"):
+        save(model(), io.BytesIO())

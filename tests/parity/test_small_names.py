@@ -1,0 +1,106 @@
+"""Small names against PyTorch's: CUDA asked for without a GPU, samplers, schedules, versions."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import torchlike
+
+torch = pytest.importorskip("torch")
+pytestmark = [
+    pytest.mark.parity,
+    pytest.mark.skipif(torchlike.cuda.is_available(), reason="answers of a machine without a GPU"),
+]
+
+
+def answer(function, t):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return repr(function(t))
+        except Exception as error:
+            return type(error).__name__, str(error)
+
+
+CUDA = {
+    name: (lambda t, name=name: getattr(t.cuda, name)())
+    for name in (
+        "is_available", "device_count", "is_initialized", "init", "current_device",
+        "get_device_capability", "get_device_properties", "get_device_name", "current_stream",
+        "default_stream", "Stream", "Event", "synchronize", "empty_cache", "mem_get_info",
+        "memory_stats", "memory_stats_as_nested_dict", "memory_allocated", "memory_reserved",
+        "max_memory_allocated", "max_memory_reserved", "get_rng_state", "get_rng_state_all",
+        "seed", "seed_all", "initial_seed", "CUDAGraph", "FloatTensor", "graph_pool_handle",
+        "is_bf16_supported", "is_tf32_supported", "ipc_collect", "get_arch_list",
+        "get_gencode_flags",
+    )
+} | {
+    "manual_seed": lambda t: t.cuda.manual_seed(1),
+    "manual_seed_all": lambda t: t.cuda.manual_seed_all(1),
+    "set_rng_state_all": lambda t: t.cuda.set_rng_state_all([]),
+    "stream": lambda t: t.cuda.stream(None).__enter__(),
+    "set_stream": lambda t: t.cuda.set_stream(None),
+    "no device": lambda t: t.cuda.device(-1).__enter__(),
+    "device_of": lambda t: t.cuda.device_of(t.ones(1)).__enter__(),
+    "nvtx": lambda t: t.cuda.nvtx.range_push("a"),
+    "profiler": lambda t: t.cuda.profiler.start(),
+    "isinstance": lambda t: isinstance(t.ones(1), t.cuda.FloatTensor),
+    "default_generators": lambda t: t.cuda.default_generators,
+    "amp": lambda t: t.cuda.amp.common.amp_definitely_not_available(),
+    "version": lambda t: (t.version.cuda, t.version.hip, t.version.debug),
+    "constants": lambda t: (t.inf, t.pi, t.e, t.nan),
+    "onnx": lambda t: t.onnx.is_in_onnx_export(),
+    "stream of the cpu": lambda t: t.Stream(),
+    "event of the cpu": lambda t: t.Event(),
+    "memory error": lambda t: issubclass(t.OutOfMemoryError, RuntimeError),
+    "strategies": lambda t: (sorted(t.multiprocessing.get_all_sharing_strategies()),
+                             t.multiprocessing.get_sharing_strategy()),
+    "start method": lambda t: t.multiprocessing.get_context("spawn").get_start_method(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CUDA)
+def test_without_a_gpu(name):
+    assert answer(CUDA[name], torchlike) == answer(CUDA[name], torch)
+
+
+@pytest.mark.parametrize("n", [3, 10, 11])
+@pytest.mark.parametrize("options", [{}, {"shuffle": False}, {"drop_last": True}, {"seed": 3}])
+def test_distributed_sampler(n, options):
+    for rank in range(4):
+        seen = []
+        for t in (torchlike, torch):
+            s = t.utils.data.DistributedSampler(range(n), num_replicas=4, rank=rank, **options)
+            seen.append([len(s), list(s)])
+            s.set_epoch(2)
+            seen[-1].append(list(s))
+        assert seen[0] == seen[1]
+
+
+def test_distributed_sampler_complains():
+    for options in ({"num_replicas": 2, "rank": 2}, {"num_replicas": 2, "rank": -1}):
+        said = [answer(lambda t, o=options: t.utils.data.DistributedSampler([1], **o), t)
+                for t in (torchlike, torch)]  # fmt: skip
+        assert said[0] == said[1]
+
+
+def test_profiler_schedules():
+    for options in (
+        {"wait": 1, "warmup": 1, "active": 2}, {"wait": 0, "warmup": 0, "active": 1, "repeat": 2},
+        {"wait": 2, "warmup": 1, "active": 3, "repeat": 1, "skip_first": 4},
+        {"wait": 2, "warmup": 1, "active": 1, "skip_first": 2, "skip_first_wait": 1},
+    ):  # fmt: skip
+        mine, theirs = (t.profiler.schedule(**options) for t in (torchlike, torch))
+        assert [mine(i).name for i in range(30)] == [theirs(i).name for i in range(30)]
+
+
+def test_data_parallel_passes_through():
+    def run(t):
+        t.manual_seed(0)
+        model = t.nn.DataParallel(t.nn.Linear(3, 2))
+        return list(model.state_dict()), repr(model), model(t.ones(1, 3)).detach().numpy()
+
+    mine, theirs = run(torchlike), run(torch)
+    assert mine[:2] == theirs[:2]
+    np.testing.assert_allclose(mine[2], theirs[2], rtol=1e-6)

@@ -1,0 +1,147 @@
+"""A world of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import torchlike as torch
+from torchlike import distributed as dist
+
+X = torch.tensor([1.0, 2.0])
+
+
+@pytest.fixture
+def world(tmp_path: Any) -> Iterator[None]:
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/s", rank=0, world_size=1)
+    yield
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def test_before_and_after() -> None:
+    assert dist.is_available()
+    assert not dist.is_initialized()
+    for call in (dist.get_rank, dist.get_world_size, dist.barrier, lambda: dist.all_reduce(X)):
+        with pytest.raises(ValueError, match="has not been initialized, please make sure"):
+            call()
+    with pytest.raises(AssertionError, match="Process group cannot be None"):
+        dist.destroy_process_group()
+
+
+def test_from_the_environment(monkeypatch: Any) -> None:
+    with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
+        dist.init_process_group("gloo")
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(NotImplementedError, match=r"a world of 2 processes.*jax\.sharding"):
+        dist.init_process_group()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    dist.init_process_group()
+    assert dist.is_initialized()
+    with pytest.raises(ValueError, match="twice"):
+        dist.init_process_group()
+    dist.destroy_process_group()
+    with pytest.raises(RuntimeError, match="doesn't have NCCL built in"):
+        dist.init_process_group("nccl")
+    with pytest.raises(AssertionError, match="Unknown backend type foo"):
+        dist.init_process_group("foo")
+
+
+@pytest.mark.usefixtures("world")
+def test_collectives() -> None:
+    assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (0, 1, "gloo")
+    x = X.clone()
+    assert dist.all_reduce(x, op=dist.ReduceOp.AVG) is None
+    work = dist.all_reduce(x, async_op=True)
+    assert work is not None
+    assert work.wait()
+    dist.broadcast(x, 0)
+    dist.reduce(x, 0)
+    dist.barrier()
+    assert x.equal(X)
+    for receive in (
+        lambda out: dist.all_gather([out], x),
+        lambda out: dist.all_gather_into_tensor(out, x),
+        lambda out: dist.gather(x, [out], dst=0),
+        lambda out: dist.scatter(out, [x], src=0),
+        lambda out: dist.reduce_scatter(out, [x]),
+        lambda out: dist.reduce_scatter_tensor(out, x),
+        lambda out: dist.all_to_all([out], [x]),
+        lambda out: dist.all_to_all_single(out, x),
+    ):
+        out = torch.zeros(2)
+        receive(out)
+        assert out.equal(X)
+        assert not out.requires_grad
+    objects: list[Any] = [None]
+    dist.all_gather_object(objects, {"a": 1})
+    assert objects == [{"a": 1}]
+    dist.broadcast_object_list(objects, src=0)
+
+
+@pytest.mark.usefixtures("world")
+def test_refusals() -> None:
+    with pytest.raises(RuntimeError, match=r"expected length 1, got 2"):
+        dist.all_gather([X.clone(), X.clone()], X)
+    with pytest.raises(RuntimeError, match=r"invalid tensor size at index 0 \(expected \(2\), got"):
+        dist.all_gather([torch.zeros(3)], X)
+    with pytest.raises(RuntimeError, match="broadcast: invalid root rank: 1"):
+        dist.broadcast(X, 1)
+    with pytest.raises(ValueError, match="Invalid destination rank"):
+        dist.send(X, 0)
+    with pytest.raises(TypeError, match=r"parameter `tensor` of type torch\.Tensor"):
+        dist.all_reduce([1, 2])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="less or equal to the world size"):
+        dist.new_group([0, 1])
+
+
+@pytest.mark.usefixtures("world")
+def test_groups_and_meshes() -> None:
+    group = dist.new_group([0])
+    assert dist.get_world_size(group) == 1
+    assert dist.get_process_group_ranks(group) == [0]
+    assert dist.get_global_rank(group, 0) == 0
+    mesh = dist.init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
+    assert (mesh.ndim, mesh.size(), mesh["data"].ndim) == (2, 1, 1)
+    with pytest.raises(RuntimeError, match="bigger than default world size 1"):
+        dist.init_device_mesh("cpu", (2,))
+    with pytest.raises(KeyError, match="Invalid mesh_dim_name"):
+        mesh["pipe"]
+
+
+@pytest.mark.usefixtures("world")
+def test_data_parallel_module() -> None:
+    inner = torch.nn.Linear(2, 1)
+    model = torch.nn.parallel.DistributedDataParallel(inner)
+    assert list(model.state_dict()) == ["module.weight", "module.bias"]
+    with model.no_sync():
+        model(X).sum().backward()
+    assert inner.weight.grad is not None
+    assert inner.weight.grad.flatten().equal(X)
+    with pytest.raises(RuntimeError, match="is not needed"):
+        torch.nn.parallel.DistributedDataParallel(torch.nn.ReLU())
+
+
+@pytest.mark.usefixtures("world")
+def test_inside_a_compiled_step() -> None:
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.jit
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        total = loss.detach().clone()
+        dist.all_reduce(total)
+        return total
+
+    first = step(X).item()
+    for _ in range(3):
+        last = step(X).item()
+    assert last < first
+    assert step.compiles == 1

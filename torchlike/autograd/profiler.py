@@ -1,0 +1,24 @@
+"""``torch.autograd.profiler``: the old place of torch.profiler's regions and profiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import profiler
+from torchlike.profiler import record_function
+
+__all__ = ["profile", "record_function"]
+
+
+class profile(profiler.profile):
+    """``torch.profiler.profile``, recording everything inside; with ``enabled=False``, nothing.
+
+    Other arguments are accepted.
+    """
+
+    def __init__(self, enabled: bool = True, **_: Any) -> None:
+        super().__init__(
+            schedule=lambda step: profiler.ProfilerAction.RECORD
+            if enabled
+            else profiler.ProfilerAction.NONE
+        )

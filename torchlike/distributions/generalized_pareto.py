@@ -1,0 +1,91 @@
+"""The generalized Pareto distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.distribution import Distribution
+from torchlike.distributions.utils import are_numbers, broadcast_all
+
+
+class GeneralizedPareto(Distribution):
+    """Generalized Pareto: exponential where the concentration is 0, bounded where it is less."""
+
+    arg_constraints = {
+        "loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real,
+    }  # fmt: skip
+    has_rsample = True
+    _fields = {"loc": 0, "scale": 0, "concentration": 0}
+
+    def __init__(
+        self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None
+    ) -> None:
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        shape = () if are_numbers(loc, scale, concentration) else self.loc.size()
+        super().__init__(shape, validate_args=validate_args)
+
+    def _safe(self) -> Any:
+        """Where the concentration is 0, and the concentration with 1 there."""
+        zero = f.isclose(self.concentration, f.zeros_like(self.concentration))
+        return zero, f.where(zero, 1.0, self.concentration)
+
+    def _z(self, x: Any) -> Any:
+        return (x - self.loc) / self.scale
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        return self.icdf(f.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+
+    def log_prob(self, value: Any) -> Any:
+        z = self._z(self._valid(value))
+        zero, safe = self._safe()
+        y = 1 / safe + f.ones_like(z)
+        known = f.where(y == 0, y, y * f.log1p(safe * z))
+        return -self.scale.log() - f.where(zero, z, known)
+
+    def log_survival_function(self, value: Any) -> Any:
+        """The logarithm of one minus the cdf."""
+        z = self._z(self._valid(value))
+        zero, safe = self._safe()
+        return f.where(zero, -z, -f.log1p(safe * z) / safe)
+
+    def log_cdf(self, value: Any) -> Any:
+        """The logarithm of the cdf."""
+        return f.log1p(-f.exp(self.log_survival_function(value)))
+
+    def cdf(self, value: Any) -> Any:
+        return f.exp(self.log_cdf(value))
+
+    def icdf(self, value: Any) -> Any:
+        zero, safe = self._safe()
+        log = f.log1p(-value)
+        known = self.loc + self.scale / safe * f.expm1(-safe * log)
+        return f.where(zero, self.loc - self.scale * log, known)
+
+    @property
+    def mean(self) -> Any:
+        valid = self.concentration < 1
+        safe = f.where(valid, self.concentration, 0.5)
+        return f.where(valid, self.loc + self.scale / (1 - safe), math.nan)
+
+    @property
+    def variance(self) -> Any:
+        valid = self.concentration < 0.5
+        safe = f.where(valid, self.concentration, 0.25)
+        return f.where(valid, self.scale**2 / ((1 - safe) ** 2 * (1 - 2 * safe)), math.nan)
+
+    def entropy(self) -> Any:
+        return (f.log(self.scale) + self.concentration + 1).expand(self._batch_shape)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:  # type: ignore[override]
+        upper = f.where(self.concentration < 0, self.loc - self.scale / self.concentration,
+                        math.inf)  # fmt: skip
+        return constraints.interval(self.loc, upper)

@@ -1,0 +1,68 @@
+"""The Kumaraswamy distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.transformed_distribution import TransformedDistribution
+from torchlike.distributions.transforms import AffineTransform, PowerTransform
+from torchlike.distributions.uniform import Uniform
+from torchlike.distributions.utils import broadcast_all, euler_constant
+
+
+def _moment(a: Any, b: Any, n: int) -> Any:
+    """The n-th moment."""
+    at = 1 + n / a
+    return f.exp(f.log(b) + f.lgamma(at) + f.lgamma(b) - f.lgamma(at + b))
+
+
+class Kumaraswamy(TransformedDistribution):
+    """A relative of Beta with a simple cdf."""
+
+    arg_constraints = {
+        "concentration1": constraints.positive, "concentration0": constraints.positive,
+    }  # fmt: skip
+    support = constraints.unit_interval
+    has_rsample = True
+    _fields = {"concentration1": 0, "concentration0": 0}
+
+    def __init__(
+        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+    ) -> None:
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        base = Uniform(f.full_like(self.concentration0, 0), f.full_like(self.concentration0, 1),
+                       validate_args=validate_args)  # fmt: skip
+        super().__init__(base, self._steps(), validate_args=validate_args)
+
+    def _steps(self) -> list[Any]:
+        return [PowerTransform(exponent=self.concentration0.reciprocal()),
+                AffineTransform(loc=1.0, scale=-1.0),
+                PowerTransform(exponent=self.concentration1.reciprocal())]  # fmt: skip
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        new.transforms = new._steps()
+        return new
+
+    @property
+    def mean(self) -> Any:
+        return _moment(self.concentration1, self.concentration0, 1)
+
+    @property
+    def mode(self) -> Any:
+        a, b = self.concentration1, self.concentration0
+        log_mode = a.reciprocal() * (-b).log1p() - (-a * b).log1p()
+        outside = (a < 1) | (b < 1)
+        return f.where(outside, math.nan, log_mode.exp())
+
+    @property
+    def variance(self) -> Any:
+        return _moment(self.concentration1, self.concentration0, 2) - f.pow(self.mean, 2)
+
+    def entropy(self) -> Any:
+        a, b = self.concentration1, self.concentration0
+        harmonic = f.digamma(b + 1) + euler_constant
+        return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - f.log(a) - f.log(b)

@@ -1,0 +1,52 @@
+"""The Pareto distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike.distributions import constraints
+from torchlike.distributions.exponential import Exponential
+from torchlike.distributions.transformed_distribution import TransformedDistribution
+from torchlike.distributions.transforms import AffineTransform, ExpTransform
+from torchlike.distributions.utils import broadcast_all
+
+
+class Pareto(TransformedDistribution):
+    """Pareto type 1 with a least value ``scale`` and an exponent ``alpha``."""
+
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    _fields = {"scale": 0, "alpha": 0}
+
+    def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        base = Exponential(self.alpha, validate_args=validate_args)
+        super().__init__(base, self._steps(), validate_args=validate_args)
+
+    def _steps(self) -> list[Any]:
+        return [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        new.transforms = new._steps()
+        return new
+
+    @property
+    def mean(self) -> Any:
+        a = self.alpha.clamp(min=1)
+        return a * self.scale / (a - 1)
+
+    @property
+    def mode(self) -> Any:
+        return self.scale
+
+    @property
+    def variance(self) -> Any:
+        a = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self) -> Any:  # type: ignore[override]
+        return constraints.greater_than_eq(self.scale)
+
+    def entropy(self) -> Any:
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

@@ -1,0 +1,57 @@
+"""The Weibull distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.exponential import Exponential
+from torchlike.distributions.transformed_distribution import TransformedDistribution
+from torchlike.distributions.transforms import AffineTransform, PowerTransform
+from torchlike.distributions.utils import broadcast_all, euler_constant
+
+
+class Weibull(TransformedDistribution):
+    """Weibull with a scale and a concentration (shape)."""
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive
+    _fields = {"scale": 0, "concentration": 0}
+
+    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.concentration = broadcast_all(scale, concentration)
+        base = Exponential(f.ones_like(self.scale), validate_args=validate_args)
+        super().__init__(base, self._steps(), validate_args=validate_args)
+
+    @property
+    def concentration_reciprocal(self) -> Any:
+        """One over the concentration."""
+        return self.concentration.reciprocal()
+
+    def _steps(self) -> list[Any]:
+        return [PowerTransform(exponent=self.concentration_reciprocal),
+                AffineTransform(loc=0, scale=self.scale)]  # fmt: skip
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = super().expand(batch_shape, _instance)
+        new.transforms = new._steps()
+        return new
+
+    @property
+    def mean(self) -> Any:
+        return self.scale * f.exp(f.lgamma(1 + self.concentration_reciprocal))
+
+    @property
+    def mode(self) -> Any:
+        k = self.concentration
+        return self.scale * ((k - 1) / k) ** k.reciprocal()
+
+    @property
+    def variance(self) -> Any:
+        r = self.concentration_reciprocal
+        return self.scale.pow(2) * (f.exp(f.lgamma(1 + 2 * r)) - f.exp(2 * f.lgamma(1 + r)))
+
+    def entropy(self) -> Any:
+        r = self.concentration_reciprocal
+        return euler_constant * (1 - r) + f.log(self.scale * r) + 1

@@ -1,0 +1,399 @@
+"""``torch.jit``'s script, trace, save and load on captured graphs.
+
+A scripted function or module is a jitted one: its conditionals and loops on tensors' values are in
+the graph (jit.conversion). Saved, it is StableHLO and weights, one program for each kind of
+arguments that it was called with.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike import jit, nn, random
+from torchlike.export import archive
+from torchlike.export.artifact import Artifact
+from torchlike.export.loaded import LoadedModule, about_state, state_of
+from torchlike.export.program import built
+from torchlike.jit.function import JitFunction
+from torchlike.jit.structure import flatten, flatten_call, unflatten
+from torchlike.tensor import Tensor
+
+_KIND = "torch.jit"
+
+
+class TracerWarning(Warning):
+    """What ``trace`` says of a function whose Python depends on values."""
+
+
+class TracingCheckError(Exception):
+    """The traced function and the original disagree."""
+
+
+class Error(RuntimeError):
+    """An error of ``torch.jit``."""
+
+
+class ScriptFunction(JitFunction):
+    """A compiled function that can be looked at and saved."""
+
+    scripting = True
+
+    def __init__(self, fn: Callable[..., Any], **options: Any) -> None:
+        super().__init__(fn, **options)
+        #: One call of each kind, for ``save``: {key: (args, kwargs)}.
+        self._examples: dict[Any, tuple[Any, Any]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        compiles = self.compiles
+        result = super().__call__(*args, **kwargs)
+        if self.compiles != compiles:
+            mode = getattr(self._fn, "training", None)
+            kinds = [
+                (tuple(x.shape), x.dtype) if isinstance(x, Tensor) else repr(x)
+                for x in flatten_call(args, kwargs)[0]
+            ]
+            self._examples[(mode, str(kinds))] = _detached((args, kwargs))
+        return result
+
+    def _program(self) -> Any:
+        if self.latest is None:
+            raise RuntimeError(
+                f"{self._name} has no graph yet: it is made for the arguments of its first call"
+            )
+        return self.latest
+
+    @property
+    def graph(self) -> str:
+        """The jaxpr of the program that ran last, as text. RuntimeError before the first call."""
+        program = self._program()
+        return str(jax.make_jaxpr(program.forward)(*program.input_avals))
+
+    inlined_graph = graph
+
+    @property
+    def code(self) -> str:
+        """Its StableHLO text."""
+        program = self._program()
+        return program.forward.lower(*program.input_avals).as_text()
+
+    def artifacts(self, state: Mapping[str, Tensor]) -> list[Artifact]:
+        """An exported program for each kind of call so far. RuntimeError when there was none."""
+        if not self._examples:
+            raise RuntimeError(
+                f"{self._name} was not called yet: an XLA program has shapes, so call it once with "
+                "arguments of each kind that the saved program is to take"
+            )
+        found = []
+        for (mode, _), (args, kwargs) in self._examples.items():
+            if getattr(self._fn, "training", None) is not mode:
+                continue
+            artifact = built(self._fn, args, kwargs, state)
+            artifact.about.update(training=mode, modeless=mode is None)
+            found.append(artifact)
+        if not found:
+            raise RuntimeError(
+                f"{self._name} was not called in its present mode (train or eval) yet: call it once"
+            )
+        return found
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Save to a path or binary file; ``torch.jit.load`` reads it."""
+        about = {"parameters": [], "trainable": [], "non_persistent": [], "training": True}
+        archive.write(f, _KIND, about, self.artifacts({}), {}, _extra_files)
+
+
+class ScriptModule(nn.Module):
+    """Base of compiled modules."""
+
+    _script: Any = None
+
+    @property
+    def graph(self) -> str:
+        """The jaxpr of the program that ran last."""
+        return self._script.graph
+
+    inlined_graph = graph
+
+    @property
+    def code(self) -> str:
+        """Its StableHLO text."""
+        return self._script.code
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Save to a path or binary file: StableHLO of each kind of call so far, and the weights."""
+        state = state_of(self)
+        tensors = {n: t.detach() for n, t in state.items()}
+        archive.write(f, _KIND, about_state(self), self._script.artifacts(state), tensors,
+                      _extra_files)  # fmt: skip
+
+
+class RecursiveScriptModule(ScriptModule):
+    """A module compiled by ``script``: the original's state and attributes, its call compiled."""
+
+
+class TopLevelTracedModule(RecursiveScriptModule):
+    """A module compiled by ``trace``."""
+
+
+TracedModule = TopLevelTracedModule
+
+
+class _Loaded(LoadedModule, RecursiveScriptModule):
+    """A module from a file."""
+
+    @property
+    def graph(self) -> str:
+        """The StableHLO text of the first program."""
+        return str(self._artifacts[0].forward.mlir_module())
+
+    code = inlined_graph = graph
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Save again, with the weights of the moment."""
+        tensors = {n: t.detach() for n, t in state_of(self).items()}
+        about = {**about_state(self)}
+        archive.write(f, _KIND, about, self._artifacts, tensors, _extra_files)
+
+
+def _detached(tree: Any) -> Any:
+    leaves, structure = flatten(tree)
+    return unflatten(
+        structure, [x.detach().clone() if isinstance(x, Tensor) else x for x in leaves]
+    )
+
+
+def _of_module(module: Any, base: type) -> Any:
+    """A compiled twin: one dictionary of attributes for both, so all state is shared."""
+    compiled = ScriptFunction(module)
+    space: dict[str, Any] = {"_script": compiled, "__module__": type(module).__module__}
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return compiled(*args, **kwargs)
+
+    space["__call__"] = call
+    space["original_name"] = type(module).__name__
+    for name in dir(type(module)):
+        if getattr(getattr(type(module), name, None), "_torchlike_exported", False):
+            space[name] = staticmethod(ScriptFunction(getattr(module, name)))
+    twin = type(type(module).__name__, (base, type(module)), space)
+    made = object.__new__(twin)
+    made.__dict__ = module.__dict__
+    return made
+
+
+def script(
+    obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None,
+    example_inputs: Any = None,
+) -> Any:  # fmt: skip
+    """A compiled function or module that keeps conditionals and loops on values in its graph.
+
+    Classes come back as they are. ``example_inputs``: a list of argument tuples to compile for at
+    once.
+
+    Differs from PyTorch: it is compiled at the first call of each kind, so errors of the compiler
+    come then; annotations are not needed.
+
+    Raises:
+      RuntimeError: for something that cannot be called.
+    """
+    if isinstance(obj, (ScriptFunction, ScriptModule, type)):
+        return obj
+    if isinstance(obj, nn.Module):
+        found = _of_module(obj, RecursiveScriptModule)
+    elif callable(obj):
+        found = ScriptFunction(obj._fn if isinstance(obj, JitFunction) else obj)
+    else:
+        raise RuntimeError(f"torch.jit.script expects a function, module or class, not {obj!r}")
+    for args in example_inputs or ():
+        found(*args)
+    return found
+
+
+def trace(
+    func: Any, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True,
+    check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = True,
+    _force_outplace: Any = False, _module_class: Any = None, _compilation_unit: Any = None,
+    example_kwarg_inputs: Any = None, _store_inputs: Any = True,
+) -> Any:  # fmt: skip
+    """Compile for example arguments; with ``check_trace`` the result is compared with eager
+    execution.
+
+    Differs from PyTorch: a branch on a tensor's value stays in the graph (a TracerWarning says that
+    PyTorch would freeze it), and other shapes compile again instead of failing.
+
+    Raises:
+      RuntimeError: without example inputs.
+      TracingCheckError: the compiled result differs from the eager one.
+    """
+    if example_inputs is None and example_kwarg_inputs is None:
+        raise RuntimeError("example_inputs or example_kwarg_inputs must be given")
+    if isinstance(example_inputs, Tensor) or not isinstance(example_inputs, (tuple, list)):
+        example_inputs = () if example_inputs is None else (example_inputs,)
+    args, kwargs = tuple(example_inputs), dict(example_kwarg_inputs or {})
+    if isinstance(func, (ScriptModule, ScriptFunction)):
+        return func
+    is_module = isinstance(func, nn.Module)
+    traced = _of_module(func, TopLevelTracedModule) if is_module else ScriptFunction(func)
+    compiled: Any = getattr(traced, "_script", traced)
+    generator, buffers = random.get_rng_state(), _buffers(func)
+    result = traced(*args, **kwargs)
+    if compiled._conversion.active:
+        warnings.warn(
+            f"{compiled._name} branches on a tensor's value. PyTorch's trace would keep the branch "
+            "taken for the example inputs; here both stay in the graph.",
+            TracerWarning,
+            stacklevel=2,
+        )
+    if check_trace:
+        for more in [(args, kwargs), *((tuple(a), {}) for a in check_inputs or ())]:
+            _restore(generator, buffers)
+            found = result if more[0] is args else traced(*more[0], **more[1])
+            _restore(generator, buffers)
+            _compare(func(*more[0], **more[1]), found, check_tolerance)
+    return traced
+
+
+def _buffers(func: Any) -> list[tuple[Tensor, Tensor]]:
+    held = func.buffers() if isinstance(func, nn.Module) else ()
+    return [(b, b.detach().clone()) for b in held]
+
+
+def _restore(generator: Any, buffers: list[tuple[Tensor, Tensor]]) -> None:
+    random.set_rng_state(generator)
+    for b, before in buffers:
+        b.detach().copy_(before)
+
+
+def _compare(expected: Any, found: Any, tolerance: float) -> None:
+    a, b = flatten(expected)[0], flatten(found)[0]
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        if isinstance(x, Tensor):
+            x, y = x.detach().double().numpy(), y.detach().double().numpy()
+            if not np.allclose(x, y, rtol=tolerance, atol=tolerance, equal_nan=True):
+                raise TracingCheckError(
+                    f"Tracing failed sanity checks! Output nr {i + 1}. of the traced function does "
+                    f"not match that of the Python function (largest difference "
+                    f"{np.abs(x - y).max():g})"
+                )
+
+
+def trace_module(mod: Any, inputs: Mapping[str, Any], **options: Any) -> Any:
+    """``trace`` of a module's methods by name; only ``forward`` makes the module callable.
+
+    Raises NotImplementedError for other methods: trace a bound method as a function.
+    """
+    if set(inputs) != {"forward"}:
+        raise NotImplementedError(
+            "trace_module takes forward alone; torch.jit.trace(module.method, inputs) compiles a "
+            "method"
+        )
+    return trace(mod, inputs["forward"], **options)
+
+
+def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+    """Save a scripted or traced function or module."""
+    if not hasattr(m, "save"):
+        raise TypeError(
+            f"torch.jit.save expects a scripted or traced object, not {type(m).__name__}"
+        )
+    m.save(f, _extra_files=_extra_files)
+
+
+def load(
+    f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None,
+    _restore_shapes: Any = False,
+) -> Any:  # fmt: skip
+    """Load what ``save`` wrote: a module with the old names in its state_dict. The code that it
+    came from is not needed.
+
+    Differs from PyTorch: it takes arguments of the kinds that it was saved for, and files of
+    PyTorch itself are refused (RuntimeError).
+    """
+    about, artifacts, tensors = archive.read(f, _KIND, _extra_files)
+    found = _Loaded(artifacts, tensors, about)
+    return found if map_location is None else found.to(map_location)
+
+
+def freeze(
+    mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
+) -> Any:
+    """The module in evaluation mode. RuntimeError unless it is a ScriptModule, in eval mode.
+
+    Differs from PyTorch: weights stay inputs of the program (XLA folds what it can).
+    """
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError("Freezing expects a ScriptModule as input. Please use torch.jit.script")
+    if mod.training:
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() "
+            "on your module before freezing."
+        )
+    return mod
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    """The module as it is: XLA has optimized it."""
+    if not isinstance(mod, ScriptModule):
+        raise RuntimeError("optimize_for_inference expects a ScriptModule as input")
+    return mod
+
+
+def interface(obj: type) -> type:
+    """The class as it is: Python finds methods by name."""
+    return obj
+
+
+def fork(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """``fn(*args)`` now, for ``wait``: XLA runs what is independent in parallel by itself."""
+    return _Future(fn(*args, **kwargs))
+
+
+class _Future:
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def wait(self) -> Any:
+        return self._value
+
+    value = wait
+
+
+def wait(future: Any) -> Any:
+    """The result of ``fork``."""
+    return future.wait()
+
+
+class Attribute:
+    """A value with a type, for ScriptModule attributes."""
+
+    def __init__(self, value: Any, type: Any) -> None:
+        self.value, self.type = value, type
+
+
+class strict_fusion:
+    """A context that changes nothing: XLA fuses."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+Future = _Future
+script_method = jit.export
+_PUBLIC = (
+    Attribute, Error, RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule,
+    TracerWarning, TracingCheckError, fork, freeze, interface, load, optimize_for_inference, save,
+    script, strict_fusion, trace, trace_module, wait,
+)  # fmt: skip
+jit.install({x.__name__: x for x in _PUBLIC} | {
+    "Future": Future, "TracedModule": TracedModule, "script_method": script_method,
+})  # fmt: skip
+
+__all__ = [x.__name__ for x in _PUBLIC]

@@ -1,0 +1,115 @@
+"""create_graph through a jitted call: the backward of its backward.
+
+The joint graph of a jitted function has the tape's meaning, but no tape. When a gradient is asked
+for with ``create_graph``, the body is therefore traced once more, on the arrays that the call had,
+with a backward that is itself recorded; that trace is cut in two as the first was. Its forward
+gives the gradients, its backward their derivatives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from torchlike import errors, modes
+from torchlike.jit import joint
+from torchlike.jit.regions import RegionNode, filled
+from torchlike.tape import gradient_edge
+from torchlike.tensor import wrap
+
+
+class Double:
+    """The compiled gradient of one program, and its own gradient."""
+
+    def __init__(self, run: Any, closed: Any) -> None:
+        sources = run.sources()
+        self.inputs: list[Any] = []
+        variables, constants, bound = [], [], []
+        cotangents: dict[int, Any] = {}
+        for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+            kind, what = sources.get(id(const), ("constant", const))
+            if kind == "second cotangent":
+                cotangents[what] = var
+            elif kind == "constant":
+                constants.append(var)
+                bound.append(what)
+            else:
+                variables.append(var)
+                self.inputs.append(source_key((kind, what)))
+        n = len(run.first_gradients)
+        split = joint.partition(
+            closed.jaxpr, n, variables, constants, cotangents, len(run.second_roots)
+        )
+        self.n = n
+        #: Which gradients depend on what requires grad, and where theirs lead.
+        self.roots = run.second_roots
+        self.targets = run.second_targets
+        self.boundary = run.program.boundary
+        self.forward = jax.jit(joint.evaluator(split.forward, bound))
+        self.residual_inputs = split.residual_inputs
+        self.backward = None
+        if split.backward is not None:
+            self.backward = jax.jit(joint.backward_evaluator(split, bound))
+
+    def __call__(self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
+                 ) -> list[Any]:  # fmt: skip
+        """Gradients as tensors on the tape. ``given``: the call's inputs by source."""
+        values = [t._read() for t in cotangents]
+        arrays = [values[key[1]] if key[0] == "cotangent" else given[key] for key in self.inputs]
+        outputs = self.forward(*arrays)
+        gradients = [wrap(a) for a in outputs[: self.n]]
+        leading = [
+            gradient_edge(cotangents[i]) if kind == "cotangent" else edges[i]
+            for kind, i in self.targets
+        ]
+        if self.backward is None or not modes.current.grad_enabled or not any(leading):
+            return gradients
+        residuals = tuple(outputs[self.n :]), tuple(arrays[i] for i in self.residual_inputs)
+        backward, of_roots = self.backward, [outputs[i] for i in self.roots]
+        node = RegionNode(
+            "CompiledBackwardBackward", leading, len(self.roots),
+            lambda arrived: backward(residuals, tuple(filled(arrived, of_roots))),
+        )  # fmt: skip
+        for nr, i in enumerate(self.roots):
+            t = gradients[i]
+            t._node, t._output_nr, t._requires_grad = node, nr, True
+        return gradients
+
+
+def source_key(source: tuple[str, Any]) -> tuple[Any, ...]:
+    """A source that two traces of one function can be matched by."""
+    kind, what = source
+    if kind == "slot":
+        return kind, id(what.owner) if what.argument < 0 else what.argument, what.name
+    return kind, id(what) if kind == "fixed" else what
+
+
+def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
+    """``CompiledNode.run_graph``."""
+    if node.residuals is None:
+        raise RuntimeError(errors.BACKWARD_TWICE)
+    program, call = node.program, node.call
+    if program.donated or program.retrace is None:
+        raise NotImplementedError(
+            "create_graph through a jitted function that also writes to tensors in place is not "
+            "supported: its inputs are gone. Call it eagerly, or compute the inner gradient inside"
+        )
+    if program.double is None:
+        if not program.fits(call.arguments):
+            raise RuntimeError(
+                "create_graph through a jitted function traces it once more, and something that it "
+                "read has changed since the call: take the gradient before the change"
+            )
+        program.double = program.retrace(call)
+        if program.double.boundary != program.boundary:
+            raise errors.InternalError("two traces of one function differ in what they depend on")
+    keys = [source_key(s) for s in program.input_sources]
+    given = dict(zip(keys, call.arrays, strict=True))
+    full = [
+        wrap(jnp.zeros(a.shape, a.dtype)) if c is None else c
+        for c, a in zip(cotangents, program.cotangent_avals, strict=True)
+    ]
+    return program.double(given, node.edges, full)

@@ -1,0 +1,7 @@
+"""``torch.nn.parallel``: one process computes on one device, so a wrapped module just runs."""
+
+from torchlike.nn.parallel import data_parallel
+from torchlike.nn.parallel.data_parallel import DataParallel
+from torchlike.nn.parallel.distributed import DistributedDataParallel
+
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]

@@ -1,0 +1,15 @@
+"""``torch.profiler``: regions in a profile, and schedules; profiles are JAX's."""
+
+from torchlike.profiler.profile import (
+    ProfilerAction,
+    ProfilerActivity,
+    profile,
+    record_function,
+    schedule,
+    tensorboard_trace_handler,
+)
+
+__all__ = [
+    "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
+    "tensorboard_trace_handler",
+]  # fmt: skip

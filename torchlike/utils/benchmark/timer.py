@@ -1,0 +1,121 @@
+"""Timer: how long a statement takes, with the devices waited for, so that work is counted."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import timeit
+from typing import Any
+
+from torchlike.streams import wait_for_devices
+
+
+def timer() -> float:
+    """Seconds, once all devices are done."""
+    wait_for_devices()
+    return time.perf_counter()
+
+
+class Measurement:
+    """Repeated times of one statement, each of ``number_per_run`` runs.
+
+    Attributes:
+      times: seconds a run, as measured. ``median``, ``mean`` and ``iqr`` are theirs.
+    """
+
+    def __init__(self, number_per_run: int, raw_times: list[float], title: str) -> None:
+        self.number_per_run, self.raw_times, self.title = number_per_run, raw_times, title
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds for one run of the statement."""
+        return [t / self.number_per_run for t in self.raw_times]
+
+    @property
+    def median(self) -> float:
+        """Their median."""
+        return statistics.median(self.times)
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return statistics.fmean(self.times)
+
+    @property
+    def iqr(self) -> float:
+        """The distance of their quartiles; 0 for a single one."""
+        if len(self.times) < 2:
+            return 0.0
+        low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
+        return high - low
+
+    def __repr__(self) -> str:
+        value, unit = self.median, "s"
+        for unit, factor in (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+            if self.median * factor >= 1:
+                break
+        value = self.median * factor
+        n = len(self.times)
+        return (f"{type(self).__name__}\n{self.title}\n  {'Median' if n > 1 else ''} {value:.2f} "
+                f"{unit}\n  {n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs")  # fmt: skip
+
+
+class Timer:
+    """Times a statement as ``timeit`` does.
+
+    Args:
+      stmt, setup, globals: as in timeit.Timer.
+      label, sub_label, description: what a measurement is called.
+      num_threads: accepted: XLA's threads are set before the process begins.
+    """
+
+    def __init__(
+        self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
+        timer: Any = timer, globals: dict[str, Any] | None = None, label: str | None = None,
+        sub_label: str | None = None, description: str | None = None, env: str | None = None,
+        num_threads: int = 1, language: Any = "python",
+    ) -> None:  # fmt: skip
+        if not isinstance(stmt, str):
+            raise ValueError("Currently only a `str` stmt is supported.")
+        if global_setup or language not in ("python", "py", 0):
+            raise NotImplementedError(
+                "torch.utils.benchmark.Timer: statements are Python's; C++ is not compiled."
+            )
+        names = [n for n in (label or stmt, sub_label, description) if n]
+        self._title = ": ".join(names)
+        self._timer = timeit.Timer(stmt, setup, timer, dict(globals or {}))
+
+    def timeit(self, number: int = 1_000_000) -> Measurement:
+        """One measurement of ``number`` runs, after a few to warm up."""
+        self._timer.timeit(max(number // 100, 2))
+        return Measurement(number, [self._timer.timeit(number)], self._title)
+
+    def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
+        """Blocks of runs, long enough to be timed, for ``min_run_time`` seconds."""
+        number = 1
+        while True:
+            took = self._timer.timeit(number)
+            # A thousandth of the whole: the clock counts nothing then.
+            if took >= min_run_time / 1000:
+                break
+            number *= 10
+        times: list[float] = []
+        while sum(times) < min_run_time:
+            times.append(self._timer.timeit(number))
+            if callback is not None:
+                callback(number, times[-1])
+        return Measurement(number, times, self._title)
+
+    def adaptive_autorange(
+        self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
+        callback: Any = None,
+    ) -> Measurement:  # fmt: skip
+        """Blocks until their quartiles are within ``threshold`` of the median, or time is up."""
+        found = self.blocked_autorange(callback, min_run_time)
+        spent = sum(found.raw_times)
+        while (len(found.times) < 4 or found.iqr > threshold * found.median) and (
+            spent < max_run_time
+        ):  # fmt: skip
+            found.raw_times.append(self._timer.timeit(found.number_per_run))
+            spent += found.raw_times[-1]
+        return found
