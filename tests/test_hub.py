@@ -1,4 +1,4 @@
-"""torch.hub: downloads (from file URLs), checkpoints, local entries; processes; profiles; timers."""
+"""torch.hub: downloads (from file URLs), checkpoints, entries; processes; profiles; timers."""
 
 import hashlib
 
@@ -32,8 +32,7 @@ def test_a_wrong_hash_leaves_nothing(tmp_path):
 
 def test_local_entries(tmp_path):
     (tmp_path / "hubconf.py").write_text(
-        "dependencies = ['torchlike']\n"
-        "def doubled(x, by=2):\n    'Doubles.'\n    return x * by\n"
+        "dependencies = ['torchlike']\ndef doubled(x, by=2):\n    'Doubles.'\n    return x * by\n"
     )
     where = str(tmp_path)
     assert torch.hub.load(where, "doubled", 4, source="local") == 8
@@ -68,7 +67,7 @@ def test_processes_send_tensors_and_raise_their_errors():
 
 def test_a_profile_is_a_trace(tmp_path):
     ready = []
-    plan = torch.profiler.schedule(wait=1, warmup=0, active=1, repeat=1)
+    plan = torch.profiler.schedule(wait=0, warmup=1, active=1, repeat=1)
     with torch.profiler.profile(schedule=plan, on_trace_ready=ready.append) as profile:
         for _ in range(4):
             with torch.profiler.record_function("the region"):
@@ -86,7 +85,9 @@ def test_a_profile_is_a_trace(tmp_path):
 def test_timers():
     timer = torch.utils.benchmark.Timer("x @ x", globals={"x": torch.ones(4, 4)}, label="product")
     one = timer.timeit(5)
-    assert one.number_per_run == 5 and len(one.times) == 1 and one.median > 0
+    assert one.number_per_run == 5
+    assert len(one.times) == 1
+    assert one.median > 0
     several = timer.blocked_autorange(min_run_time=0.01)
     assert sum(several.raw_times) >= 0.01
     assert "product" in repr(several)

@@ -128,6 +128,7 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
 from torchlike.compile import compile  # noqa: E402
 from torchlike.errors import OutOfMemoryError  # noqa: E402
 from torchlike.func.vmap import vmap  # noqa: E402
+from torchlike.interop import from_jax_function  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
 from torchlike.streams import Event, Stream  # noqa: E402

@@ -108,7 +108,8 @@ def _entries(repo: str, source: str) -> Any:
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     spec = importlib.util.spec_from_file_location("hubconf", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, repo)
     try:

@@ -88,6 +88,26 @@ def test_a_dynamic_dimension():
         program(torch.ones(5, 4))
 
 
+def test_a_dynamic_batch_of_a_model():
+    m = model()
+    program = roundtrip(export(m, (X,), dynamic_shapes=({0: Dim("batch")},))).module()
+    for n in (1, 9):
+        x = torch.linspace(0, 1, 3 * n).reshape(n, 3)
+        assert torch.allclose(program(x), m(x), 1e-5, 1e-6)
+    with pytest.raises(NotImplementedError, match="no backward"):
+        program(X).sum().backward()
+
+
+class Sized(torch.nn.Module):
+    def forward(self, x):
+        return x * int(x.shape[0])
+
+
+def test_a_dynamic_dimension_whose_number_is_needed():
+    with pytest.raises(Unexportable, match="where its number is needed"):
+        export(Sized(), (X,), dynamic_shapes=({0: Dim("batch")},))
+
+
 def test_errors():
     with pytest.raises(ValueError, match=r"instance of `torch\.nn\.Module`"):
         export(lambda x: x, (X,))

@@ -1,5 +1,7 @@
 """Control flow on tensors' values in jitted code: values, gradients, one program; clear errors."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -352,9 +354,18 @@ def bump():
     COUNT[0] += 1
 
 
+def endless(x):
+    for k in itertools.count():
+        x = x + k
+        if x.sum() > 1000:
+            break
+    return x
+
+
 @pytest.mark.parametrize(
     ("f", "words"),
     [
+        (endless, r"test_conversion\.py:\d+.*more than 256 turns"),
         (appends, r"changing `outs`.*test_conversion\.py:\d+"),
         (other_shape, r"test_conversion\.py:\d+.*`y` is .*\[1\].*\[3\].*(?s:.)*torchlike.where"),
         (one_sided, "'y'(?s:.)*in one branch"),

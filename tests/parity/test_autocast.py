@@ -307,4 +307,5 @@ def test_a_disabled_scaler_passes_through():
     s.step(o)
     s.update()
     assert p.tolist() == [0.5, 0.5]
-    assert s.get_scale() == 1.0 and s.state_dict() == {}
+    assert s.get_scale() == 1.0
+    assert s.state_dict() == {}

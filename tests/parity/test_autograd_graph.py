@@ -266,6 +266,26 @@ def reentrant_without_gradients(lib):
 
 
 @case
+def the_second_run_is_autocast_like_the_first(lib):
+    seen = []
+    x, w = lib.ones(2, 2, requires_grad=True), lib.ones(2, 2)
+
+    def inside(a):
+        y = a @ w
+        seen.append(str(y.dtype))
+        return y.exp()
+
+    room = checkpoint_of(lib)
+    with lib.autocast("cpu", dtype=lib.bfloat16):
+        y = room.checkpoint(inside, x, use_reentrant=False)
+    y.sum().backward()
+    z = room.checkpoint(inside, x, use_reentrant=False)
+    with lib.autocast("cpu", dtype=lib.bfloat16):
+        z.sum().backward()
+    return seen  # values differ in bfloat16's last bit
+
+
+@case
 def nested_regions(lib):
     counts = [0, 0, 0]
     checkpoint = checkpoint_of(lib).checkpoint

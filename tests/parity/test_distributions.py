@@ -1,4 +1,4 @@
-"""Every distribution against PyTorch's: the same seed, the same numbers, densities and gradients."""
+"""Every distribution against PyTorch's: the same seed gives the same numbers; densities."""
 
 import warnings
 

@@ -85,6 +85,7 @@ def test_distributed_sampler_complains():
         assert said[0] == said[1]
 
 
+@pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")
 def test_profiler_schedules():
     for options in (
         {"wait": 1, "warmup": 1, "active": 2}, {"wait": 0, "warmup": 0, "active": 1, "repeat": 2},

@@ -26,7 +26,9 @@ class _Settings(threading.local):
 
     def __init__(self) -> None:
         self.enabled: dict[str, bool] = {}
-        self.dtypes = dict.fromkeys(("cpu", "xla", "ipu", "hpu"), dtypes.bfloat16)
+        self.dtypes: dict[str, dtypes.dtype] = dict.fromkeys(
+            ("cpu", "xla", "ipu", "hpu"), dtypes.bfloat16
+        )
         self.cache = True
         self.nesting = 0
         self.counted = False

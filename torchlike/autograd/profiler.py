@@ -18,7 +18,7 @@ class profile(profiler.profile):
 
     def __init__(self, enabled: bool = True, **_: Any) -> None:
         super().__init__(
-            schedule=lambda step: profiler.ProfilerAction.RECORD
-            if enabled
-            else profiler.ProfilerAction.NONE
+            schedule=lambda step: (
+                profiler.ProfilerAction.RECORD if enabled else profiler.ProfilerAction.NONE
+            )
         )

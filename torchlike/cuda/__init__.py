@@ -104,7 +104,7 @@ def ipc_collect() -> None:
     require()
 
 
-def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:  # noqa: F811
     """Whether two GPUs are in this process. AssertionError without any."""
     require()
     return all(0 <= (d if isinstance(d, int) else devices.device(d).index or 0) < device_count()

@@ -1,4 +1,4 @@
-"""The switch of NVIDIA's profilers, which start by themselves here: AssertionError without a GPU."""
+"""The switch of NVIDIA's profilers, which need none here: AssertionError without a GPU."""
 
 from __future__ import annotations
 

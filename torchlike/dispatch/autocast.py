@@ -1,7 +1,7 @@
 """Autocast: ops that compute in a lower dtype, in float32, or in the widest of their operands'.
 
-Nothing of it is on an op's path while it is off. An op finds its compiled form in ``spec.cache``; for
-the ops that have a policy, entering the first autocast of the process swaps that dictionary for
+Nothing of it is on an op's path while it is off. An op finds its compiled form in ``spec.cache``;
+for the ops that have a policy, entering the first autocast of the process swaps that dictionary for
 one which also looks at the thread's state (``modes.current.autocast``), and leaving the last one
 swaps it back. The casts stand inside the compiled form, so their gradients are JAX's, and XLA
 fuses them. Composites with a policy look at the state themselves (0.1 of their 10 µs and more).
@@ -37,30 +37,32 @@ _LOSSES = """mse_loss cosine_embedding_loss nll_loss hinge_embedding_loss poisso
     binary_cross_entropy_with_logits"""
 #: device -> name -> "low", "float32" or "widest". The lists are PyTorch's, of its CPU and CUDA
 #: kernels; what those compute otherwise without saying (matmul as a part) follows from the parts.
-POLICIES: dict[str, dict[str, str]] = {
-    "cpu": {
-        **dict.fromkeys(_LOW.split(), "low"),
-        **dict.fromkeys(
-            (_LOSSES + """ ctc_loss binary_cross_entropy avg_pool3d max_pool3d max_unpool2d
-             max_unpool3d adaptive_avg_pool3d border_pad grid_sample grid_sampler polar prod quantile
-             nanquantile stft cdist trace view_as_complex cholesky cholesky_ex cholesky_inverse
-             cholesky_solve inverse inv inv_ex pinverse pinv lu lu_factor lu_solve orgqr ormqr geqrf
-             qr svd svdvals eig eigh eigvals eigvalsh solve lstsq cond matrix_rank
-             householder_product tensorinv tensorsolve triangular_solve fft fft2 fftn ifft ifft2
-             ifftn rfft rfft2 rfftn irfft irfft2 irfftn hfft ihfft""").split(), "float32"),
-        **dict.fromkeys(("index_copy",), "widest"),
-    },
-    "cuda": {
-        **dict.fromkeys((_LOW + " mv addmv addr gru lstm_cell gru_cell").split(), "low"),
-        **dict.fromkeys(
-            (_LOSSES + """ acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt
-             sinh tan pow softplus layer_norm native_layer_norm group_norm cosine_similarity dist
-             pdist cdist renorm logsumexp interpolate prod softmax softmin log_softmax cumprod
-             cumsum vector_norm matrix_norm norm sum""").split(), "float32"),
-        **dict.fromkeys(
-            ["addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "vdot", "grid_sample", "grid_sampler", "index_put", "scatter_add", "index_copy"], "widest"),
-    },
-}  # fmt: skip
+POLICIES: dict[str, dict[str, str]] = {"cpu": {}, "cuda": {}}
+
+
+def _list(device: str, policy: str, names: str) -> None:
+    POLICIES[device].update(dict.fromkeys(names.split(), policy))
+
+
+_list("cpu", "low", _LOW)
+_list("cpu", "float32", _LOSSES)
+_list("cpu", "float32", """ctc_loss binary_cross_entropy avg_pool3d max_pool3d max_unpool2d
+    max_unpool3d adaptive_avg_pool3d border_pad grid_sample grid_sampler polar prod quantile
+    nanquantile stft cdist trace view_as_complex cholesky cholesky_ex cholesky_inverse
+    cholesky_solve inverse inv inv_ex pinverse pinv lu lu_factor lu_solve orgqr ormqr geqrf qr svd
+    svdvals eig eigh eigvals eigvalsh solve lstsq cond matrix_rank householder_product tensorinv
+    tensorsolve triangular_solve fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn irfft irfft2
+    irfftn hfft ihfft""")  # fmt: skip
+_list("cpu", "widest", "index_copy")
+_list("cuda", "low", _LOW)
+_list("cuda", "low", "mv addmv addr gru lstm_cell gru_cell")
+_list("cuda", "float32", _LOSSES)
+_list("cuda", "float32", """acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt
+    sinh tan pow softplus layer_norm native_layer_norm group_norm cosine_similarity dist pdist
+    cdist renorm logsumexp interpolate prod softmax softmin log_softmax cumprod cumsum vector_norm
+    matrix_norm norm sum""")  # fmt: skip
+_list("cuda", "widest", """addcdiv addcmul atan2 bilinear cross dot vdot grid_sample grid_sampler
+    index_put scatter_add index_copy""")  # fmt: skip
 _NAMES = frozenset().union(*POLICIES.values())
 #: float64 is never cast, nor is anything that is no float.
 _CAST = frozenset(map(np.dtype, (jnp.bfloat16, np.float16, np.float32)))
@@ -76,7 +78,9 @@ def _target(policy: str, state: State, present: Iterable[Any]) -> Any:
 def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
     """An op's pure function with the casts that the thread's present state asks for."""
     state = modes.current.autocast
-    policy = None if state is None else POLICIES[state.device].get(name)
+    if state is None:
+        return pure
+    policy = POLICIES[state.device].get(name)
     if policy is None:
         return pure
 

@@ -1,5 +1,6 @@
 """The Bernoulli distribution, and what distributions of one probability share."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -58,10 +59,10 @@ class ByProbability:
 class Bernoulli(ByProbability, ExponentialFamily):
     """0 or 1, with the probability of 1 or its log odds."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.boolean
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Any = constraints.boolean
     has_enumerate_support = True
-    _mean_carrier_measure = 0
+    _mean_carrier_measure: Any = 0
     _fields = {"probs": 0, "logits": 0}
     _kept = ("_by_probs",)
 

@@ -1,5 +1,6 @@
 """The beta distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -14,11 +15,11 @@ from torchlike.distributions.utils import are_numbers, broadcast_all
 class Beta(ExponentialFamily):
     """Beta with two concentrations: the first entry of a Dirichlet of two."""
 
-    arg_constraints = {
+    arg_constraints: Any = {
         "concentration1": constraints.positive, "concentration0": constraints.positive,
     }  # fmt: skip
-    support = constraints.unit_interval
-    has_rsample = True
+    support: Any = constraints.unit_interval
+    has_rsample: Any = True
     _fields = {}
     _parts = ("_dirichlet",)
 

@@ -1,5 +1,6 @@
 """The binomial distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -36,7 +37,7 @@ class Counts(ByProbability):
 class Binomial(Counts, Distribution):
     """The number of successes in ``total_count`` trials."""
 
-    arg_constraints = {
+    arg_constraints: Any = {
         "total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval,
         "logits": constraints.real,
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """The categorical distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -17,7 +18,7 @@ from torchlike.tensor import Size
 class Categorical(Distribution):
     """An index, by probabilities along the last dimension or their unnormalized logarithms."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
     _fields = {"probs": 1, "logits": 1}
     _kept = ("_by_probs", "_num_events")

@@ -1,5 +1,6 @@
 """The Cauchy distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -14,9 +15,9 @@ from torchlike.distributions.utils import are_numbers, broadcast_all
 class Cauchy(Distribution):
     """Cauchy with a median and a half width; it has no mean."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    support: Any = constraints.real
+    has_rsample: Any = True
     _fields = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:

@@ -1,5 +1,6 @@
 """The chi-squared distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +12,7 @@ from torchlike.distributions.gamma import Gamma
 class Chi2(Gamma):
     """Chi-squared with ``df`` degrees of freedom, a Gamma(df / 2, 1 / 2)."""
 
-    arg_constraints = {"df": constraints.positive}
+    arg_constraints: Any = {"df": constraints.positive}
     _fields = Gamma._fields
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:

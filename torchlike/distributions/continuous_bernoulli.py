@@ -1,5 +1,6 @@
 """The continuous Bernoulli distribution (Loaiza-Ganem & Cunningham 2019)."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -25,10 +26,10 @@ class ContinuousBernoulli(ByProbability, ExponentialFamily):
     Between ``lims`` around one half Taylor series stand for quotients without digits.
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval
-    has_rsample = True
-    _mean_carrier_measure = 0
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Any = constraints.unit_interval
+    has_rsample: Any = True
+    _mean_carrier_measure: Any = 0
     _fields = {"probs": 0, "logits": 0}
     _kept = ("_by_probs", "_lims")
 
@@ -43,7 +44,7 @@ class ContinuousBernoulli(ByProbability, ExponentialFamily):
                 self.arg_constraints["probs"].check(self.probs).all()
             ):
                 raise ValueError("The parameter probs has invalid values")
-            self.probs = clamp_probs(self.probs)
+            setattr(self, "probs", clamp_probs(self.probs))  # noqa: B010 - a lazy property
         self._lims = lims
         Distribution.__init__(self, shape, validate_args=validate_args)
 

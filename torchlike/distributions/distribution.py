@@ -1,5 +1,6 @@
 """Distribution: shapes, checks, and what can be said without knowing which one it is."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import warnings
@@ -13,6 +14,15 @@ from torchlike.distributions.utils import lazy_property
 from torchlike.tensor import Size, Tensor
 
 
+class _Unknown:
+    """What a subclass has to say: NotImplementedError until it does."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        raise NotImplementedError
+
+
 class Distribution:
     """Base class. A sample has the shape ``sample_shape + batch_shape + event_shape``.
 
@@ -24,8 +34,12 @@ class Distribution:
     While a function is captured, parameters and values are not checked: there are none yet.
     """
 
-    has_rsample: bool = False
-    has_enumerate_support: bool = False
+    has_rsample: Any = False
+    has_enumerate_support: Any = False
+    #: The constraint of each parameter.
+    arg_constraints: Any = _Unknown()
+    #: The constraint of the values.
+    support: Any = _Unknown()
     _validate_args: bool = __debug__
     _fields: dict[str, int] = {}
     _parts: tuple[str, ...] = ()
@@ -117,16 +131,6 @@ class Distribution:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     # -- what a distribution says ------------------------------------------------------------------
-
-    @property
-    def arg_constraints(self) -> dict[str, Any]:
-        """The constraint of each parameter."""
-        raise NotImplementedError
-
-    @property
-    def support(self) -> Any:
-        """The constraint of the values."""
-        raise NotImplementedError
 
     @property
     def mean(self) -> Any:

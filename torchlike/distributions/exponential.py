@@ -1,5 +1,6 @@
 """The exponential distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -13,10 +14,10 @@ from torchlike.distributions.utils import are_numbers, broadcast_all
 class Exponential(ExponentialFamily):
     """Exponential with a rate."""
 
-    arg_constraints = {"rate": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-    _mean_carrier_measure = 0
+    arg_constraints: Any = {"rate": constraints.positive}
+    support: Any = constraints.nonnegative
+    has_rsample: Any = True
+    _mean_carrier_measure: Any = 0
     _fields = {"rate": 0}
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:

@@ -1,5 +1,6 @@
 """The F-distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -16,9 +17,9 @@ from torchlike.dtypes import finfo
 class FisherSnedecor(Distribution):
     """F with two degrees of freedom."""
 
-    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
-    support = constraints.positive
-    has_rsample = True
+    arg_constraints: Any = {"df1": constraints.positive, "df2": constraints.positive}
+    support: Any = constraints.positive
+    has_rsample: Any = True
     _fields = {"df1": 0, "df2": 0}
     _parts = ("_gamma1", "_gamma2")
 

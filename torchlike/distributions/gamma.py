@@ -1,5 +1,6 @@
 """The gamma distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -14,10 +15,10 @@ from torchlike.dtypes import finfo
 class Gamma(ExponentialFamily):
     """Gamma with a concentration (shape) and a rate."""
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-    _mean_carrier_measure = 0
+    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
+    support: Any = constraints.nonnegative
+    has_rsample: Any = True
+    _mean_carrier_measure: Any = 0
     _fields = {"concentration": 0, "rate": 0}
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:

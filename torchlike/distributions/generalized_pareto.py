@@ -1,5 +1,6 @@
 """The generalized Pareto distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -14,10 +15,10 @@ from torchlike.distributions.utils import are_numbers, broadcast_all
 class GeneralizedPareto(Distribution):
     """Generalized Pareto: exponential where the concentration is 0, bounded where it is less."""
 
-    arg_constraints = {
+    arg_constraints: Any = {
         "loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real,
     }  # fmt: skip
-    has_rsample = True
+    has_rsample: Any = True
     _fields = {"loc": 0, "scale": 0, "concentration": 0}
 
     def __init__(

@@ -1,5 +1,6 @@
 """The geometric distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -16,8 +17,8 @@ from torchlike.dtypes import finfo
 class Geometric(ByProbability, Distribution):
     """The number of failures before the first success."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.nonnegative_integer
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Any = constraints.nonnegative_integer
     _fields = {"probs": 0, "logits": 0}
     _kept = ("_by_probs",)
 

@@ -1,5 +1,6 @@
 """The Gumbel distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -17,8 +18,8 @@ from torchlike.dtypes import finfo
 class Gumbel(TransformedDistribution):
     """Gumbel with a location and a scale: the largest of many."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    support: Any = constraints.real
     _fields = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:

@@ -1,5 +1,6 @@
 """The half-Cauchy distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -15,9 +16,9 @@ from torchlike.distributions.transforms import AbsTransform
 class HalfCauchy(TransformedDistribution):
     """``|X|`` of a Cauchy(0, scale)."""
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
+    arg_constraints: Any = {"scale": constraints.positive}
+    support: Any = constraints.nonnegative
+    has_rsample: Any = True
     _fields = {}
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:

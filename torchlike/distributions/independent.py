@@ -1,5 +1,6 @@
 """Batch dimensions as event dimensions."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +14,7 @@ from torchlike.tensor import Size
 class Independent(Distribution):
     """Another distribution whose last batch dimensions are part of the event."""
 
-    arg_constraints: dict[str, Any] = {}
+    arg_constraints: Any = {}
 
     def __init__(
         self, base_distribution: Any, reinterpreted_batch_ndims: int,

@@ -1,5 +1,6 @@
 """The inverse gamma distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -15,9 +16,9 @@ from torchlike.distributions.transforms import PowerTransform
 class InverseGamma(TransformedDistribution):
     """``1 / X`` of a Gamma(concentration, rate)."""
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.positive
-    has_rsample = True
+    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
+    support: Any = constraints.positive
+    has_rsample: Any = True
     _fields = {}
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:

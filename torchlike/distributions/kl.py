@@ -87,7 +87,7 @@ def _dispatch(type_p: type, type_q: type) -> Any:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Any:
-    """``KL(p ‖ q)``, of the batch's shape. NotImplementedError for pairs that are not registered."""
+    """``KL(p ‖ q)``, of the batch's shape. NotImplementedError for pairs not registered."""
     pair = (type(p), type(q))
     function = _found.get(pair)
     if function is None:
@@ -258,8 +258,8 @@ def _factor(d: Any) -> Any:
 def _normal_vectors(p: Any, q: Any) -> Any:
     if p.event_shape != q.event_shape:
         low = "(Low Rank) " if type(p) is not type(q) else ""
-        raise ValueError(f"KL-divergence between two {low}Multivariate Normals with different event "
-                         "shapes cannot be computed")  # fmt: skip
+        raise ValueError(f"KL-divergence between two {low}Multivariate Normals with different "
+                         "event shapes cannot be computed")  # fmt: skip
     a, b = _factor(p), _factor(q)
     log_dets = [x.diagonal(dim1=-2, dim2=-1).log().sum(-1) for x in (a, b)]
     n = p.event_shape[0]

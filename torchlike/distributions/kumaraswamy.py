@@ -1,5 +1,6 @@
 """The Kumaraswamy distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -22,11 +23,11 @@ def _moment(a: Any, b: Any, n: int) -> Any:
 class Kumaraswamy(TransformedDistribution):
     """A relative of Beta with a simple cdf."""
 
-    arg_constraints = {
+    arg_constraints: Any = {
         "concentration1": constraints.positive, "concentration0": constraints.positive,
     }  # fmt: skip
-    support = constraints.unit_interval
-    has_rsample = True
+    support: Any = constraints.unit_interval
+    has_rsample: Any = True
     _fields = {"concentration1": 0, "concentration0": 0}
 
     def __init__(

@@ -1,5 +1,6 @@
 """The LKJ distribution of correlation matrices' Cholesky factors."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -18,8 +19,8 @@ from torchlike.tensor import Size
 class LKJCholesky(Distribution):
     """Cholesky factors of correlation matrices (Lewandowski, Kurowicka & Joe 2009)."""
 
-    arg_constraints = {"concentration": constraints.positive}
-    support = constraints.corr_cholesky
+    arg_constraints: Any = {"concentration": constraints.positive}
+    support: Any = constraints.corr_cholesky
 
     def __init__(
         self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None

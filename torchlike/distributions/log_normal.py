@@ -1,5 +1,6 @@
 """The log-normal distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -13,9 +14,9 @@ from torchlike.distributions.transforms import ExpTransform
 class LogNormal(TransformedDistribution):
     """``exp(X)`` of a Normal(loc, scale)."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.positive
-    has_rsample = True
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    support: Any = constraints.positive
+    has_rsample: Any = True
     _fields = {}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:

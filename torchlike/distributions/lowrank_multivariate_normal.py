@@ -1,5 +1,6 @@
 """Normal vectors with a covariance of low rank plus a diagonal."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -33,13 +34,13 @@ def lowrank_mahalanobis(factor: Any, diagonal: Any, x: Any, capacitance: Any) ->
 class LowRankMultivariateNormal(Distribution):
     """Covariance ``cov_factor @ cov_factor.T + diag(cov_diag)``."""
 
-    arg_constraints = {
+    arg_constraints: Any = {
         "loc": constraints.real_vector,
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
-    support = constraints.real_vector
-    has_rsample = True
+    support: Any = constraints.real_vector
+    has_rsample: Any = True
     _fields = {"loc": 1, "cov_diag": 1, "cov_factor": 2}
     _kept = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 

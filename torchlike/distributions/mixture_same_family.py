@@ -1,5 +1,6 @@
 """Mixtures of one family."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -15,8 +16,8 @@ from torchlike.tensor import Size
 class MixtureSameFamily(Distribution):
     """A mixture: a Categorical chooses along the components' last batch dimension."""
 
-    arg_constraints: dict[str, Any] = {}
-    has_rsample = False
+    arg_constraints: Any = {}
+    has_rsample: Any = False
 
     def __init__(
         self, mixture_distribution: Any, component_distribution: Any,

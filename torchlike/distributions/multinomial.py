@@ -1,5 +1,6 @@
 """The multinomial distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -17,7 +18,7 @@ from torchlike.tensor import Size
 class Multinomial(Distribution):
     """How often each category came in ``total_count`` draws."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _fields = {}
     _parts = ("_categorical",)
     _kept = ("total_count",)

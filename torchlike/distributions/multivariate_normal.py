@@ -1,5 +1,6 @@
 """The multivariate normal distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -34,13 +35,13 @@ class MultivariateNormal(Distribution):
     """Normal vectors, by exactly one of covariance, precision and the covariance's Cholesky
     factor."""
 
-    arg_constraints = {
+    arg_constraints: Any = {
         "loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky,
     }  # fmt: skip
-    support = constraints.real_vector
-    has_rsample = True
+    support: Any = constraints.real_vector
+    has_rsample: Any = True
     _fields = {"loc": 1, "covariance_matrix": 2, "scale_tril": 2, "precision_matrix": 2}
     _kept = ("_unbroadcasted_scale_tril",)
 
@@ -58,8 +59,8 @@ class MultivariateNormal(Distribution):
                              "may be specified.")  # fmt: skip
         ((name, matrix),) = given
         if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch "
-                             "dimensions")  # fmt: skip
+            raise ValueError(f"{name} must be at least two-dimensional, with optional leading "
+                             "batch dimensions")  # fmt: skip
         batch_shape = f.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand((*batch_shape, *matrix.shape[-2:])))
         self.loc = loc.expand((*batch_shape, loc.shape[-1]))

@@ -1,5 +1,6 @@
 """The negative binomial distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -16,11 +17,11 @@ from torchlike.distributions.utils import lazy_property
 class NegativeBinomial(Counts, Distribution):
     """The number of successes before ``total_count`` failures."""
 
-    arg_constraints = {
+    arg_constraints: Any = {
         "total_count": constraints.greater_than_eq(0),
         "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real,
     }  # fmt: skip
-    support = constraints.nonnegative_integer
+    support: Any = constraints.nonnegative_integer
     _fields = {"total_count": 0, "probs": 0, "logits": 0}
     _kept = ("_by_probs",)
 

@@ -1,5 +1,6 @@
 """The normal distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -15,10 +16,10 @@ from torchlike.distributions.utils import are_numbers, broadcast_all, standard_n
 class Normal(ExponentialFamily):
     """Normal with mean ``loc`` and standard deviation ``scale``."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    _mean_carrier_measure = 0
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    support: Any = constraints.real
+    has_rsample: Any = True
+    _mean_carrier_measure: Any = 0
     _fields = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:

@@ -1,5 +1,6 @@
 """Categories as one-hot vectors."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -14,8 +15,8 @@ from torchlike.tensor import Size
 class OneHotCategorical(Distribution):
     """A one-hot vector, by probabilities or their unnormalized logarithms."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.one_hot
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support: Any = constraints.one_hot
     has_enumerate_support = True
     _fields = {}
     _parts = ("_categorical",)
@@ -79,7 +80,7 @@ class OneHotCategorical(Distribution):
 class OneHotCategoricalStraightThrough(OneHotCategorical):
     """The same, whose samples pass gradients on to the probabilities (Bengio et al. 2013)."""
 
-    has_rsample = True
+    has_rsample: Any = True
     _fields = {}
 
     def rsample(self, sample_shape: Any = ()) -> Any:

@@ -1,5 +1,6 @@
 """The Pareto distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +15,7 @@ from torchlike.distributions.utils import broadcast_all
 class Pareto(TransformedDistribution):
     """Pareto type 1 with a least value ``scale`` and an exponent ``alpha``."""
 
-    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    arg_constraints: Any = {"alpha": constraints.positive, "scale": constraints.positive}
     _fields = {"scale": 0, "alpha": 0}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:

@@ -1,5 +1,6 @@
 """The Poisson distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -14,8 +15,8 @@ from torchlike.distributions.utils import are_numbers, broadcast_all
 class Poisson(ExponentialFamily):
     """Poisson with a rate."""
 
-    arg_constraints = {"rate": constraints.nonnegative}
-    support = constraints.nonnegative_integer
+    arg_constraints: Any = {"rate": constraints.nonnegative}
+    support: Any = constraints.nonnegative_integer
     _fields = {"rate": 0}
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:

@@ -1,5 +1,6 @@
 """Relaxed Bernoulli variables (Maddison et al. 2017)."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -16,8 +17,8 @@ from torchlike.distributions.utils import broadcast_all, clamp_probs
 class LogitRelaxedBernoulli(ByProbability, Distribution):
     """The log odds of a relaxed Bernoulli variable, at a temperature."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.real
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Any = constraints.real
     _fields = {"probs": 0, "logits": 0}
     _kept = ("_by_probs", "temperature")
 
@@ -44,9 +45,9 @@ class LogitRelaxedBernoulli(ByProbability, Distribution):
 class RelaxedBernoulli(TransformedDistribution):
     """Numbers between 0 and 1, near the ends at low temperatures; differentiable."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval
-    has_rsample = True
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Any = constraints.unit_interval
+    has_rsample: Any = True
     _fields = {}
 
     def __init__(

@@ -1,5 +1,6 @@
 """Relaxed one-hot vectors (Maddison et al. 2017; Jang et al. 2017)."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -16,9 +17,9 @@ from torchlike.distributions.utils import broadcast_all, clamp_probs
 class ExpRelaxedCategorical(Distribution):
     """The logarithm of a relaxed one-hot vector, at a temperature."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.real_vector
-    has_rsample = True
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support: Any = constraints.real_vector
+    has_rsample: Any = True
     _fields = {}
     _parts = ("_categorical",)
     _kept = ("temperature",)
@@ -66,9 +67,9 @@ class ExpRelaxedCategorical(Distribution):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """Points of the simplex, near its corners at low temperatures; differentiable."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.simplex
-    has_rsample = True
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support: Any = constraints.simplex
+    has_rsample: Any = True
     _fields = {}
 
     def __init__(

@@ -1,5 +1,6 @@
 """Student's t-distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -15,11 +16,11 @@ from torchlike.distributions.utils import broadcast_all, standard_normal
 class StudentT(Distribution):
     """Student's t with degrees of freedom, a location and a scale."""
 
-    arg_constraints = {
+    arg_constraints: Any = {
         "df": constraints.positive, "loc": constraints.real, "scale": constraints.positive,
     }  # fmt: skip
-    support = constraints.real
-    has_rsample = True
+    support: Any = constraints.real
+    has_rsample: Any = True
     _fields = {"df": 0, "loc": 0, "scale": 0}
     _parts = ("_chi2",)
 

@@ -1,5 +1,6 @@
 """A distribution seen through transforms."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -19,7 +20,7 @@ class TransformedDistribution(Distribution):
     ValueError for what is no transform, and for a base of too few dimensions.
     """
 
-    arg_constraints: dict[str, Any] = {}
+    arg_constraints: Any = {}
     _fields = {}
 
     def __init__(

@@ -339,7 +339,7 @@ class IndependentTransform(Transform):
 class ReshapeTransform(Transform):
     """Events of another shape. ValueError for one of another size."""
 
-    bijective = True
+    bijective: Any = True
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
@@ -390,9 +390,9 @@ class ReshapeTransform(Transform):
 class _Elementwise(Transform):
     """Increasing bijections of numbers without parameters: all are equal."""
 
-    domain = constraints.real
-    bijective = True
-    sign = +1
+    domain: Any = constraints.real
+    bijective: Any = True
+    sign: Any = +1
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -404,7 +404,7 @@ class _Elementwise(Transform):
 class ExpTransform(_Elementwise):
     """``exp(x)``."""
 
-    codomain = constraints.positive
+    codomain: Any = constraints.positive
 
     def _call(self, x: Any) -> Any:
         return x.exp()
@@ -419,9 +419,9 @@ class ExpTransform(_Elementwise):
 class PowerTransform(Transform):
     """``x ** exponent`` of positive numbers."""
 
-    domain = constraints.positive
-    codomain = constraints.positive
-    bijective = True
+    domain: Any = constraints.positive
+    codomain: Any = constraints.positive
+    bijective: Any = True
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
@@ -460,7 +460,7 @@ class PowerTransform(Transform):
 class SigmoidTransform(_Elementwise):
     """``1 / (1 + exp(-x))``, kept off 0 and 1."""
 
-    codomain = constraints.unit_interval
+    codomain: Any = constraints.unit_interval
 
     def _call(self, x: Any) -> Any:
         limits = finfo(x.dtype)
@@ -478,7 +478,7 @@ class SigmoidTransform(_Elementwise):
 class SoftplusTransform(_Elementwise):
     """``log(1 + exp(x))``."""
 
-    codomain = constraints.positive
+    codomain: Any = constraints.positive
 
     def _call(self, x: Any) -> Any:
         return f.nn_functional.softplus(x)
@@ -493,7 +493,7 @@ class SoftplusTransform(_Elementwise):
 class TanhTransform(_Elementwise):
     """``tanh(x)``; give it a cache, its inverse loses digits near the ends."""
 
-    codomain = constraints.interval(-1.0, 1.0)
+    codomain: Any = constraints.interval(-1.0, 1.0)
 
     def _call(self, x: Any) -> Any:
         return x.tanh()
@@ -509,8 +509,8 @@ class TanhTransform(_Elementwise):
 class AbsTransform(Transform):
     """``|x|``; the positive one of its inverses."""
 
-    domain = constraints.real
-    codomain = constraints.positive
+    domain: Any = constraints.real
+    codomain: Any = constraints.positive
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbsTransform)
@@ -528,7 +528,7 @@ class AbsTransform(Transform):
 class AffineTransform(Transform):
     """``loc + scale * x``."""
 
-    bijective = True
+    bijective: Any = True
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
@@ -603,8 +603,8 @@ class AffineTransform(Transform):
 class SoftmaxTransform(Transform):
     """Onto the simplex; its inverse takes logarithms. Not a bijection."""
 
-    domain = constraints.real_vector
-    codomain = constraints.simplex
+    domain: Any = constraints.real_vector
+    codomain: Any = constraints.simplex
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SoftmaxTransform)
@@ -633,9 +633,9 @@ class SoftmaxTransform(Transform):
 class StickBreakingTransform(Transform):
     """n numbers onto the simplex of n + 1: each breaks a share off what is left."""
 
-    domain = constraints.real_vector
-    codomain = constraints.simplex
-    bijective = True
+    domain: Any = constraints.real_vector
+    codomain: Any = constraints.simplex
+    bijective: Any = True
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StickBreakingTransform)
@@ -678,8 +678,8 @@ class StickBreakingTransform(Transform):
 class LowerCholeskyTransform(Transform):
     """Square matrices onto Cholesky factors: the lower triangle, its diagonal by exp."""
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.lower_cholesky
+    domain: Any = constraints.independent(constraints.real, 2)
+    codomain: Any = constraints.lower_cholesky
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LowerCholeskyTransform)
@@ -697,8 +697,8 @@ class LowerCholeskyTransform(Transform):
 class PositiveDefiniteTransform(Transform):
     """Square matrices onto positive definite ones, by their Cholesky factors."""
 
-    domain = constraints.independent(constraints.real, 2)
-    codomain = constraints.positive_definite
+    domain: Any = constraints.independent(constraints.real, 2)
+    codomain: Any = constraints.positive_definite
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PositiveDefiniteTransform)
@@ -717,9 +717,9 @@ class PositiveDefiniteTransform(Transform):
 class CorrCholeskyTransform(Transform):
     """n (n - 1) / 2 numbers onto Cholesky factors of correlation matrices (as in Stan)."""
 
-    domain = constraints.real_vector
-    codomain = constraints.corr_cholesky
-    bijective = True
+    domain: Any = constraints.real_vector
+    codomain: Any = constraints.corr_cholesky
+    bijective: Any = True
 
     def _call(self, x: Any) -> Any:
         x = f.tanh(x)
@@ -887,9 +887,9 @@ class StackTransform(_Joined):
 class CumulativeDistributionTransform(Transform):
     """A distribution's ``cdf``."""
 
-    bijective = True
-    codomain = constraints.unit_interval
-    sign = +1
+    bijective: Any = True
+    codomain: Any = constraints.unit_interval
+    sign: Any = +1
 
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)

@@ -1,5 +1,6 @@
 """The uniform distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -14,7 +15,7 @@ from torchlike.distributions.utils import are_numbers, broadcast_all
 class Uniform(Distribution):
     """Uniform on [low, high)."""
 
-    has_rsample = True
+    has_rsample: Any = True
     _fields = {"low": 0, "high": 0}
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What distributions share: broadcasting of parameters, logits and probabilities, lazy attributes."""
+"""What distributions share: broadcasting, logits and probabilities, lazy attributes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def binary_cross_entropy(logits: Tensor, value: Tensor) -> Tensor:
 
 
 class lazy_property:
-    """A property computed at its first use and kept; of the class it is ``lazy_property_and_property``.
+    """A property computed at its first use and kept.
 
     While a function is captured nothing is kept: the value would belong to that program.
     """

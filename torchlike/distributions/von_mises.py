@@ -1,5 +1,6 @@
 """The von Mises distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -43,9 +44,9 @@ def _log_bessel(x: Any, order: int) -> Any:
 class VonMises(Distribution):
     """A normal distribution's relative on the circle, in radians from -pi to pi."""
 
-    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
-    support = constraints.real
-    has_rsample = False
+    arg_constraints: Any = {"loc": constraints.real, "concentration": constraints.positive}
+    support: Any = constraints.real
+    has_rsample: Any = False
     _fields = {"loc": 0, "concentration": 0}
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:

@@ -1,5 +1,6 @@
 """The Weibull distribution."""
 
+# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -15,8 +16,8 @@ from torchlike.distributions.utils import broadcast_all, euler_constant
 class Weibull(TransformedDistribution):
     """Weibull with a scale and a concentration (shape)."""
 
-    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
-    support = constraints.positive
+    arg_constraints: Any = {"scale": constraints.positive, "concentration": constraints.positive}
+    support: Any = constraints.positive
     _fields = {"scale": 0, "concentration": 0}
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:

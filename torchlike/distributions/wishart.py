@@ -23,9 +23,9 @@ class Wishart(ExponentialFamily):
     Exactly one of covariance, precision and the covariance's Cholesky factor is given.
     """
 
-    support = constraints.positive_definite
-    has_rsample = True
-    _mean_carrier_measure = 0
+    support: Any = constraints.positive_definite
+    has_rsample: Any = True
+    _mean_carrier_measure: Any = 0
 
     @property
     def arg_constraints(self) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from torchlike.jit.scalars import device_number, is_device, weak
 from torchlike.jit.structure import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
 
+#: More turns than this are not unrolled as conditions (and a row source may have no end).
+_MAX_TURNS = 256
 #: A name that is not bound (yet, or in the other branch).
 UNDEFINED = choice.ABSENT
 
@@ -223,8 +225,16 @@ def for_each(
     if isinstance(rows, Turns):
         return _for_turns(rows, turn, values, names, done, where)
     at = names.index(done) if done is not None else -1
+    conditional = 0
     for row in rows:
         if at >= 0 and is_traced(values[at]):
+            conditional += 1
+            if conditional > _MAX_TURNS:
+                raise JitCaptureError(
+                    f"a loop that is left on a tensor's value ({where}) has more than {_MAX_TURNS} "
+                    "turns, each of which would be a condition in the graph: write it as a while "
+                    "loop on a counter, which is one loop there"
+                )
             values = choose(
                 values[at], lambda *v: v, lambda *v, row=row: turn(row, *v), values, names, where
             )

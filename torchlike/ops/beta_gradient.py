@@ -1,8 +1,9 @@
 """The derivative of a Dirichlet sample by its concentrations, along the beta marginals.
 
-For a marginal x with the cdf F(x; a, b) it is ``-(dF/da) / p(x)``, divided by ``1 - x`` as PyTorch's
-function gives it. dF/da is an integral of ``p(t) (log t - digamma(a) + digamma(a + b))`` up to x, or
-minus the one from x on, by tanh-sinh quadrature on the shorter side (Takahasi & Mori 1974).
+For a marginal x with the cdf F(x; a, b) it is ``-(dF/da) / p(x)``, divided by ``1 - x`` as
+PyTorch's function gives it. dF/da is an integral of ``p(t) (log t - digamma(a) + digamma(a + b))``
+up to x, or minus the one from x on, by tanh-sinh quadrature on the shorter side (Takahasi
+& Mori 1974).
 
 Differs from PyTorch
 --------------------
@@ -40,7 +41,7 @@ def _tail(x, a, b, log_is_of_complement, mean):
 
 @op("_dirichlet_grad", method=False, differentiable=False)
 def _dirichlet_grad(x: Input, alpha: Input, total: Input):
-    """The derivative of each entry of a Dirichlet sample by its own concentration, over ``1 - x``."""
+    """The derivative of each entry of a Dirichlet sample by its concentration, over ``1 - x``."""
     kind = x.dtype
     limits = jnp.finfo(kind)
     x, a, total = (v.astype(jnp.float64) for v in (x, alpha, total))

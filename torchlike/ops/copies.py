@@ -40,6 +40,13 @@ def _viewed(input: Tensor, size: Any) -> Tensor:
     return input.view(size)
 
 
+def _narrowed(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    # PyTorch's copying form asserts this on its own, with another exception than the view.
+    if dim >= input.dim() > 0:
+        raise RuntimeError(f"Expected dim < {input.dim()} to be true, but got dim = {dim}.")
+    return views.narrow(input, dim, start, length)
+
+
 #: name -> the view it copies
 _VIEWS: dict[str, Callable[..., Any]] = {
     "alias": views.alias,
@@ -47,7 +54,7 @@ _VIEWS: dict[str, Callable[..., Any]] = {
     "detach": views.detach,
     "diagonal": _diagonal_like,
     "expand": lambda input, size, *, implicit=False: views.expand(input, size),
-    "narrow": views.narrow,
+    "narrow": _narrowed,
     "permute": lambda input, dims: views.permute(input, dims),
     "select": views.select,
     "slice": slice_of,

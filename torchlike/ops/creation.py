@@ -496,8 +496,8 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = (b.item() if isinstance(b, Tensor) else b for b in (start, end))
-    work = np.dtype(np.float64) if target.kind in "iu" or target.itemsize == 8 else (
-        np.dtype(np.complex64) if target.kind == "c" else np.dtype(np.float32))  # fmt: skip
+    # As in PyTorch each operation rounds to the dtype, 16-bit ones too.
+    work = np.dtype(np.float64) if target.kind in "iub" else target
     if steps == 1:
         return np.asarray([start]).astype(target)
     if target.kind in "iu":
@@ -505,10 +505,12 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
     a, b = work.type(start), work.type(end)
     by = work.type((b - a) / work.type(max(steps - 1, 1)))
     i = np.arange(steps).astype(work)
-    if work.kind == "f":
+    last = work.type(steps - 1)
+    if work in _FUSED:
         # PyTorch's loop is compiled to fused multiply-adds: one rounding, not two.
         a, b, by, i = (v.astype(_FUSED[work]) for v in (a, b, by, i))
-    values = np.where(np.arange(steps) < steps // 2, a + by * i, b - by * (steps - 1 - i))
+        last = steps - 1
+    values = np.where(np.arange(steps) < steps // 2, a + by * i, b - by * (last - i))
     return values.astype(work).astype(target)
 
 
@@ -523,8 +525,13 @@ def logspace(
     target = out_dtype(out, dtype)
     if target.kind in "iu" and steps > 1:
         start, end = int(start), int(end)
-    values = np.power(base, _spaced(start, end, steps, np.dtype(np.float64)))
-    made = finish(device_array(values.astype(target)), device, requires_grad, layout)
+    if target.itemsize == 2 and target.kind not in "iu":
+        # The ends and the base are rounded to 16 bits, what comes between is not.
+        start, end, base = (float(target.type(float(v))) for v in (start, end, base))
+    exponents = _spaced(start, end, steps, np.dtype(np.float64))
+    with np.errstate(over="ignore"):  # beyond the dtype's largest number is infinity
+        values = np.power(base, exponents).astype(target)
+    made = finish(device_array(values), device, requires_grad, layout)
     return _sequence_into(out, made)
 
 

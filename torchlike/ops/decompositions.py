@@ -54,7 +54,10 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
     graph is captured or on the meta device, where there are no values to look at."""
     if modes.current.capture is not None or info.is_meta:
         return None
-    codes = np.asarray(boxes.innermost(info)._read())
+    found = boxes.innermost(info)._read()
+    if isinstance(found, jax.core.Tracer):  # inside jax.jit and the like
+        return None
+    codes = np.asarray(found)
     if not codes.any():
         return None
     flat = codes.reshape(-1)
@@ -88,7 +91,7 @@ def _cholesky_info(factor: Tensor, input: Tensor) -> Tensor:
     if factor.is_meta:
         return factor.new_empty(factor.shape[:-2], dtype=dtypes.int32)
     failed = boxes.apply(_failed, factor.detach()._read())
-    if modes.current.capture is not None or modes.current.levels:
+    if modes.current.capture is not None or isinstance(failed, (boxes.Box, jax.core.Tracer)):
         return tensors.wrap(failed)  # LAPACK's codes need values
     codes = np.array(failed)
     if codes.any():

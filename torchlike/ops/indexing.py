@@ -18,11 +18,12 @@ from torchlike.dispatch.inplace import copy_, update_with_sequences
 from torchlike.dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike.dispatch.registry import add_method, composite, op
 from torchlike.dispatch.schema import Bool, Input, Inputs, Static
+from torchlike.meta import MetaArray
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.overwrite import accumulate as add_at
 from torchlike.ops.overwrite import overwrite
 from torchlike.ops.views import make_view, select, sliced, unsqueeze
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, wrap
 from torchlike.views import Alias, Geometry, SelectAt, step
 
 _INVALID = (
@@ -183,6 +184,17 @@ def _is_deprecated_tuple(item: Any) -> Any:
 _NO_NUMBERS = (Tensor, list, tuple, range, str, np.ndarray, slice)
 
 
+def _check_mask(mask: Tensor, view: Tensor, d: int, x: Tensor) -> None:
+    """IndexError unless a mask has the shape of the dimensions from ``d`` on."""
+    shape = view._geometry.size[d : d + mask.dim()]
+    if mask._geometry.size != shape:
+        at = next(k for k in range(mask.dim()) if k >= len(shape) or mask.shape[k] != shape[k])
+        raise IndexError(
+            f"The shape of the mask {list(mask.shape)} at index {at} does not match the shape "
+            f"of the indexed tensor {list(x.shape)} at index {d + at}"
+        )
+
+
 def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None]:
     """The view reached by the basic parts of an index, and the index tensors left (or None).
 
@@ -229,13 +241,7 @@ def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None
             view = make_view(view, step(SelectAt, d), (i._read(),), "SelectBackward0")
         elif i.dtype.name in ("bool", "uint8"):
             advanced = True
-            shape = view._geometry.size[d : d + i.dim()]
-            if i._geometry.size != shape:
-                at = next(k for k in range(i.dim()) if k >= len(shape) or i.shape[k] != shape[k])
-                raise IndexError(
-                    f"The shape of the mask {list(i.shape)} at index {at} does not match the shape "
-                    f"of the indexed tensor {list(x.shape)} at index {d + at}"
-                )
+            _check_mask(i, view, d, x)
             where = i._value("indexing with a boolean mask (its size depends on values)",
                              "torchlike.where(mask, x, other)")  # fmt: skip
             if i.dim() == 0:
@@ -368,9 +374,26 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Any = Fal
 @composite()
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
     """Write (or add) ``values`` at index tensors, in place."""
+    if input.is_meta:
+        indices = _without_mask(input, indices, values)
     view, used, layout = _layout(input, indices)
     put_in_place(view, used, values, layout, accumulate)
     return input
+
+
+def _without_mask(input: Tensor, indices: Any, values: Tensor) -> Any:
+    """A mask on the meta device as index tensors of as many elements as ``values`` bring: how many
+    it selects is not known, and the shape of the result does not depend on it."""
+    given = [i for i in indices if i is not None]
+    if len(given) != 1 or given[0].dtype is not dtypes.bool or not given[0].dim():
+        return indices
+    mask = given[0]
+    before = next(d for d, i in enumerate(indices) if i is not None)
+    _check_mask(mask, input, before, input)
+    after = input.dim() - before - mask.dim()
+    count = values.shape[-1 - after] if values.dim() > after else 1
+    places = wrap(MetaArray((count,), np.int64))
+    return [*indices[:before], *[places] * mask.dim()]
 
 
 add_method("__getitem__", getitem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -55,7 +56,7 @@ def _check_inner(x: Any, y: Any) -> None:
 
 
 def _rows(x: Any) -> int:
-    return int(np.prod(x.shape[:-1])) if x.ndim > 1 else 1
+    return math.prod(x.shape[:-1]) if x.ndim > 1 else 1
 
 
 _PRODUCT = {"input": ["other"], "other": ["input"]}

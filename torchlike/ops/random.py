@@ -222,14 +222,17 @@ def normal(
     ):  # fmt: skip
         raise RuntimeError("normal expects all elements of std >= 0.0")
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
-    # The noise is made in the memory of the result.
+    # The noise is made in the memory of the result; PyTorch resizes that first only where the
+    # deviations are a tensor, else the noise has to broadcast with the means.
     kind = (tensors[0] if out is None else out).dtype.numpy
     scale = 1.0 if isinstance(std, Tensor) else float(std)
+    if out is not None and not isinstance(std, Tensor):
+        shape = tuple(out.shape)
     if out is not None:
         _require_float(out.dtype.numpy, "normal_kernel_cpu")
     z = wrap(draw(generator, lambda e: normals.normal(e, shape, kind, 0.0, scale)))
     with _no_grad():
-        result = (z * std if isinstance(std, Tensor) else z) + mean
+        result = z * std + mean if isinstance(std, Tensor) else mean + z
     return given(out, _drawn(result, *tensors), cast=True)
 
 

@@ -297,6 +297,12 @@ def _spread(name: str, spec: Any) -> None:
             dim, unbiased = None, dim
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
+        complex_out = isinstance(out, Tensor) and out.dtype.is_complex > input.dtype.is_complex
+        if complex_out and input.numel() and len(axes(dim, input.dim())) < input.dim():
+            # PyTorch casts only where it reduces everything; its other kernel has real dtypes.
+            raise NotImplementedError(
+                f"\"std_cpu\" not implemented for '{dtypes.scalar_type(out.dtype)}'"
+            )
         return spec(input, dim, correction, keepdim, out=out)
 
     function.__doc__ = f"The {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."

@@ -53,7 +53,8 @@ class RuleOptimizer(Optimizer):
                     state.update(self._new_state(p, group))
                 kinds.setdefault(tuple(state), []).append(p)
             settings = self._settings(group)
-            live = [hyperparameter(group, *((k,) if isinstance(k, str) else k)) for k in self._live]
+            named = [k if isinstance(k, tuple) else (k, None) for k in self._live]
+            live = [hyperparameter(group, name, index) for name, index in named]
             rule = functools.partial(type(self)._rule, settings)
             for names, params in kinds.items():
                 states = [[self.state[p][name] for name in names] for p in params]

@@ -28,6 +28,8 @@ from typing import Any
 import jax
 
 from torchlike import modes
+from torchlike.amp import autocast
+from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from torchlike.autograd import Function, backward, enable_grad, no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.autograd.saved import pack, unpack
@@ -233,6 +235,10 @@ class _Region:
         leaves, self._structure = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
         self._leaves = [_Snapshot(x) if isinstance(x, Tensor) else x for x in leaves]
         self._preserve = preserve_rng_state
+        self._autocast = [
+            (device, is_autocast_enabled(device), get_autocast_dtype(device))
+            for device in ("cpu", "cuda")
+        ]
         self._rng: Any = None
         self._seen: _Watching | None = None
 
@@ -277,7 +283,11 @@ class _Region:
             context = fork_rng()
         restored = iter([s.restored(a) for s, a in zip(snapshots, arrays, strict=True)])
         leaves = [next(restored) if type(x) is _Snapshot else x for x in self._leaves]
-        with context:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(context)
+            for device, enabled, dtype in self._autocast:
+                if enabled or is_autocast_enabled(device):
+                    stack.enter_context(autocast(device, dtype, enabled))
             if self._rng is not None and capture is None:
                 set_rng_state(self._rng)
             yield jax.tree_util.tree_unflatten(self._structure, leaves)

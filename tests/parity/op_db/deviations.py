@@ -74,10 +74,8 @@ NORMWISE = frozenset(
 _TIES = "the default sort of PyTorch is not stable: equal elements come in another order"
 _RESIZES = "PyTorch resizes the tensor that is written in place; here it raises, as in addmm_"
 _OTHER_ERROR = "both raise, another exception: "
-_NO_KERNEL = "a complex out= is written, which PyTorch refuses when it reduces one dimension"
 
 
-_EMPTY_OUT = "PyTorch holds std against the shape of an empty out="
 _NO_WINDOW_GRADIENT = "PyTorch 2.13 drops the gradient of a complex window"
 
 _SPARSE = "sparse=True is refused: gradients here are dense"
@@ -102,15 +100,9 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "masked.logaddexp": {
         "second gradient": "PyTorch gives NaN where both inputs are masked, torchlike 0",
     },
-    "narrow_copy": {"errors": _OTHER_ERROR + "IndexError for a bad dim, as everywhere else"},
-    "index_put": {"meta": "a bool mask on the meta device has no count of its elements here"},
     "nn.functional.embedding": {"values": _SPARSE, "meta": _SPARSE},
     "nn.functional.embedding_bag": {"values": _SPARSE, "meta": _SPARSE},
-    "normal": {"out": _EMPTY_OUT},
     "as_strided.partial_views": {"meta": "a meta tensor does not stand in a larger memory"},
-    "normal.number_mean": {"out": _EMPTY_OUT},
-    "std": {"out": _NO_KERNEL},
-    "var": {"out": _NO_KERNEL},
 }
 
 

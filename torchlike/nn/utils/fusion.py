@@ -32,24 +32,23 @@ def _folded(
     weight: Tensor, bias: Tensor | None, mean: Tensor, var: Tensor, eps: float,
     scale: Tensor | None, shift: Tensor | None, shape: list[int],
 ) -> tuple[Parameter, Parameter]:  # fmt: skip
-    if bias is None:
-        bias = functions.zeros_like(mean)
+    given: Any = functions.zeros_like(mean) if bias is None else bias
     if scale is None:
         scale = functions.ones_like(mean)
     if shift is None:
         shift = functions.zeros_like(mean)
     factor = scale * functions.rsqrt(var + eps)
     new_weight = (weight * factor.reshape(shape)).to(dtype=weight.dtype)
-    new_bias = ((bias - mean) * factor + shift).to(dtype=bias.dtype)
+    new_bias = ((given - mean) * factor + shift).to(dtype=given.dtype)
     return (Parameter(new_weight.detach(), weight.requires_grad),
-            Parameter(new_bias.detach(), bias.requires_grad))  # fmt: skip
+            Parameter(new_bias.detach(), given.requires_grad))  # fmt: skip
 
 
 def fuse_conv_bn_weights(
     conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float,
     bn_w: Tensor | None, bn_b: Tensor | None, transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:  # fmt: skip
-    """Weight and bias of the fused convolution; ``transpose``: channels are the second dimension."""
+    """Weight and bias of the fused convolution; ``transpose``: channels come second."""
     ends = [1, -1] if transpose else [-1, 1]
     return _folded(
         conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, ends + [1] * (conv_w.dim() - 2)

@@ -197,7 +197,7 @@ class _ByAmount(BasePruningMethod):
         if not isinstance(amount, numbers.Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
         whole = isinstance(amount, numbers.Integral)
-        if amount < 0 or (not whole and amount > 1.0):
+        if float(amount) < 0 or (not whole and float(amount) > 1.0):
             raise ValueError(
                 f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
                 "integer"
@@ -207,8 +207,8 @@ class _ByAmount(BasePruningMethod):
     def _number_of(self, size: int) -> int:
         """How many of ``size`` to prune."""
         if not isinstance(self.amount, numbers.Integral):
-            return round(self.amount * size)
-        if self.amount > size:
+            return round(float(self.amount) * size)
+        if int(self.amount) > size:
             raise ValueError(
                 f"amount={self.amount} should be smaller than the number of parameters to "
                 f"prune={size}"

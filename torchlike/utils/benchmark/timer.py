@@ -50,14 +50,14 @@ class Measurement:
         return high - low
 
     def __repr__(self) -> str:
-        value, unit = self.median, "s"
-        for unit, factor in (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
-            if self.median * factor >= 1:
-                break
-        value = self.median * factor
+        units = (("s", 1), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
+        unit, factor = next((u for u in units if self.median * u[1] >= 1), units[-1])
         n = len(self.times)
-        return (f"{type(self).__name__}\n{self.title}\n  {'Median' if n > 1 else ''} {value:.2f} "
-                f"{unit}\n  {n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs")  # fmt: skip
+        return (
+            f"{type(self).__name__}\n{self.title}\n  {'Median ' if n > 1 else ''}"
+            f"{self.median * factor:.2f} {unit}\n  {n} measurement{'s' if n > 1 else ''}, "
+            f"{self.number_per_run} runs"
+        )
 
 
 class Timer:
