@@ -88,7 +88,10 @@ def select(patterns: Sequence[str]) -> list[str]:
 
 def rows_of(measured: Sequence[Measurement]) -> list[Row]:
     """A row for each op, the slowest against jnp at the large size first, failures before all."""
-    cells = {(*c.workload.split("/"), c.framework): c for c in measured}
+    cells: dict[tuple[str, str, str], Measurement] = {}
+    for c in measured:
+        name, _, size = c.workload.partition("/")
+        cells[name, size, c.framework] = c
     rows = [Row(name, cells) for name in dict.fromkeys(name for name, _, _ in cells)]
     return sorted(rows, key=lambda r: -(r.ratio("large", "jnp") or float("inf")))
 

@@ -59,7 +59,6 @@ def test_no_accelerator():
         torch.accelerator.set_device_index(0)
 
 
-
 def test_compiler():
     seen = []
 

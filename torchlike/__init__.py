@@ -10,6 +10,7 @@ from torchlike import compilation_cache as _compilation_cache
 
 _compilation_cache.enable()
 
+from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
 from torchlike import ops as _ops  # noqa: E402 - registers the ops
 from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor

@@ -13,19 +13,30 @@ from torchlike.tensor import Tensor as Tensor
 
 Number = _bool | _int | _float | _complex
 
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 from torchlike import accelerator as accelerator
+from torchlike import amp as amp
 from torchlike import autograd as autograd
 from torchlike import backends as backends
 from torchlike import compiler as compiler
 from torchlike import cuda as cuda
 from torchlike import distributed as distributed
+from torchlike import distributions as distributions
 from torchlike import fft as fft
+from torchlike import func as func
+from torchlike import hub as hub
 from torchlike import interop as interop
 from torchlike import linalg as linalg
 from torchlike import masked as masked
+from torchlike import multiprocessing as multiprocessing
 from torchlike import nested as nested
 from torchlike import nn as nn
+from torchlike import onnx as onnx
 from torchlike import optim as optim
+from torchlike import profiler as profiler
 from torchlike import random as random
 from torchlike import serialization as serialization
 from torchlike import signal as signal
@@ -33,7 +44,24 @@ from torchlike import sparse as sparse
 from torchlike import special as special
 from torchlike import testing as testing
 from torchlike import utils as utils
+from torchlike import version as version
 from torchlike import xpu as xpu
+from torchlike.amp.autocast_mode import autocast as autocast
+from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
+from torchlike.amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting
+from torchlike.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
+from torchlike.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from torchlike.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from torchlike.amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from torchlike.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from torchlike.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+from torchlike.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from torchlike.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
+from torchlike.amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from torchlike.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+from torchlike.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
+from torchlike.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
+from torchlike.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from torchlike.autograd.grad_mode import enable_grad as enable_grad
 from torchlike.autograd.grad_mode import inference_mode as inference_mode
 from torchlike.autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -51,6 +79,9 @@ from torchlike.dtypes import get_default_dtype as get_default_dtype
 from torchlike.dtypes import iinfo as iinfo
 from torchlike.dtypes import promote_types as promote_types
 from torchlike.dtypes import set_default_dtype as set_default_dtype
+from torchlike.errors import OutOfMemoryError as OutOfMemoryError
+from torchlike.func.vmap import vmap as vmap
+from torchlike.interop import from_jax_function as from_jax_function
 from torchlike.porting.allocator import tune_allocator as tune_allocator
 from torchlike.printing import set_printoptions as set_printoptions
 from torchlike.random import default_generator as default_generator
@@ -71,6 +102,8 @@ from torchlike.settings import set_float32_matmul_precision as set_float32_matmu
 from torchlike.settings import set_num_interop_threads as set_num_interop_threads
 from torchlike.settings import set_num_threads as set_num_threads
 from torchlike.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from torchlike.streams import Event as Event
+from torchlike.streams import Stream as Stream
 from torchlike.tensor import Size as Size
 from torchlike.tensor import channels_last as channels_last
 from torchlike.tensor import channels_last_3d as channels_last_3d
@@ -114,6 +147,9 @@ jit: Any
 def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int, *, out: Any = None) -> Tensor:
     """Each tensor padded with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
 number are flattened and joined: (*leading, num_chunks, total)."""
+
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The derivative of each entry of a Dirichlet sample by its concentration, over ``1 - x``."""
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, out: Any = None) -> Tensor:
     """The gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
@@ -538,6 +574,9 @@ def concat(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) ->
 
 def concatenate(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
     """Tensors one after the other along ``dim``; dtypes are promoted."""
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ...) -> Any:
+    """``true_fn(*operands)`` if ``pred`` (a bool, or a tensor of one element), else ``false_fn``."""
 
 def conj(input: Tensor) -> Tensor:
     """The conjugate: a view of a complex tensor, a real tensor itself."""
@@ -1284,17 +1323,11 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], s
 def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Any:
     """The maximum of each window over 2 dimensions."""
 
-def max_pool2d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The maxima, and their flat positions in the input's plane (int64)."""
-
 def max_pool2d_with_indices_backward(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any, indices: Tensor) -> Tensor:
     """The gradient of a max pool: each element of ``grad_output`` goes where its maximum was."""
 
 def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Any:
     """The maximum of each window over 3 dimensions."""
-
-def max_pool3d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The maxima, and their flat positions in the input's plane (int64)."""
 
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``maximum(input, other)`` elementwise, broadcast and promoted."""
@@ -2035,6 +2068,9 @@ def vstack(tensors: Any, *, out: Any = None) -> Tensor:
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None, **names: Any) -> Any:
     """``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast, promoted."""
+
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
+    """``while cond_fn(*carried): carried = body_fn(*carried)``; gives the last ``carried``."""
 
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""

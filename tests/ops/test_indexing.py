@@ -43,3 +43,15 @@ def test_a_list_holding_more_than_numbers_is_a_tuple_with_a_warning():
         x[[[0, 1], [1, 2]]] = 7.0
     assert x.tolist() == [[0, 7, 2, 3], [4, 5, 7, 7], [8, 9, 10, 11]]
     assert x[[0, 1]].shape == (2, 4)
+
+
+def test_index_put_by_a_mask_on_meta_keeps_the_shape_and_checks_the_mask():
+    x = torch.zeros(3, 4, device="meta")
+    mask = torch.zeros(3, dtype=torch.bool, device="meta")
+    made = x.index_put((mask,), torch.ones(2, 4, device="meta"))
+    assert made.is_meta
+    assert made.shape == (3, 4)
+    with pytest.raises(IndexError, match="shape of the mask"):
+        x.index_put(
+            (torch.zeros(2, dtype=torch.bool, device="meta"),), torch.ones((), device="meta")
+        )

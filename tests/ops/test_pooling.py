@@ -65,3 +65,10 @@ def test_windows_that_do_not_fit_are_refused():
         F.max_pool2d(torch.ones(1, 1, 4, 4), 9)
     with pytest.raises(RuntimeError, match="pad should be at most half"):
         F.max_pool2d(torch.ones(1, 1, 4, 4), 2, padding=2)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_pooling_with_indices_takes_the_word_and_gives_both(asked):
+    values, places = F.max_pool2d_with_indices(torch.ones(1, 1, 4, 4), 2, return_indices=asked)
+    assert values.shape == places.shape == (1, 1, 2, 2)
+    assert places.flatten().tolist() == [0, 2, 8, 10]

@@ -1,5 +1,5 @@
 """``torch._higher_order_ops.cond``."""
 
-from torchlike.ops.control_flow import cond
+from torchlike.control_flow import cond
 
 __all__ = ["cond"]

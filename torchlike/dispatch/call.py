@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 
 from torchlike import boxes, errors, modes
 from torchlike.dispatch import out as outputs
@@ -150,7 +151,7 @@ def check_values(
     spec: OpSpec, arrays: Sequence[Any], statics: tuple[Any, ...], lengths: tuple[int, ...]
 ) -> None:
     """Run the op's check of values on its arguments, where there are values."""
-    if boxes.involved(arrays) or any(isinstance(a, jax.core.Tracer) for a in arrays):
+    if boxes.involved(arrays) or any(isinstance(a, core.Tracer) for a in arrays):
         return  # inside jax.jit and the like, too, there are no values to look at
     grouped = group(tuple(arrays), lengths) if lengths else tuple(arrays)
     spec.check(*spec.combine(grouped, statics))  # type: ignore[misc]

@@ -20,9 +20,9 @@ from torchlike.jit import joint
 from torchlike.jit.function import JitFunction
 from torchlike.jit.program import NumberTemplate
 from torchlike.jit.regions import RegionNode, filled
-from torchlike.jit.structure import flatten, flatten_call, unflatten
 from torchlike.tape import gradient_edge
 from torchlike.tensor import Tensor, wrap
+from torchlike.trees import flatten, flatten_call, unflatten
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from torchlike import nn
 from torchlike.export.artifact import Artifact
-from torchlike.jit.structure import flatten_call
 from torchlike.tensor import Tensor
+from torchlike.trees import flatten_call
 
 
 class Branch(nn.Module):

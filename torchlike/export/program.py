@@ -13,8 +13,8 @@ from torchlike import nn
 from torchlike.export import archive
 from torchlike.export.artifact import Artifact, Unexportable
 from torchlike.export.loaded import LoadedModule, about_state, state_of
-from torchlike.jit.structure import flatten_call
 from torchlike.tensor import Tensor
+from torchlike.trees import flatten_call
 
 
 class _DimType(type):

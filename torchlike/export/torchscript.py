@@ -20,8 +20,8 @@ from torchlike.export.artifact import Artifact
 from torchlike.export.loaded import LoadedModule, about_state, state_of
 from torchlike.export.program import built
 from torchlike.jit.function import JitFunction
-from torchlike.jit.structure import flatten, flatten_call, unflatten
 from torchlike.tensor import Tensor
+from torchlike.trees import flatten, flatten_call, unflatten
 
 _KIND = "torch.jit"
 

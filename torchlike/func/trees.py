@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike.jit.structure import flatten as flatten
-from torchlike.jit.structure import unflatten as unflatten
+from torchlike.trees import count_leaves
+from torchlike.trees import flatten as flatten
+from torchlike.trees import unflatten as unflatten
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -44,7 +45,7 @@ def broadcast(prefix: Any, structure: Any, message: Callable[[], str]) -> list[A
 
 def _spread(prefix: Any, structure: Any, found: list[Any]) -> bool:
     if not isinstance(prefix, (tuple, list, dict)):
-        found += [prefix] * _count(structure)
+        found += [prefix] * count_leaves(structure)
         return True
     if structure is None:
         return False
@@ -58,7 +59,3 @@ def _spread(prefix: Any, structure: Any, found: list[Any]) -> bool:
             return False
         values = list(prefix)
     return all(_spread(v, part, found) for v, part in zip(values, parts, strict=True))
-
-
-def _count(structure: Any) -> int:
-    return 1 if structure is None else sum(map(_count, structure[-1]))

@@ -11,8 +11,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from torchlike.jit.structure import leaf_counts
 from torchlike.tensor import Tensor
+from torchlike.trees import leaf_counts
 
 #: After so many recompilations caused by one number, it is traced.
 TRACE_AFTER = 2

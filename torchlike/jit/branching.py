@@ -22,8 +22,8 @@ from torchlike.jit.places import same
 from torchlike.jit.regions import Leaf, Region, array_of
 from torchlike.jit.rewriting import VALUE
 from torchlike.jit.scalars import device_number, is_device, weak
-from torchlike.jit.structure import flatten, unflatten
 from torchlike.tensor import Tensor, wrap
+from torchlike.trees import flatten, unflatten
 
 #: More turns than this are not unrolled as conditions (and a row source may have no end).
 _MAX_TURNS = 256

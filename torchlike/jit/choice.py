@@ -9,8 +9,8 @@ from torchlike.jit import control
 from torchlike.jit.places import same
 from torchlike.jit.regions import Leaf, Region
 from torchlike.jit.scalars import Number
-from torchlike.jit.structure import flatten, unflatten
 from torchlike.tensor import Tensor
+from torchlike.trees import flatten, unflatten
 
 #: ``mismatch(part, leaf, a, b)`` raises; leaf -1 for parts of different structure.
 Mismatch = Callable[[int, int, Any, Any], None]

@@ -19,9 +19,9 @@ from torchlike.jit.environment import Snapshot
 from torchlike.jit.keys import static_key
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recompiles import Recompiles, key_difference
-from torchlike.jit.structure import flatten_call
 from torchlike.jit.tracing import Tracing
 from torchlike.tensor import Tensor
+from torchlike.trees import flatten_call
 
 logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).

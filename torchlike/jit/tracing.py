@@ -20,16 +20,16 @@ from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.places import MISSING, describe, same
 from torchlike.jit.program import NumberTemplate, Program, Template
 from torchlike.jit.scalars import Number, Table, is_device
-from torchlike.jit.structure import (
+from torchlike.storage import Storage
+from torchlike.tape import AccumulateGrad, Edge, Node
+from torchlike.tensor import Tensor, wrap
+from torchlike.trees import (
     flatten,
     flatten_call,
     forget_examples,
     unflatten,
     unflatten_call,
 )
-from torchlike.storage import Storage
-from torchlike.tape import AccumulateGrad, Edge, Node
-from torchlike.tensor import Tensor, wrap
 
 
 class Tracing:

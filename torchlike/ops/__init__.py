@@ -64,5 +64,4 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     reflectors as reflectors,
     indefinite as indefinite,
     aten as aten,
-    control_flow as control_flow,
 )

@@ -525,7 +525,7 @@ def logspace(
     target = out_dtype(out, dtype)
     if target.kind in "iu" and steps > 1:
         start, end = int(start), int(end)
-    if target.itemsize == 2 and target.kind not in "iu":
+    if target.itemsize == 2 and target.kind not in "iu" and steps > 1:
         # The ends and the base are rounded to 16 bits, what comes between is not.
         start, end, base = (float(target.type(float(v))) for v in (start, end, base))
     exponents = _spaced(start, end, steps, np.dtype(np.float64))

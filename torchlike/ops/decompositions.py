@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
-from jax import lax
+from jax import core, lax
 
 from torchlike import boxes, dtypes, modes
 from torchlike import tensor as tensors
@@ -55,7 +55,7 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
     if modes.current.capture is not None or info.is_meta:
         return None
     found = boxes.innermost(info)._read()
-    if isinstance(found, jax.core.Tracer):  # inside jax.jit and the like
+    if isinstance(found, core.Tracer):  # inside jax.jit and the like
         return None
     codes = np.asarray(found)
     if not codes.any():
@@ -91,7 +91,7 @@ def _cholesky_info(factor: Tensor, input: Tensor) -> Tensor:
     if factor.is_meta:
         return factor.new_empty(factor.shape[:-2], dtype=dtypes.int32)
     failed = boxes.apply(_failed, factor.detach()._read())
-    if modes.current.capture is not None or isinstance(failed, (boxes.Box, jax.core.Tracer)):
+    if modes.current.capture is not None or isinstance(failed, (boxes.Box, core.Tracer)):
         return tensors.wrap(failed)  # LAPACK's codes need values
     codes = np.array(failed)
     if codes.any():

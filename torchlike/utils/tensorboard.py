@@ -1,4 +1,4 @@
-"""``torch.utils.tensorboard``: ModuleNotFoundError without the package tensorboard, as in PyTorch."""
+"""``torch.utils.tensorboard``: ModuleNotFoundError without the package tensorboard."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike import dtypes, modes
+from torchlike import dtypes, modes, ops  # noqa: F401 - the table is filled by importing ops
 from torchlike.dispatch.registry import NAMESPACES, composite
 from torchlike.jit import choice, control
 from torchlike.jit.regions import Leaf
 from torchlike.jit.scalars import is_device
-from torchlike.jit.structure import flatten, unflatten
 from torchlike.tensor import Tensor
+from torchlike.trees import flatten, unflatten
 
 _table = NAMESPACES[""]
 

@@ -115,9 +115,10 @@ def leaf_counts(structure: Any) -> tuple[int, tuple[str, ...], list[int]]:
         n, names = structure
         return n, names, [1] * (n + len(names))
     positional, keywords = structure[-1]
-    counts = [_count(s) for s in (*positional[-1], *keywords[-1])]
+    counts = [count_leaves(s) for s in (*positional[-1], *keywords[-1])]
     return len(positional[-1]), keywords[1], counts
 
 
-def _count(structure: Any) -> int:
-    return 1 if structure is _LEAF else sum(map(_count, structure[-1]))
+def count_leaves(structure: Any) -> int:
+    """How many leaves a structure has."""
+    return 1 if structure is _LEAF else sum(map(count_leaves, structure[-1]))

@@ -1,0 +1,225 @@
+"""Transforms of numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.transforms.base import Transform
+from torchlike.distributions.utils import broadcast_all
+from torchlike.dtypes import finfo
+
+
+class _Elementwise(Transform):
+    """Increasing bijections of numbers without parameters: all are equal."""
+
+    domain: Any = constraints.real
+    bijective: Any = True
+    sign: Any = +1
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class ExpTransform(_Elementwise):
+    """``exp(x)``."""
+
+    codomain: Any = constraints.positive
+
+    def _call(self, x: Any) -> Any:
+        return x.exp()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return x
+
+
+class PowerTransform(Transform):
+    """``x ** exponent`` of positive numbers."""
+
+    domain: Any = constraints.positive
+    codomain: Any = constraints.positive
+    bijective: Any = True
+
+    def __init__(self, exponent: Any, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        (self.exponent,) = broadcast_all(exponent)
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        if self._cache_size == cache_size:
+            return self
+        return PowerTransform(self.exponent, cache_size=cache_size)
+
+    @property
+    def sign(self) -> Any:
+        return self.exponent.sign()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def _call(self, x: Any) -> Any:
+        return x.pow(self.exponent)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return (self.exponent * y / x).abs().log()
+
+    def forward_shape(self, shape: Any) -> Any:
+        return f.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
+
+    inverse_shape = forward_shape
+
+
+class SigmoidTransform(_Elementwise):
+    """``1 / (1 + exp(-x))``, kept off 0 and 1."""
+
+    codomain: Any = constraints.unit_interval
+
+    def _call(self, x: Any) -> Any:
+        limits = finfo(x.dtype)
+        return f.clamp(f.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
+
+    def _inverse(self, y: Any) -> Any:
+        limits = finfo(y.dtype)
+        y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -f.nn_functional.softplus(-x) - f.nn_functional.softplus(x)
+
+
+class SoftplusTransform(_Elementwise):
+    """``log(1 + exp(x))``."""
+
+    codomain: Any = constraints.positive
+
+    def _call(self, x: Any) -> Any:
+        return f.nn_functional.softplus(x)
+
+    def _inverse(self, y: Any) -> Any:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -f.nn_functional.softplus(-x)
+
+
+class TanhTransform(_Elementwise):
+    """``tanh(x)``; give it a cache, its inverse loses digits near the ends."""
+
+    codomain: Any = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x: Any) -> Any:
+        return x.tanh()
+
+    def _inverse(self, y: Any) -> Any:
+        return f.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        # log(1 - tanh(x)²), exact for large x.
+        return 2.0 * (math.log(2.0) - x - f.nn_functional.softplus(-2.0 * x))
+
+
+class AbsTransform(Transform):
+    """``|x|``; the positive one of its inverses."""
+
+    domain: Any = constraints.real
+    codomain: Any = constraints.positive
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbsTransform)
+
+    def __hash__(self) -> int:
+        return hash(AbsTransform)
+
+    def _call(self, x: Any) -> Any:
+        return x.abs()
+
+    def _inverse(self, y: Any) -> Any:
+        return y
+
+
+class AffineTransform(Transform):
+    """``loc + scale * x``."""
+
+    bijective: Any = True
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
+        super().__init__(cache_size=cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+
+    @property
+    def event_dim(self) -> int:
+        return self._event_dim
+
+    def _region(self) -> Any:
+        n = self._event_dim
+        return constraints.real if n == 0 else constraints.independent(constraints.real, n)
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:  # type: ignore[override]
+        return self._region()
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:  # type: ignore[override]
+        return self._region()
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        if self._cache_size == cache_size:
+            return self
+        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AffineTransform):
+            return False
+
+        def same(a: Any, b: Any) -> bool:
+            equal = a == b
+            return equal if isinstance(equal, bool) else bool(equal.all())
+
+        return same(self.loc, other.loc) and same(self.scale, other.scale)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @property
+    def sign(self) -> Any:
+        scale = self.scale
+        if isinstance(scale, (int, float)):
+            return 1 if scale > 0 else -1 if scale < 0 else 0
+        return scale.sign()
+
+    def _call(self, x: Any) -> Any:
+        return self.loc + self.scale * x
+
+    def _inverse(self, y: Any) -> Any:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        shape, scale = x.shape, self.scale
+        if isinstance(scale, (int, float)):
+            result = f.full_like(x, math.log(abs(scale)))
+        else:
+            result = f.abs(scale).log()
+        n = self.event_dim
+        if n:
+            result = result.reshape(*result.size()[:-n], -1).sum(-1)
+            shape = shape[:-n]
+        return result.expand(shape)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return f.broadcast_shapes(shape, getattr(self.loc, "shape", ()),
+                                  getattr(self.scale, "shape", ()))  # fmt: skip
+
+    inverse_shape = forward_shape

@@ -1,0 +1,171 @@
+"""Transforms of vectors and matrices onto simplices and cones."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchlike import functions as f
+from torchlike.distributions import constraints
+from torchlike.distributions.transforms.base import Transform
+from torchlike.distributions.transforms.elementwise import SigmoidTransform
+from torchlike.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+from torchlike.dtypes import finfo
+
+
+class SoftmaxTransform(Transform):
+    """Onto the simplex; its inverse takes logarithms. Not a bijection."""
+
+    domain: Any = constraints.real_vector
+    codomain: Any = constraints.simplex
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SoftmaxTransform)
+
+    def __hash__(self) -> int:
+        return hash(SoftmaxTransform)
+
+    def _call(self, x: Any) -> Any:
+        probs = (x - x.max(-1, True)[0]).exp()
+        return probs / probs.sum(-1, True)
+
+    def _inverse(self, y: Any) -> Any:
+        return y.log()
+
+    def _checked(self, shape: Any) -> Any:
+        if len(shape) < 1:
+            raise ValueError("Too few dimensions on input")
+        return shape
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._checked(shape)
+
+    inverse_shape = forward_shape
+
+
+class StickBreakingTransform(Transform):
+    """n numbers onto the simplex of n + 1: each breaks a share off what is left."""
+
+    domain: Any = constraints.real_vector
+    codomain: Any = constraints.simplex
+    bijective: Any = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StickBreakingTransform)
+
+    def __hash__(self) -> int:
+        return hash(StickBreakingTransform)
+
+    @staticmethod
+    def _offset(x: Any) -> Any:
+        n = x.shape[-1]
+        return n + 1 - x.new_ones(n).cumsum(-1)
+
+    def _call(self, x: Any) -> Any:
+        pad = f.nn_functional.pad
+        z = SigmoidTransform()(x - self._offset(x).log())
+        left = (1 - z).cumprod(-1)
+        return pad(z, [0, 1], value=1) * pad(left, [1, 0], value=1)
+
+    def _inverse(self, y: Any) -> Any:
+        crop = y[..., :-1]
+        left = f.clamp(1 - crop.cumsum(-1), min=finfo(y.dtype).tiny)
+        return crop.log() - left.log() + self._offset(crop).log()
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        x = x - self._offset(x).log()
+        return (-x + f.nn_functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
+
+    def _resized(self, shape: Any, by: int) -> Any:
+        if len(shape) < 1:
+            raise ValueError("Too few dimensions on input")
+        return shape[:-1] + (shape[-1] + by,)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._resized(shape, 1)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._resized(shape, -1)
+
+
+class LowerCholeskyTransform(Transform):
+    """Square matrices onto Cholesky factors: the lower triangle, its diagonal by exp."""
+
+    domain: Any = constraints.independent(constraints.real, 2)
+    codomain: Any = constraints.lower_cholesky
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LowerCholeskyTransform)
+
+    def __hash__(self) -> int:
+        return hash(LowerCholeskyTransform)
+
+    def _call(self, x: Any) -> Any:
+        return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
+
+    def _inverse(self, y: Any) -> Any:
+        return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
+
+
+class PositiveDefiniteTransform(Transform):
+    """Square matrices onto positive definite ones, by their Cholesky factors."""
+
+    domain: Any = constraints.independent(constraints.real, 2)
+    codomain: Any = constraints.positive_definite
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PositiveDefiniteTransform)
+
+    def __hash__(self) -> int:
+        return hash(PositiveDefiniteTransform)
+
+    def _call(self, x: Any) -> Any:
+        factor = LowerCholeskyTransform()(x)
+        return factor @ factor.mT
+
+    def _inverse(self, y: Any) -> Any:
+        return LowerCholeskyTransform().inv(f.linalg.cholesky(y))
+
+
+class CorrCholeskyTransform(Transform):
+    """n (n - 1) / 2 numbers onto Cholesky factors of correlation matrices (as in Stan)."""
+
+    domain: Any = constraints.real_vector
+    codomain: Any = constraints.corr_cholesky
+    bijective: Any = True
+
+    def _call(self, x: Any) -> Any:
+        x = f.tanh(x)
+        eps = finfo(x.dtype).eps
+        r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
+        left = (1 - r**2).sqrt().cumprod(-1)  # what is left of each row's unit length
+        r = r + f.eye(r.shape[-1], dtype=r.dtype, device=r.device)
+        return r * f.nn_functional.pad(left[..., :-1], [1, 0], value=1)
+
+    def _inverse(self, y: Any) -> Any:
+        left = f.nn_functional.pad(1 - f.cumsum(y * y, dim=-1)[..., :-1], [1, 0], value=1)
+        t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
+        return (t.log1p() - t.neg().log1p()) / 2
+
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+        left = 1 - (y * y).cumsum(dim=-1)
+        lengths = 0.5 * tril_matrix_to_vec(left, diag=-2).log().sum(-1)
+        tanh = -2 * (x + f.nn_functional.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
+        return lengths + tanh
+
+    def forward_shape(self, shape: Any) -> Any:
+        if len(shape) < 1:
+            raise ValueError("Too few dimensions on input")
+        n = shape[-1]
+        d = round((0.25 + 2 * n) ** 0.5 + 0.5)
+        if d * (d - 1) // 2 != n:
+            raise ValueError("Input is not a flattened lower-diagonal number")
+        return shape[:-1] + (d, d)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        if len(shape) < 2:
+            raise ValueError("Too few dimensions on input")
+        if shape[-2] != shape[-1]:
+            raise ValueError("Input is not square")
+        d = shape[-1]
+        return shape[:-2] + (d * (d - 1) // 2,)
