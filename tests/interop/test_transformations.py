@@ -198,7 +198,7 @@ def test_cond_and_while_loop():
     lambda x: x.reshape(2, 3).t().contiguous(), lambda x: F.one_hot(x.argmax(1), 2),
     lambda x: x[x.argmax(0)], lambda x: F.embedding(x.argmax(1), x),
     lambda x: F.cross_entropy(x, x.argmax(1)), lambda x: torch.linalg.qr(x)[1].abs(),
-], ids=str)  # fmt: skip
+])  # fmt: skip
 def test_ops_that_look_at_values_eagerly(op):
     torch.testing.assert_close(jax.jit(op)(X), op(X), rtol=1e-5, atol=1e-6)
 
