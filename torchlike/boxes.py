@@ -25,7 +25,7 @@ import jax
 import numpy as np
 
 from torchlike import errors, meta, modes
-from torchlike.meta import MetaArray
+from torchlike.meta import MetaArray, StandIn
 
 
 class Level:
@@ -73,25 +73,16 @@ class Mapped(Level):
         self.randomness = randomness
 
 
-class Box:
-    """What stands in a cell: the level it belongs to, and the tensor inside."""
+class Box(StandIn):
+    """A value of a transform: the level it belongs to, and the tensor inside."""
 
-    __slots__ = ("dtype", "level", "shape", "value")
-    weak_type = False
+    __slots__ = ("level", "value")
 
     def __init__(self, level: Level, value: Any, shape: Iterable[int], dtype: Any) -> None:
         self.level = level
         self.value = value
         self.shape = tuple(shape)
         self.dtype = dtype
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape, dtype=np.int64))
 
     def __jax_array__(self) -> Any:
         raise NotImplementedError(
@@ -101,9 +92,6 @@ class Box:
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise RuntimeError(errors.UNWRAP_TRANSFORMED)
-
-    def __deepcopy__(self, memo: Any) -> Box:
-        return self  # immutable
 
     def astype(self, dtype: Any) -> Any:
         return call(lambda x: x.astype(dtype), self)

@@ -19,15 +19,13 @@ import numpy as np
 from torchlike.errors import NO_DATA
 
 
-class MetaArray:
-    """What stands in a cell for an array: its shape and dtype."""
+class StandIn:
+    """What stands in a cell in an array's place: immutable, with a shape and a dtype."""
 
     __slots__ = ("dtype", "shape")
     weak_type = False
-
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
-        self.shape = tuple(shape)
-        self.dtype = np.dtype(dtype)
+    shape: tuple[int, ...]
+    dtype: Any
 
     @property
     def ndim(self) -> int:
@@ -36,6 +34,19 @@ class MetaArray:
     @property
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
+
+    def __deepcopy__(self, memo: Any) -> StandIn:
+        return self
+
+
+class MetaArray(StandIn):
+    """A shape and a dtype without values."""
+
+    __slots__ = ()
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape = tuple(shape)
+        self.dtype = np.dtype(dtype)
 
     def astype(self, dtype: Any) -> MetaArray:
         return MetaArray(self.shape, dtype)
@@ -49,9 +60,6 @@ class MetaArray:
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
         raise NotImplementedError(NO_DATA)
-
-    def __deepcopy__(self, memo: Any) -> MetaArray:
-        return self  # immutable
 
     def __repr__(self) -> str:
         return f"MetaArray({self.shape}, {self.dtype})"

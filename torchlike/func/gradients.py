@@ -120,6 +120,17 @@ def replaced(args: Sequence[Any], argnums: Any, values: Any) -> list[Any]:
     return changed
 
 
+def split_aux(output: Any, has_aux: Any, what: str) -> tuple[Any, Any]:
+    """``(output, aux)`` of a function that gives both; (output, None) of others."""
+    if not has_aux:
+        return output, None
+    if not (isinstance(output, tuple) and len(output) == 2):
+        raise RuntimeError(
+            f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True"
+        )
+    return output
+
+
 def grad_and_value(
     func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False
 ) -> Callable[..., Any]:
@@ -141,14 +152,7 @@ def grad_and_value(
         previous = modes.current.grad_enabled
         with enable_grad():
             output = func(*replaced(args, argnums, trees.unflatten(structure, variables)), **kwargs)
-            aux = None
-            if has_aux:
-                if not (isinstance(output, tuple) and len(output) == 2):
-                    raise RuntimeError(
-                        f"{what}: output of function f should be a tuple: (output, aux) if has_aux "
-                        "is True"
-                    )
-                output, aux = output
+            output, aux = split_aux(output, has_aux, what)
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"{what}: Expected f(*args) to return a Tensor, got "
                                    f"{type(output)}")  # fmt: skip
@@ -197,14 +201,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     previous = modes.current.grad_enabled
     with enable_grad():
         output = func(*trees.unflatten(structure, variables))
-    aux = None
-    if has_aux:
-        if not (isinstance(output, tuple) and len(output) == 2):
-            raise RuntimeError(
-                "vjp(f, *primals): output of function f should be a tuple: (output, aux) if "
-                "has_aux is True"
-            )
-        output, aux = output
+    output, aux = split_aux(output, has_aux, "vjp(f, *primals)")
     outputs, out_structure = trees.flatten(output)
     for o in outputs:
         if not isinstance(o, Tensor):

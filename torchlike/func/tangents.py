@@ -18,6 +18,7 @@ from torchlike.func.gradients import (
     jacrev,
     outside,
     replaced,
+    split_aux,
     variable,
 )
 from torchlike.func.vmap import vmap
@@ -61,14 +62,7 @@ def jvp(
     with JvpLevel() as level:
         duals = [make_level_dual(level, x, t) for x, t in zip(values, directions, strict=True)]
         output = func(*trees.unflatten(structure, duals))
-        aux = None
-        if has_aux:
-            if not (isinstance(output, tuple) and len(output) == 2):
-                raise RuntimeError(
-                    f"{_WHAT}: output of function f should be a tuple: (output, aux) if has_aux is "
-                    "True"
-                )
-            output, aux = output
+        output, aux = split_aux(output, has_aux, _WHAT)
         outputs, out_structure = trees.flatten(output)
         found = []
         for o in outputs:
