@@ -18,8 +18,6 @@ CASES = {case["key"]: case for case in json.loads(str(GOLDEN["__cases__"]))}
 
 #: Programs whose numbers pass through sums that XLA orders in its own way: a few ulp.
 INEXACT = {"dropout/sdpa", "init/orthogonal_", "init/orthogonal_wide"}
-#: Programs for parts that do not exist.
-MISSING = {key for key in CASES if "torch.distributions" in CASES[key]["code"]}
 
 
 def names() -> dict[str, object]:
@@ -56,14 +54,10 @@ def check(key: str, got: object, exact: bool) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*out of bounds")
-@pytest.mark.parametrize("key", sorted(set(CASES) - MISSING))
+@pytest.mark.parametrize("key", sorted(CASES))
 def test_golden_program(key: str) -> None:
     case = CASES[key]
     torchlike.manual_seed(case["seed"])
     scope = names()
     exec(case["code"], scope)
     check(key, scope["out"], key not in INEXACT)
-
-
-def test_only_distributions_are_missing() -> None:
-    assert {key.split("/")[0] for key in MISSING} == {"dist"}
