@@ -2,14 +2,18 @@
 
 Each shape of graph is built once (outside the clock) and run backward with ``retain_graph`` or,
 where that is not the same (hooks, second order), built anew in the clock. Tensors are small, so
-that the time is the engine's. The last table says how the time grows with the number of nodes: ten
-times the nodes should take ten times as long.
+that the time is the engine's. The second table says how the time grows with the number of nodes:
+ten times the nodes should take ten times as long. Last come the gradients of each sample of a batch
+of 64 through a CNN, ``vmap(grad(loss))``, with each library in a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from statistics import median
@@ -119,10 +123,53 @@ def cases(lib: Any) -> dict[str, tuple[Callable[[], object], int]]:
     return found
 
 
+def per_sample(library: str, quick: bool) -> float:
+    """Seconds for each sample's gradients: two convolutions, then 9216-128-10."""
+    if library == "torchlike":
+        from torchlike.porting.allocator import tune_allocator
+
+        tune_allocator()
+    torch: Any = importlib.import_module(library)
+    nn, F, func = torch.nn, torch.nn.functional, torch.func
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10),
+    )  # fmt: skip
+    parameters = {name: p.detach() for name, p in net.named_parameters()}
+    images, labels = torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,))
+
+    def loss(parameters: Any, image: Any, label: Any) -> Any:
+        out = func.functional_call(net, parameters, (image[None],))
+        return F.cross_entropy(out, label[None])
+
+    gradients = func.vmap(func.grad(loss), in_dims=(None, 0, 0))
+
+    def run() -> object:
+        found = gradients(parameters, images, labels)
+        return [g.flatten()[-1].item() for g in found.values()]
+
+    return seconds_of(run, quick)
+
+
+def _per_sample_in_a_process(library: str, quick: bool) -> float:
+    command = [sys.executable, "-m", "benchmarks.autograd", "--per-sample", library]
+    found = subprocess.run(
+        command + ["--quick"] * quick, capture_output=True, text=True, check=True
+    )  # fmt: skip
+    return float(found.stdout.split()[-1])
+
+
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="short rounds: numbers, not results")
-    quick = parser.parse_args(arguments).quick
+    parser.add_argument("--per-sample", help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    quick = options.quick
+    if options.per_sample:
+        print(per_sample(options.per_sample, quick))
+        return
+    reference, own = (_per_sample_in_a_process(lib, quick) for lib in ("torch", "torchlike"))
     import torch
 
     import torchlike
@@ -131,9 +178,8 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{'':14}{'nodes':>6}{'torch µs/node':>15}{'torchlike':>11}{'ratio':>7}")
     theirs, ours = cases(torch), cases(torchlike)
     for name, (run, n) in ours.items():
-        reference = seconds_of(theirs[name][0], quick) / n
-        own = seconds_of(run, quick) / n
-        print(f"{name:14}{n:6}{reference * 1e6:15.2f}{own * 1e6:11.2f}{own / reference:7.1f}")
+        theirs_s, ours_s = seconds_of(theirs[name][0], quick) / n, seconds_of(run, quick) / n
+        print(f"{name:14}{n:6}{theirs_s * 1e6:15.2f}{ours_s * 1e6:11.2f}{ours_s / theirs_s:7.1f}")
     print("\nbackward of a chain, milliseconds (ten times the nodes: × 10 is linear)")
     sizes = (100, 1000) if quick else (100, 1000, 10_000)
     for name, lib in (("torch", torch), ("torchlike", torchlike)):
@@ -141,6 +187,8 @@ def main(arguments: list[str] | None = None) -> None:
         growth = ", ".join(f"× {b / a:.1f}" for a, b in itertools.pairwise(times))
         shown = "  ".join(f"{n}: {t * 1e3:.2f}" for n, t in zip(sizes, times, strict=True))
         print(f"{name:14}{shown}   ({growth})")
+    print("\ngradients of each of 64 samples of a CNN, milliseconds")
+    print(f"torch {reference * 1e3:.1f}  torchlike {own * 1e3:.1f}  ratio {own / reference:.2f}")
 
 
 if __name__ == "__main__":

@@ -205,3 +205,9 @@ def test_first_step_command_prints_what_start_reads():
     assert len(found) == 3
     assert found[1] is not None
     assert found[1] > 0
+
+
+def test_a_small_run_of_the_memory_benchmark():
+    found = command("-m", "benchmarks.memory", "--small", "--one", "torchlike", "mlp", "eager")
+    assert found.returncode == 0, found.stderr
+    assert float(found.stdout.split()[-1]) > 0
