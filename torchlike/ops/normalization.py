@@ -250,8 +250,7 @@ def _check_normalized(
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
-@op("layer_norm_op", namespaces=(), method=False, residuals=True,
-    grad_name="NativeLayerNormBackward0")  # fmt: skip
+@op("layer_norm_op", namespaces=(), method=False, grad_name="NativeLayerNormBackward0")
 def layer_norm_op(input: Input, normalized_shape: _Ints, weight: OptInput = None,
                   bias: OptInput = None, eps: Float = 1e-05):  # fmt: skip
     """``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions."""
@@ -297,7 +296,7 @@ def _int_tuple(value: Any, name: str) -> Any:
     return value
 
 
-@op(namespaces=_SPACES, method=False, residuals=True, grad_name="FusedRmsNormBackward0")
+@op(namespaces=_SPACES, method=False, grad_name="FusedRmsNormBackward0")
 def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps: OptFloat = None):
     """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang & Sennrich
     2019); ``eps`` is the dtype's machine epsilon unless given."""
