@@ -10,10 +10,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import jax
+from jax._src import compilation_cache as jax_cache
+from jax._src.lru_cache import LRUCache
 
 #: Beyond this size the oldest entries go, at most once a day. JAX's own bound scans the whole
 #: folder at every write: with 3,000 entries a 10 ms compile became 100-200 ms.
@@ -32,6 +35,40 @@ def default_directory() -> Path:
     return base / "torchlike"
 
 
+class WholeEntries(LRUCache):
+    """JAX's file cache, whose entries appear only once they are whole.
+
+    JAX writes an entry in its place. A second process that looks at that moment reads half of it
+    (JAX warns and compiles), and one left by a process that was killed stays torn for good.
+    """
+
+    def get(self, key: str) -> bytes | None:
+        """What is kept under ``key``, or None; None too when it is pruned at this moment."""
+        try:
+            return super().get(key)
+        except FileNotFoundError:
+            return None
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keep ``value`` under ``key`` unless there is one: written aside, then renamed."""
+        if self.eviction_enabled or "://" in str(self.path):
+            super().put(key, value)  # a bounded cache has locks; renaming is for local disks
+            return
+        folder = str(self.path)
+        entry = os.path.join(folder, f"{key}-cache")
+        if os.path.exists(entry):
+            return
+        handle, draft = tempfile.mkstemp(dir=folder, suffix=".draft")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(value)
+            os.replace(draft, entry)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(draft)
+            raise
+
+
 def enable() -> Path | None:
     """Turn the cache on; gives its folder, or None when it stays off."""
     asked = os.environ.get("TORCHLIKE_CACHE_DIR")
@@ -45,6 +82,8 @@ def enable() -> Path | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None  # a read-only home: run without a cache rather than not at all
+    # What JAX makes its cache of at the first compilation.
+    jax_cache.LRUCache = WholeEntries  # pyright: ignore[reportPrivateImportUsage]
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
