@@ -28,14 +28,14 @@ COUNT = 50
 
 
 @functools.cache
-def run(name, *command):
+def run(name, *command, compiled="regions"):
     if name == "digits":
         pytest.importorskip("sklearn")
     result = subprocess.run(
         [sys.executable, *command, str(EXAMPLES / f"{name}.py")],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TORCHLIKE_COMPILE": compiled},
     )
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
@@ -46,8 +46,8 @@ def losses(output):
     return [float(loss) for loss in re.findall(r"^step \d+ loss (\S+)", output, re.M)]
 
 
-def run_on_torchlike(name):
-    return run(name, "-m", "torchlike", "run")
+def run_on_torchlike(name, compiled="regions"):
+    return run(name, "-m", "torchlike", "run", compiled=compiled)
 
 
 def run_on_torch(name):
@@ -72,6 +72,12 @@ def test_runs_on_torchlike(name):
     assert sum(found[-tenth:]) < 0.8 * sum(found[:tenth])
     if name in GOLDEN:
         assert_same(found, GOLDEN[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_losses_with_every_module_compiled(name):
+    eager, compiled = losses(run_on_torchlike(name)), losses(run_on_torchlike(name, "modules"))
+    assert_same(compiled, eager)
 
 
 def test_digits_reach_their_accuracy_and_survive_the_checkpoint():

@@ -1,9 +1,6 @@
-"""Makes the tables and the harness beside these tests importable, in pytest's importlib mode."""
+"""What the summary of a run says of the parity tests."""
 
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 def pytest_terminal_summary(terminalreporter):
