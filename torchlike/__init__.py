@@ -4,6 +4,7 @@ Use it as PyTorch is used (``import torchlike as torch``); ``torchlike.jit`` com
 training step into one XLA executable. ARCHITECTURE.md says how it is built.
 """
 
+import importlib as _importlib
 from math import e, inf, nan, pi
 
 from torchlike import compilation_cache as _compilation_cache
@@ -84,7 +85,6 @@ from torchlike import (  # noqa: E402
     compiler,
     cuda,
     distributed,
-    distributions,
     fft,
     func,
     hub,
@@ -92,18 +92,14 @@ from torchlike import (  # noqa: E402
     jit,
     linalg,
     masked,
-    multiprocessing,
     nested,
     nn,
-    onnx,
     optim,
-    profiler,
     random,
     serialization,
     signal,
     sparse,
     special,
-    testing,
     utils,
     version,
     xpu,
@@ -136,3 +132,16 @@ from torchlike.streams import Event, Stream  # noqa: E402
 
 #: The PyTorch release whose behaviour is the reference.
 __version__ = "2.13.0+torchlike"
+
+#: Rooms that are entered by a door of their own: imported when they are first asked for.
+_LATER = frozenset({"distributions", "multiprocessing", "onnx", "profiler", "testing"})
+
+
+def __getattr__(name: str):
+    if name in _LATER:
+        return _importlib.import_module(f"torchlike.{name}")
+    raise AttributeError(f"module 'torchlike' has no attribute {name!r}", name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})

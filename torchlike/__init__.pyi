@@ -484,7 +484,7 @@ def broadcast_shapes(*shapes: Any) -> _Size:
     """The shape that tensors of these shapes broadcast to. RuntimeError when they do not."""
 
 def broadcast_tensors(*tensors: Any) -> _tuple[Tensor, ...]:
-    """Views of the tensors expanded to one shape."""
+    """The tensors expanded to one shape, as views; those that have it are given back."""
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """``expand(size)``."""
@@ -1521,7 +1521,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """A Poisson count for each rate in ``input``, in its shape and dtype."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``abs * exp(i * angle)``."""
+    """``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
 
 def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
     """The ``n``-th derivative of digamma. RuntimeError for a negative n."""

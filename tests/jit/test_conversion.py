@@ -209,7 +209,7 @@ def a_loop_that_returns(x):
     [
         (a_choice_of_weights, [(UP, T(3.0)), (UP, T(7.0))]),
         (a_branch_with_no_grad, [(UP,), (DOWN,)]),
-        (a_loop_with_weights, [(UP,), (DOWN,), (BIG,), (UP * 0.01,)]),
+        (a_loop_with_weights, [(UP,), (DOWN,), (BIG,), (T([0.01, 0.02, 0.03]),)]),
         (a_loop_that_returns, [(UP,), (DOWN,), (BIG,)]),
     ],
 )
@@ -388,6 +388,16 @@ def test_what_has_no_source_keeps_the_plain_error():
     exec("def f(x):\n    if x.sum() > 0:\n        return x\n    return -x\n", space)
     with pytest.raises(JitCaptureError, match="source cannot be found"):
         torch.jit(space["f"])(UP)
+
+
+def test_a_function_made_anew_by_each_capture_is_refused_in_the_end():
+    @torch.jit
+    def f(x):
+        inner = {"a": lambda: float(x.sum()) if bool(x.any()) else 0.0}
+        return x * inner["a"]()
+
+    with pytest.raises(JitCaptureError, match="bool"):
+        f(torch.ones(3))
 
 
 def test_converted_functions_have_their_own_code_afterwards():

@@ -161,6 +161,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
         lambda nn: nn.LinearCrossEntropyLoss(4, 3, out_features=(2,), bias=True),
         [(3, 4), ints((3, 2), 3)],
     ),
+    "AdaptiveLogSoftmaxWithLoss": (
+        lambda nn: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [3, 6], 2.0, head_bias=True),
+        [(7, 4), ints((7,), 10)],
+    ),
     "BCELoss": (lambda nn: nn.BCELoss(), [positive(2, 3), positive(2, 3)]),
     "BCEWithLogitsLoss": (lambda nn: nn.BCEWithLogitsLoss(), [X, positive(2, 3)]),
     "PoissonNLLLoss": (lambda nn: nn.PoissonNLLLoss(), [X, positive(2, 3)]),

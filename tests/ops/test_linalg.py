@@ -8,7 +8,7 @@ import torchlike.linalg
 
 RNG = np.random.default_rng(0)
 A = torch.tensor(RNG.normal(size=(2, 4, 3)), dtype=torch.float64)
-S = A.mT @ A + torch.eye(3, dtype=torch.float64)  # symmetric, positive-definite
+S = torch.tensor(A.numpy().mT @ A.numpy() + np.eye(3))  # symmetric, positive-definite
 
 
 def close(x, y) -> None:
@@ -98,3 +98,21 @@ def test_a_singular_matrix_is_an_error() -> None:
         torch.linalg.cholesky(torch.tensor([[[1.0]], [[-1.0]]]))
     assert torch.linalg.inv_ex(singular).info.item() == 2
     assert torch.linalg.matrix_rank(singular).item() == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.int64, torch.complex64])
+def test_powers_of_matrices_of_other_dtypes(run, dtype) -> None:
+    a = torch.tensor([[2, 1], [1, 2]], dtype=dtype)
+    for n, expected in ((0, [[1, 0], [0, 1]]), (1, [[2, 1], [1, 2]]), (3, [[14, 13], [13, 14]])):
+        power = run(lambda a, n=n: torch.linalg.matrix_power(a, n), a)
+        assert power.dtype is dtype
+        assert power.tolist() == expected
+
+
+def test_powers_that_are_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"linalg.inv: Low precision dtypes not supported"):
+        torch.linalg.matrix_power(torch.eye(2, dtype=torch.bfloat16), -1)
+    with pytest.raises(NotImplementedError, match="\"addmm_impl_cpu_\" not implemented for 'Bool'"):
+        torch.linalg.matrix_power(torch.eye(2, dtype=torch.bool), 2)
+    with pytest.raises(RuntimeError, match="must be batches of square matrices"):
+        torch.linalg.matrix_power(torch.ones(2, 3), -2)

@@ -1,5 +1,6 @@
 """Every distribution against PyTorch's: the same seed gives the same numbers; densities."""
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -11,11 +12,6 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.parity
 
 A = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.2], [0.1, 0.2, 1.0]], np.float32)
-
-
-def make(name):
-    """(distribution, its parameters) given a torch."""
-    return CASES[name]
 
 
 def P(t, values):
@@ -217,6 +213,47 @@ def test_cumulative(name):
         compare(name, mine.icdf(torchlike.tensor(shares)), expected, 1e-4)
 
 
+#: What asks for values while it runs: loops of rejection, and a greatest total count.
+UNCOMPILED = {
+    **dict.fromkeys(("Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "InverseGamma", "LKJ",
+                     "NegativeBinomial", "Poisson", "StudentT", "VonMises"), ("sample",)),
+    "Binomial": ("sample", "entropy"),
+}  # fmt: skip
+
+
+def told(d, key):
+    if key == "sample":
+        return d.sample((3,))
+    return d.entropy() if key == "entropy" else getattr(d, key) * 1
+
+
+@each
+def test_compiled(name):
+    arrays, of = CASES[name]
+    params = [P(torchlike, a) for a in arrays]
+
+    def said(keys, *params):
+        d = of(torchlike.distributions, *params)
+        return {key: told(d, key) for key in keys}
+
+    refused, keys = UNCOMPILED.get(name, ()), []
+    for key in ("sample", "mean", "mode", "variance", "entropy"):
+        # What an eager distribution does not say, a compiled one does not either.
+        with contextlib.suppress(NotImplementedError):
+            said([key], *params)
+            keys.append(key)
+    for key in refused:
+        keys.remove(key)
+        with pytest.raises(torchlike.errors.JitCaptureError):
+            torchlike.jit(said)([key], *params)
+    torchlike.manual_seed(3)
+    expected = said(keys, *params)
+    torchlike.manual_seed(3)
+    found = torchlike.jit(said)(keys, *params)
+    for key in keys:
+        compare(name, found[key], expected[key], 1e-4, 1e-5)
+
+
 @each
 def test_expanded(name):
     (mine, _), (theirs, _) = built(torchlike, name), built(torch, name)
@@ -230,50 +267,78 @@ def test_expanded(name):
     assert tuple(mine.batch_shape) == shape
 
 
-def families(t):
-    d = t.distributions
+def test_a_subclass_says_how_it_is_expanded():
+    def run(t):
+        class Shifted(t.distributions.Normal):
+            def __init__(self, loc, scale, shift):
+                self.shift = shift
+                super().__init__(loc, scale)
 
-    def v(*values):
-        return t.tensor(values)
+        class Told(Shifted):
+            def expand(self, batch_shape, _instance=None):
+                new = self._get_checked_instance(Told, _instance)
+                new.shift = self.shift.expand(batch_shape)
+                return super().expand(batch_shape, _instance=new)
 
-    low, w = t.tensor([[1.0], [0.5]]), v(1.0, 2.0)
-    return {
-        "Bernoulli": (d.Bernoulli(v(0.3, 0.0)), d.Bernoulli(v(0.6, 0.5))),
-        "Beta": (d.Beta(v(0.5, 3.0), v(1.5, 2.0)), d.Beta(v(1.5, 2.0), v(0.5, 1.0))),
-        "Binomial": (d.Binomial(5, v(0.3, 0.6)), d.Binomial(5, v(0.5, 0.2))),
-        "Categorical": (d.Categorical(v(0.2, 0.8, 0.0)), d.Categorical(v(0.5, 0.3, 0.2))),
-        "OneHotCategorical": (
-            d.OneHotCategorical(v(0.2, 0.8, 0.0)), d.OneHotCategorical(v(0.5, 0.3, 0.2))),
-        "Cauchy": (d.Cauchy(v(0.0, 1.0), v(1.0, 2.0)), d.Cauchy(v(0.5, 0.0), v(2.0, 1.0))),
-        "ContinuousBernoulli": (
-            d.ContinuousBernoulli(v(0.3, 0.8)), d.ContinuousBernoulli(v(0.6, 0.5))),
-        "Dirichlet": (d.Dirichlet(v(0.5, 3.0)), d.Dirichlet(v(1.5, 2.0))),
-        "Exponential": (d.Exponential(v(0.5, 3.0)), d.Exponential(v(1.5, 2.0))),
-        "Gamma": (d.Gamma(v(2.5, 3.0), v(1.5, 2.0)), d.Gamma(v(1.5, 2.0), v(0.5, 1.0))),
-        "Geometric": (d.Geometric(v(0.3, 0.8)), d.Geometric(v(0.6, 0.5))),
-        "Gumbel": (d.Gumbel(v(0.0, 1.0), v(1.0, 2.0)), d.Gumbel(v(0.5, 0.0), v(2.0, 1.0))),
-        "HalfNormal": (d.HalfNormal(v(1.0, 2.0)), d.HalfNormal(v(2.0, 1.0))),
-        "Independent": (d.Independent(d.Normal(w, w), 1), d.Independent(d.Normal(w * 0, w), 1)),
-        "Laplace": (d.Laplace(v(0.0, 1.0), v(1.0, 2.0)), d.Laplace(v(0.5, 0.0), v(2.0, 1.0))),
-        "LogNormal": (d.LogNormal(v(0.0, 1.0), w), d.LogNormal(v(0.5, 0.0), w)),
-        "Normal": (d.Normal(v(0.0, 1.0), v(1.0, 2.0)), d.Normal(v(0.5, 0.0), v(2.0, 1.0))),
-        "Pareto": (d.Pareto(v(1.0, 0.5), v(3.0, 4.0)), d.Pareto(v(0.5, 1.0), v(2.5, 1.5))),
-        "Poisson": (d.Poisson(v(0.5, 3.0)), d.Poisson(v(1.5, 2.0))),
-        "Uniform": (d.Uniform(v(0.2, 0.1), v(0.7, 0.9)), d.Uniform(v(-1.0, 0.5), v(2.0, 1.5))),
-        "MultivariateNormal": (
-            d.MultivariateNormal(w, t.eye(2) * 2), d.MultivariateNormal(w * 0, t.eye(2) + 0.5)),
-        "LowRank": (
-            d.LowRankMultivariateNormal(w, low, w), d.LowRankMultivariateNormal(w * 0, low, w * 2)),
-        "StudentT": (d.StudentT(w), d.StudentT(w)),
-    }  # fmt: skip
+        args = (t.zeros(2), t.ones(2), t.ones(2))
+        new = Told(*args).expand((3, 2))
+        with pytest.raises(NotImplementedError) as refused:
+            Shifted(*args).expand((3, 2))
+        return type(new).__name__, tuple(new.shift.shape), tuple(new.loc.shape), str(refused.value)
+
+    assert run(torchlike) == run(torch)
 
 
-FAMILIES = list(families(torchlike))
+#: name -> two of a family, given (module distributions, tensor of the arguments).
+FAMILIES = {
+    "Bernoulli": lambda d, v: (d.Bernoulli(v(0.3, 0.0)), d.Bernoulli(v(0.6, 0.5))),
+    "Beta": lambda d, v: (d.Beta(v(0.5, 3.0), v(1.5, 2.0)), d.Beta(v(1.5, 2.0), v(0.5, 1.0))),
+    "Binomial": lambda d, v: (d.Binomial(5, v(0.3, 0.6)), d.Binomial(5, v(0.5, 0.2))),
+    "Categorical": lambda d, v: (d.Categorical(v(0.2, 0.8, 0.0)), d.Categorical(v(0.5, 0.3, 0.2))),
+    "OneHotCategorical": lambda d, v: (
+        d.OneHotCategorical(v(0.2, 0.8, 0.0)),
+        d.OneHotCategorical(v(0.5, 0.3, 0.2))),
+    "Cauchy": lambda d, v: (d.Cauchy(v(0.0, 1.0), v(1.0, 2.0)), d.Cauchy(v(0.5, 0.0), v(2.0, 1.0))),
+    "ContinuousBernoulli": lambda d, v: (
+        d.ContinuousBernoulli(v(0.3, 0.8)),
+        d.ContinuousBernoulli(v(0.6, 0.5))),
+    "Dirichlet": lambda d, v: (d.Dirichlet(v(0.5, 3.0)), d.Dirichlet(v(1.5, 2.0))),
+    "Exponential": lambda d, v: (d.Exponential(v(0.5, 3.0)), d.Exponential(v(1.5, 2.0))),
+    "Gamma": lambda d, v: (d.Gamma(v(2.5, 3.0), v(1.5, 2.0)), d.Gamma(v(1.5, 2.0), v(0.5, 1.0))),
+    "Geometric": lambda d, v: (d.Geometric(v(0.3, 0.8)), d.Geometric(v(0.6, 0.5))),
+    "Gumbel": lambda d, v: (d.Gumbel(v(0.0, 1.0), v(1.0, 2.0)), d.Gumbel(v(0.5, 0.0), v(2.0, 1.0))),
+    "HalfNormal": lambda d, v: (d.HalfNormal(v(1.0, 2.0)), d.HalfNormal(v(2.0, 1.0))),
+    "Independent": lambda d, v: (
+        d.Independent(d.Normal(v(1.0, 2.0), v(1.0, 2.0)), 1),
+        d.Independent(d.Normal(v(1.0, 2.0) * 0, v(1.0, 2.0)), 1)),
+    "Laplace": lambda d, v: (
+        d.Laplace(v(0.0, 1.0), v(1.0, 2.0)),
+        d.Laplace(v(0.5, 0.0), v(2.0, 1.0))),
+    "LogNormal": lambda d, v: (
+        d.LogNormal(v(0.0, 1.0), v(1.0, 2.0)),
+        d.LogNormal(v(0.5, 0.0), v(1.0, 2.0))),
+    "Normal": lambda d, v: (d.Normal(v(0.0, 1.0), v(1.0, 2.0)), d.Normal(v(0.5, 0.0), v(2.0, 1.0))),
+    "Pareto": lambda d, v: (d.Pareto(v(1.0, 0.5), v(3.0, 4.0)), d.Pareto(v(0.5, 1.0), v(2.5, 1.5))),
+    "Poisson": lambda d, v: (d.Poisson(v(0.5, 3.0)), d.Poisson(v(1.5, 2.0))),
+    "Uniform": lambda d, v: (
+        d.Uniform(v(0.2, 0.1), v(0.7, 0.9)),
+        d.Uniform(v(-1.0, 0.5), v(2.0, 1.5))),
+    "MultivariateNormal": lambda d, v: (
+        d.MultivariateNormal(v(1.0, 2.0), v([1.0, 0.0], [0.0, 1.0]) * 2),
+        d.MultivariateNormal(v(1.0, 2.0) * 0, v([1.0, 0.0], [0.0, 1.0]) + 0.5)),
+    "LowRank": lambda d, v: (
+        d.LowRankMultivariateNormal(v(1.0, 2.0), v([1.0], [0.5]), v(1.0, 2.0)),
+        d.LowRankMultivariateNormal(v(1.0, 2.0) * 0, v([1.0], [0.5]), v(1.0, 2.0) * 2)),
+    "StudentT": lambda d, v: (d.StudentT(v(1.0, 2.0)), d.StudentT(v(1.0, 2.0))),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_divergences(name):
-    mine, theirs = families(torchlike), families(torch)
+    def pairs(t):
+        return {n: of(t.distributions, lambda *v: t.tensor(v)) for n, of in FAMILIES.items()}
+
+    mine, theirs = pairs(torchlike), pairs(torch)
     for other in FAMILIES:
         try:
             expected = torch.distributions.kl_divergence(theirs[name][0], theirs[other][1])
@@ -385,11 +450,22 @@ def test_wishart(given):
 
     for a, b in zip(run(torchlike), run(torch), strict=True):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=2e-4, atol=2e-4)
-    torchlike.manual_seed(0)
-    d = torchlike.distributions.Wishart(torchlike.tensor(6.0), torchlike.tensor(A))
-    drawn = d.sample((2000,))
-    assert bool(d.support.check(drawn).all())
-    np.testing.assert_allclose(drawn.mean(0).numpy(), d.mean.numpy(), atol=0.4)
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+def test_wishart_samples(batch, shape):
+    def run(t):
+        t.manual_seed(3)
+        d = t.distributions.Wishart(t.tensor(6.0), t.tensor(A)).expand(batch)
+        # PyTorch calls valid samples singular, warns, and draws them again.
+        with pytest.warns(UserWarning, match="Singular sample detected"):
+            drawn = d.sample(shape)
+        return drawn.numpy(), t.get_rng_state().numpy()
+
+    (mine, state), (theirs, their_state) = run(torchlike), run(torch)
+    np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=2e-5)
+    assert (state == their_state).all()
 
 
 def test_a_policy_gradient_step_is_jitted():

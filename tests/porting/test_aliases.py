@@ -15,6 +15,9 @@ FILES = {
     "counter.py": "runs = 0",
     "lazy.py": "def __getattr__(name):\n    if name == 'late':\n        return 'came late'\n"
     "    raise AttributeError(name)",
+    "demand/__init__.py": "import importlib\ndef __getattr__(name):\n    if name == 'sub':\n"
+    "        return importlib.import_module('stand_in.demand.sub')\n    raise AttributeError(name)",
+    "demand/sub.py": "",
     "broken.py": "import no_such_package_at_all",
     "optim/__init__.py": "",
     "optim/lr_scheduler.py": "class StepLR:\n    pass",
@@ -148,6 +151,12 @@ def test_own_getattr_of_a_module_is_asked_first(aliased):
     assert run("import borrowed.lazy as lazy; x = lazy.late")["x"] == "came late"
     with pytest.raises(AttributeError, match=r"torchlike has no borrowed\.lazy\.never yet"):
         run("import borrowed.lazy as lazy; lazy.never")
+
+
+def test_missing_name_of_a_module_imported_on_demand(aliased):
+    with pytest.raises(AttributeError, match=r"torchlike has no borrowed\.demand\.sub\.never yet"):
+        run("import borrowed.demand; borrowed.demand.sub.never")
+    assert run("import borrowed.demand.sub as sub")["sub"] is sys.modules["stand_in.demand.sub"]
 
 
 def test_error_inside_a_module_is_its_own(aliased):

@@ -110,3 +110,16 @@ def test_safetensors(tmp_path):
     torch.serialization.save_safetensors(state, tmp_path / "s.safetensors")
     back = torch.serialization.load_safetensors(tmp_path / "s.safetensors")
     assert {k: v.tolist() for k, v in back.items()} == {k: v.tolist() for k, v in state.items()}
+
+
+def test_a_whole_model_loads_within_safe_globals_and_not_after(tmp_path):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    torch.save(model, tmp_path / "model.pt")
+    allowed = [torch.nn.Sequential, torch.nn.Linear, torch.nn.ReLU]
+    with torch.serialization.safe_globals(allowed):
+        assert torch.serialization.get_safe_globals() == allowed
+        again = torch.load(tmp_path / "model.pt")
+    assert torch.equal(again[0].weight, model[0].weight)
+    assert torch.serialization.get_safe_globals() == []
+    with pytest.raises(pickle.UnpicklingError, match="was not an allowed global"):
+        torch.load(tmp_path / "model.pt")

@@ -9,7 +9,11 @@ from torchlike.testing import assert_close
 PASSES = {
     "equal": (torch.ones(2), torch.ones(2), {}),
     "within the default": (torch.tensor([1.0]), torch.tensor([1.0 + 1e-6]), {}),
-    "bfloat16 is wider": (torch.tensor([1.0]).bfloat16(), torch.tensor([1.01]).bfloat16(), {}),
+    "bfloat16 is wider": (
+        torch.tensor([1.0], dtype=torch.bfloat16),
+        torch.tensor([1.01], dtype=torch.bfloat16),
+        {},
+    ),
     "numbers": (1.0, 1.0 + 1e-9, {}),
     "nests": ({"a": [1, torch.ones(2)]}, {"a": (1, torch.ones(2))}, {}),
     "nan": (torch.tensor(float("nan")), torch.tensor(float("nan")), {"equal_nan": True}),
@@ -29,7 +33,7 @@ FAILS = {
     "integers": (torch.tensor([1, 2]), torch.tensor([1, 3]), "difference: 1 at index"),
     "large integers": (torch.tensor([2**62]), torch.tensor([2**62 + 1]), "not equal"),
     "shape": (torch.ones(2, 3), torch.ones(3), "'shape' do not match"),
-    "dtype": (torch.ones(2), torch.ones(2).double(), "'dtype' do not match"),
+    "dtype": (torch.ones(2), torch.ones(2, dtype=torch.float64), "'dtype' do not match"),
     "nan": (torch.tensor(float("nan")), torch.tensor(float("nan")), "not close"),
     "item": ([1.0, torch.ones(2)], [1.0, torch.zeros(2)], r"failure occurred for item \[1\]"),
     "length": ([1.0], [1.0, 2.0], "length of the sequences"),

@@ -96,8 +96,9 @@ def _defined(module: ast.Module, cls: str) -> set[str]:
 
 
 def package(module: types.ModuleType, source: Path, table: dict[str, Any]) -> str:
-    """The stub of the package: what its source imports by name, and the registered functions."""
-    imports = []
+    """The stub of the package: what its source imports by name or on demand, and the registered
+    functions."""
+    imports = [f"from torchlike import {name} as {name}" for name in module._LATER]
     for node in ast.parse(source.read_text()).body:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
             skip = (*_CALLABLE_MODULES, "Tensor", "Generator")

@@ -1,6 +1,5 @@
 """The beta distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -9,27 +8,22 @@ from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.dirichlet import Dirichlet
 from torchlike.distributions.exp_family import ExponentialFamily
-from torchlike.distributions.utils import are_numbers, broadcast_all
+from torchlike.distributions.utils import broadcast_all
 
 
 class Beta(ExponentialFamily):
     """Beta with two concentrations: the first entry of a Dirichlet of two."""
 
-    arg_constraints: Any = {
+    arg_constraints = {
         "concentration1": constraints.positive, "concentration0": constraints.positive,
     }  # fmt: skip
-    support: Any = constraints.unit_interval
-    has_rsample: Any = True
-    _fields = {}
-    _parts = ("_dirichlet",)
+    support = constraints.unit_interval
+    has_rsample = True
 
     def __init__(
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
     ) -> None:
-        if are_numbers(concentration1, concentration0):
-            both = f.tensor([float(concentration1), float(concentration0)])
-        else:
-            both = f.stack(broadcast_all(concentration1, concentration0), -1)
+        both = f.stack(broadcast_all(concentration1, concentration0), -1)
         self._dirichlet = Dirichlet(both, validate_args=validate_args)
         super().__init__(self._dirichlet._batch_shape, validate_args=validate_args)
 

@@ -1,6 +1,5 @@
-"""The categorical distribution."""
+"""The categorical distribution, and what distributions over its categories share."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -10,63 +9,39 @@ from torchlike import functions as f
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
-from torchlike.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
+from torchlike.distributions.probability import ByProbability
+from torchlike.distributions.utils import taken
 from torchlike.dtypes import finfo
 from torchlike.tensor import Size
 
 
-class Categorical(Distribution):
+class Categorical(ByProbability):
     """An index, by probabilities along the last dimension or their unnormalized logarithms."""
 
-    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
-    _fields = {"probs": 1, "logits": 1}
-    _kept = ("_by_probs", "_num_events")
+    _binary = False
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        self._by_probs = probs is not None
-        given = probs if self._by_probs else logits
+        ((name, given),) = self._one_of(probs, logits).items()
         if given.dim() < 1:
-            name = "probs" if self._by_probs else "logits"
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
-        if self._by_probs:
+        if name == "probs":
             self.probs = given / given.sum(-1, keepdim=True)
         else:
             self.logits = given - given.logsumexp(dim=-1, keepdim=True)
         self._num_events = given.size(-1)
-        super().__init__(given.size()[:-1], validate_args=validate_args)
+        Distribution.__init__(self, given.size()[:-1], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> Any:
         return constraints.integer_interval(0, self._num_events - 1)
-
-    @lazy_property
-    def logits(self) -> Any:
-        """Log-probabilities."""
-        return probs_to_logits(self.probs)
-
-    @lazy_property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return logits_to_probs(self.logits)
-
-    @property
-    def _param(self) -> Any:
-        return self.__dict__["probs"] if self._by_probs else self.__dict__["logits"]
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter that was given."""
-        return self._param.size()
 
     @property
     def mean(self) -> Any:
-        return f.full(self._extended_shape(), math.nan, dtype=self.probs.dtype,
-                      device=self.probs.device)  # fmt: skip
+        return self.probs.new_full(self._extended_shape(), math.nan)
 
     @property
     def mode(self) -> Any:
@@ -74,11 +49,11 @@ class Categorical(Distribution):
 
     variance = mean
 
+    @no_grad()
     def sample(self, sample_shape: Any = ()) -> Any:
         sample_shape = Size(sample_shape)
         rows = self.probs.reshape(-1, self._num_events)
-        with no_grad():
-            drawn = f.multinomial(rows, sample_shape.numel(), True).T
+        drawn = f.multinomial(rows, sample_shape.numel(), True).T
         return drawn.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
@@ -92,5 +67,21 @@ class Categorical(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         values = f.arange(self._num_events, device=self._param.device)
-        values = values.reshape(-1, *(1,) * len(self._batch_shape))
-        return values.expand(-1, *self._batch_shape) if expand else values
+        return self._enumerated(values, expand)
+
+
+class ByCategory(Distribution):
+    """Vectors with an entry for each category."""
+
+    arg_constraints = Categorical.arg_constraints
+    _param = taken("_categorical._param", "The parameter that was given.")
+    probs = taken("_categorical.probs", "Probabilities.")
+    logits = taken("_categorical.logits", "Log-probabilities.")
+    param_shape = taken("_categorical.param_shape", "The shape of the parameter that was given.")
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._categorical = Categorical(probs, logits)
+        shape = self.param_shape
+        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)

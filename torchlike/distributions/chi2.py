@@ -1,6 +1,5 @@
 """The chi-squared distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -12,8 +11,8 @@ from torchlike.distributions.gamma import Gamma
 class Chi2(Gamma):
     """Chi-squared with ``df`` degrees of freedom, a Gamma(df / 2, 1 / 2)."""
 
-    arg_constraints: Any = {"df": constraints.positive}
-    _fields = Gamma._fields
+    arg_constraints = {"df": constraints.positive}
+    _parameters = Gamma.arg_constraints
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)

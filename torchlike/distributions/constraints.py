@@ -34,13 +34,31 @@ class Constraint:
 
 
 class _Bounded(Constraint):
-    """Constraints that show their bounds."""
+    """Between bounds, which it shows."""
 
-    _shown: tuple[str, ...] = ()
+    _bounds: tuple[str, ...] = ("lower_bound", "upper_bound")
+
+    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
+        self.lower_bound, self.upper_bound = lower_bound, upper_bound
+        super().__init__()
 
     def __repr__(self) -> str:
-        bounds = ", ".join(f"{name}={getattr(self, name)}" for name in self._shown)
+        bounds = ", ".join(f"{name}={getattr(self, name)}" for name in self._bounds)
         return f"{type(self).__name__.lstrip('_')}({bounds})"
+
+
+class _BoundedBelow(_Bounded):
+    _bounds = ("lower_bound",)
+
+    def __init__(self, lower_bound: Any) -> None:
+        super().__init__(lower_bound, None)
+
+
+class _BoundedAbove(_Bounded):
+    _bounds = ("upper_bound",)
+
+    def __init__(self, upper_bound: Any) -> None:
+        super().__init__(None, upper_bound)
 
 
 class _Dependent(Constraint):
@@ -52,14 +70,14 @@ class _Dependent(Constraint):
         super().__init__()
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> Any:
         """NotImplementedError where only the parameters could say."""
         if self._is_discrete is NotImplemented:
             raise NotImplementedError(".is_discrete cannot be determined statically")
         return self._is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> Any:
         """NotImplementedError where only the parameters could say."""
         if self._event_dim is NotImplemented:
             raise NotImplementedError(".event_dim cannot be determined statically")
@@ -93,44 +111,12 @@ class _DependentProperty(property, _Dependent):
         property.__init__(self, fn)
         self._is_discrete, self._event_dim = is_discrete, event_dim
 
-    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # type: ignore[override]
+    def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 
 
-class _IndependentConstraint(Constraint):
-    """Another constraint, all of whose last ``n`` batch dimensions must satisfy it."""
-
-    def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int) -> None:
-        if not isinstance(base_constraint, Constraint):
-            raise AssertionError("base_constraint must be a Constraint")
-        if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
-            raise AssertionError("reinterpreted_batch_ndims must be a non-negative int")
-        self.base_constraint = base_constraint
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        super().__init__()
-
-    @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> Any:  # type: ignore[override]
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
-
-    def check(self, value: Tensor) -> Tensor:
-        result = self.base_constraint.check(value)
-        n = self.reinterpreted_batch_ndims
-        if result.dim() < n:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
-        return result.reshape(*result.shape[: result.dim() - n], -1).all(-1)
-
-    def __repr__(self) -> str:
-        return (f"{type(self).__name__[1:]}({self.base_constraint!r}, "
-                f"{self.reinterpreted_batch_ndims})")  # fmt: skip
-
-
-class MixtureSameFamilyConstraint(Constraint):
-    """The components' constraint, for values that have no dimension of components."""
+class _Wrapping(Constraint):
+    """Another constraint, for whole events."""
 
     def __init__(self, base_constraint: Any) -> None:
         if not isinstance(base_constraint, Constraint):
@@ -139,17 +125,48 @@ class MixtureSameFamilyConstraint(Constraint):
         super().__init__()
 
     @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
+    def is_discrete(self) -> Any:
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:  # type: ignore[override]
+    def event_dim(self) -> Any:
         return self.base_constraint.event_dim
+
+    def _check_dim(self, value: Tensor, dims: int, needed: int) -> None:
+        if dims < needed:
+            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+
+
+class _IndependentConstraint(_Wrapping):
+    """Another constraint, all of whose last ``n`` batch dimensions must satisfy it."""
+
+    def __init__(self, base_constraint: Any, reinterpreted_batch_ndims: int) -> None:
+        super().__init__(base_constraint)
+        if not isinstance(reinterpreted_batch_ndims, int) or reinterpreted_batch_ndims < 0:
+            raise AssertionError("reinterpreted_batch_ndims must be a non-negative int")
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    @property
+    def event_dim(self) -> Any:
+        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+
+    def check(self, value: Tensor) -> Tensor:
+        result = self.base_constraint.check(value)
+        n = self.reinterpreted_batch_ndims
+        self._check_dim(value, result.dim(), n)
+        return result.reshape(*result.shape[: result.dim() - n], -1).all(-1)
+
+    def __repr__(self) -> str:
+        return (f"{type(self).__name__[1:]}({self.base_constraint!r}, "
+                f"{self.reinterpreted_batch_ndims})")  # fmt: skip
+
+
+class MixtureSameFamilyConstraint(_Wrapping):
+    """The components' constraint, for values that have no dimension of components."""
 
     def check(self, value: Tensor) -> Tensor:
         result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        if value.dim() < self.event_dim:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
+        self._check_dim(value, value.dim(), self.event_dim)
         return result.reshape(*value.shape[: value.dim() - self.event_dim], -1).all(-1)
 
     def __repr__(self) -> str:
@@ -173,35 +190,20 @@ class _OneHot(Constraint):
 
 class _IntegerInterval(_Bounded):
     is_discrete = True
-    _shown = ("lower_bound", "upper_bound")
-
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
-        super().__init__()
 
     def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
-class _IntegerLessThan(_Bounded):
+class _IntegerLessThan(_BoundedAbove):
     is_discrete = True
-    _shown = ("upper_bound",)
-
-    def __init__(self, upper_bound: Any) -> None:
-        self.upper_bound = upper_bound
-        super().__init__()
 
     def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value <= self.upper_bound)
 
 
-class _IntegerGreaterThan(_Bounded):
+class _IntegerGreaterThan(_BoundedBelow):
     is_discrete = True
-    _shown = ("lower_bound",)
-
-    def __init__(self, lower_bound: Any) -> None:
-        self.lower_bound = lower_bound
-        super().__init__()
 
     def check(self, value: Tensor) -> Tensor:
         return (value % 1 == 0) & (value >= self.lower_bound)
@@ -212,13 +214,7 @@ class _Real(Constraint):
         return value == value  # false for NaN
 
 
-class _GreaterThan(_Bounded):
-    _shown = ("lower_bound",)
-
-    def __init__(self, lower_bound: Any) -> None:
-        self.lower_bound = lower_bound
-        super().__init__()
-
+class _GreaterThan(_BoundedBelow):
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
 
@@ -228,24 +224,12 @@ class _GreaterThanEq(_GreaterThan):
         return self.lower_bound <= value
 
 
-class _LessThan(_Bounded):
-    _shown = ("upper_bound",)
-
-    def __init__(self, upper_bound: Any) -> None:
-        self.upper_bound = upper_bound
-        super().__init__()
-
+class _LessThan(_BoundedAbove):
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
 class _Interval(_Bounded):
-    _shown = ("lower_bound", "upper_bound")
-
-    def __init__(self, lower_bound: Any, upper_bound: Any) -> None:
-        self.lower_bound, self.upper_bound = lower_bound, upper_bound
-        super().__init__()
-
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
@@ -338,40 +322,36 @@ class _PositiveDefinite(_Symmetric):
 class _Joined(Constraint):
     """Several constraints along a dimension."""
 
-    cseq: list[Any]
-    dim: int
-
-    @property
-    def is_discrete(self) -> Any:  # type: ignore[override]
-        return any(c.is_discrete for c in self.cseq)
-
-    @property
-    def event_dim(self) -> Any:  # type: ignore[override]
-        return max(c.event_dim for c in self.cseq)
-
-
-class _Cat(_Joined):
-    def __init__(self, cseq: Any, dim: int = 0, lengths: Any = None) -> None:
-        self.cseq = list(cseq)
-        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
-        if len(self.lengths) != len(self.cseq):
-            raise AssertionError("lengths must have the same length as cseq")
-        self.dim = dim
-        super().__init__()
-
-    def check(self, value: Tensor) -> Tensor:
-        parts = value.split(self.lengths, self.dim)
-        return f.cat([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
-
-
-class _Stack(_Joined):
     def __init__(self, cseq: Any, dim: int = 0) -> None:
         self.cseq, self.dim = list(cseq), dim
         super().__init__()
 
+    @property
+    def is_discrete(self) -> Any:
+        return any(c.is_discrete for c in self.cseq)
+
+    @property
+    def event_dim(self) -> Any:
+        return max(c.event_dim for c in self.cseq)
+
+    def _check_parts(self, parts: Any) -> list[Tensor]:
+        return [c.check(v) for c, v in zip(self.cseq, parts, strict=True)]
+
+
+class _Cat(_Joined):
+    def __init__(self, cseq: Any, dim: int = 0, lengths: Any = None) -> None:
+        super().__init__(cseq, dim)
+        self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.cseq):
+            raise AssertionError("lengths must have the same length as cseq")
+
     def check(self, value: Tensor) -> Tensor:
-        parts = value.unbind(self.dim)
-        return f.stack([c.check(v) for c, v in zip(self.cseq, parts, strict=True)], self.dim)
+        return f.cat(self._check_parts(value.split(self.lengths, self.dim)), self.dim)
+
+
+class _Stack(_Joined):
+    def check(self, value: Tensor) -> Tensor:
+        return f.stack(self._check_parts(value.unbind(self.dim)), self.dim)
 
 
 dependent = _Dependent()

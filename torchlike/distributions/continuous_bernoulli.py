@@ -1,6 +1,5 @@
 """The continuous Bernoulli distribution (Loaiza-Ganem & Cunningham 2019)."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -8,9 +7,8 @@ from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
-from torchlike.distributions.bernoulli import ByProbability
-from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.exp_family import ExponentialFamily
+from torchlike.distributions.probability import ByProbability
 from torchlike.distributions.utils import (
     binary_cross_entropy,
     broadcast_all,
@@ -26,27 +24,22 @@ class ContinuousBernoulli(ByProbability, ExponentialFamily):
     Between ``lims`` around one half Taylor series stand for quotients without digits.
     """
 
-    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support: Any = constraints.unit_interval
-    has_rsample: Any = True
-    _mean_carrier_measure: Any = 0
-    _fields = {"probs": 0, "logits": 0}
-    _kept = ("_by_probs", "_lims")
+    support = constraints.unit_interval
+    has_rsample = True
+    _mean_carrier_measure = 0
 
     def __init__(
         self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        shape = self._take(probs, logits)
-        if self._by_probs:
+        if probs is not None:
+            (probs,) = broadcast_all(probs)
             # Checked before it is clamped: afterwards it always passes.
-            if validate_args is not None and not (
-                self.arg_constraints["probs"].check(self.probs).all()
-            ):
+            if validate_args is not None and not constraints.unit_interval.check(probs).all():
                 raise ValueError("The parameter probs has invalid values")
-            setattr(self, "probs", clamp_probs(self.probs))  # noqa: B010 - a lazy property
+            probs = clamp_probs(probs)
         self._lims = lims
-        Distribution.__init__(self, shape, validate_args=validate_args)
+        super().__init__(probs, logits, validate_args)
 
     @lazy_property
     def probs(self) -> Any:

@@ -1,6 +1,5 @@
 """The Dirichlet distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -33,10 +32,9 @@ class _Sample(Function):
 class Dirichlet(ExponentialFamily):
     """Dirichlet with a vector of concentrations."""
 
-    arg_constraints: Any = {"concentration": constraints.independent(constraints.positive, 1)}
-    support: Any = constraints.simplex
-    has_rsample: Any = True
-    _fields = {"concentration": 1}
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
 
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         if concentration.dim() < 1:

@@ -1,6 +1,5 @@
 """Distribution: shapes, checks, and what can be said without knowing which one it is."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import warnings
@@ -10,11 +9,14 @@ from torchlike import functions as f
 from torchlike import modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
-from torchlike.distributions.utils import lazy_property
+from torchlike.distributions.utils import broadcast_all, lazy_property
 from torchlike.tensor import Size, Tensor
 
+#: What is defined in here says how it is expanded; a class from outside may not.
+_LIBRARY = "torchlike.distributions."
 
-class _Unknown:
+
+class Unknown:
     """What a subclass has to say: NotImplementedError until it does."""
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -26,8 +28,8 @@ class _Unknown:
 class Distribution:
     """Base class. A sample has the shape ``sample_shape + batch_shape + event_shape``.
 
-    Subclasses name their parameters in ``_fields`` (each with its number of event dimensions) and
-    the distributions they are made of in ``_parts``: so ``expand`` follows.
+    A subclass keeps each parameter under its name in ``arg_constraints``: so the checks, ``repr``
+    and ``expand`` follow.
 
     Differs from PyTorch
     --------------------
@@ -37,14 +39,10 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     #: The constraint of each parameter.
-    arg_constraints: Any = _Unknown()
+    arg_constraints: Any = Unknown()
     #: The constraint of the values.
-    support: Any = _Unknown()
+    support: Any = Unknown()
     _validate_args: bool = __debug__
-    _fields: dict[str, int] = {}
-    _parts: tuple[str, ...] = ()
-    #: Attributes taken over as they are.
-    _kept: tuple[str, ...] = ()
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -62,6 +60,12 @@ class Distribution:
         if self._validate_args and modes.current.capture is None:
             self._check_parameters()
         super().__init__()
+
+    def _take(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Keep parameters of one number each, broadcast to the batch shape."""
+        tensors = broadcast_all(*parameters.values())
+        self.__dict__.update(zip(parameters, tensors, strict=True))
+        Distribution.__init__(self, tensors[0].size(), validate_args=validate_args)
 
     def _check_parameters(self) -> None:
         try:
@@ -88,21 +92,27 @@ class Distribution:
 
     # -- shapes ------------------------------------------------------------------------------------
 
+    @property
+    def _parameters(self) -> Any:
+        """The constraints of the parameters that are kept."""
+        return self.arg_constraints
+
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distribution with a larger batch shape; parameters are expanded views."""
-        owner = next(c for c in type(self).__mro__ if "_fields" in c.__dict__)
+        owner = next(c for c in type(self).__mro__ if c.__module__.startswith(_LIBRARY))
         new: Any = self._get_checked_instance(owner, _instance)
         batch_shape = Size(batch_shape)
-        for name, dims in self._fields.items():
-            value = self.__dict__.get(name)
-            if isinstance(value, Tensor):
-                event = tuple(value.shape)[value.dim() - dims :]
-                setattr(new, name, value.expand((*batch_shape, *event)))
-        for name in self._parts:
-            setattr(new, name, getattr(self, name).expand(batch_shape))
-        for name in self._kept:
-            if name in self.__dict__:
-                setattr(new, name, self.__dict__[name])
+        known = self._parameters
+        for name, value in self.__dict__.items():
+            if isinstance(value, Distribution):
+                # A part may have batch dimensions of its own behind those of the whole.
+                value = value.expand(batch_shape + value.batch_shape[len(self._batch_shape) :])
+            elif name in known and isinstance(value, Tensor):
+                event = value.shape[value.dim() - known[name].event_dim :]
+                value = value.expand(batch_shape + event)
+            elif isinstance(getattr(type(self), name, None), lazy_property):
+                continue  # of the smaller shape; made again when asked for
+            new.__dict__.setdefault(name, value)  # not over what a subclass has already set
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
@@ -129,6 +139,12 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
+
+    def _enumerated(self, values: Any, expand: bool) -> Any:
+        """Values of one event each, along a new first dimension of the batch."""
+        event = values.shape[1:]
+        values = values.reshape(-1, *(1,) * len(self._batch_shape), *event)
+        return values.expand(-1, *self._batch_shape, *event) if expand else values
 
     # -- what a distribution says ------------------------------------------------------------------
 

@@ -6,16 +6,14 @@ from typing import Any
 
 from torchlike import autograd
 from torchlike.autograd.grad_mode import enable_grad
-from torchlike.distributions.distribution import Distribution
+from torchlike.distributions.distribution import Distribution, Unknown
 
 
 class ExponentialFamily(Distribution):
     """Subclasses give natural parameters and the log normalizer."""
 
-    @property
-    def _mean_carrier_measure(self) -> Any:
-        """The mean of the carrier measure's logarithm."""
-        raise NotImplementedError
+    #: The mean of the carrier measure's logarithm.
+    _mean_carrier_measure: Any = Unknown()
 
     @property
     def _natural_params(self) -> tuple[Any, ...]:

@@ -1,6 +1,5 @@
 """The exponential distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -8,21 +7,19 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
-from torchlike.distributions.utils import are_numbers, broadcast_all
 
 
 class Exponential(ExponentialFamily):
     """Exponential with a rate."""
 
-    arg_constraints: Any = {"rate": constraints.positive}
-    support: Any = constraints.nonnegative
-    has_rsample: Any = True
-    _mean_carrier_measure: Any = 0
-    _fields = {"rate": 0}
+    arg_constraints = {"rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+    rate: Any
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (self.rate,) = broadcast_all(rate)
-        super().__init__(() if are_numbers(rate) else self.rate.size(), validate_args=validate_args)
+        self._take(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:

@@ -1,6 +1,5 @@
 """The F-distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -10,25 +9,22 @@ from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.gamma import Gamma
-from torchlike.distributions.utils import are_numbers, broadcast_all
 from torchlike.dtypes import finfo
 
 
 class FisherSnedecor(Distribution):
     """F with two degrees of freedom."""
 
-    arg_constraints: Any = {"df1": constraints.positive, "df2": constraints.positive}
-    support: Any = constraints.positive
-    has_rsample: Any = True
-    _fields = {"df1": 0, "df2": 0}
-    _parts = ("_gamma1", "_gamma2")
+    df1: Any
+    df2: Any
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
-        self.df1, self.df2 = broadcast_all(df1, df2)
+        self._take(validate_args, df1=df1, df2=df2)
         self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
         self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
-        shape = () if are_numbers(df1, df2) else self.df1.size()
-        super().__init__(shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:

@@ -1,6 +1,5 @@
 """The gamma distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -8,23 +7,21 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
-from torchlike.distributions.utils import are_numbers, broadcast_all
 from torchlike.dtypes import finfo
 
 
 class Gamma(ExponentialFamily):
     """Gamma with a concentration (shape) and a rate."""
 
-    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
-    support: Any = constraints.nonnegative
-    has_rsample: Any = True
-    _mean_carrier_measure: Any = 0
-    _fields = {"concentration": 0, "rate": 0}
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _mean_carrier_measure = 0
+    concentration: Any
+    rate: Any
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        self.concentration, self.rate = broadcast_all(concentration, rate)
-        shape = () if are_numbers(concentration, rate) else self.concentration.size()
-        super().__init__(shape, validate_args=validate_args)
+        self._take(validate_args, concentration=concentration, rate=rate)
 
     @property
     def mean(self) -> Any:

@@ -1,6 +1,5 @@
 """The generalized Pareto distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -9,24 +8,23 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
-from torchlike.distributions.utils import are_numbers, broadcast_all
 
 
 class GeneralizedPareto(Distribution):
     """Generalized Pareto: exponential where the concentration is 0, bounded where it is less."""
 
-    arg_constraints: Any = {
+    arg_constraints = {
         "loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real,
     }  # fmt: skip
-    has_rsample: Any = True
-    _fields = {"loc": 0, "scale": 0, "concentration": 0}
+    has_rsample = True
+    loc: Any
+    scale: Any
+    concentration: Any
 
     def __init__(
         self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None
     ) -> None:
-        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
-        shape = () if are_numbers(loc, scale, concentration) else self.loc.size()
-        super().__init__(shape, validate_args=validate_args)
+        self._take(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     def _safe(self) -> Any:
         """Where the concentration is 0, and the concentration with 1 there."""
@@ -86,7 +84,7 @@ class GeneralizedPareto(Distribution):
         return self.loc
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> Any:
         upper = f.where(self.concentration < 0, self.loc - self.scale / self.concentration,
                         math.inf)  # fmt: skip
         return constraints.interval(self.loc, upper)

@@ -1,6 +1,5 @@
 """Batch dimensions as event dimensions."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -8,13 +7,12 @@ from typing import Any
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import sum_rightmost
-from torchlike.tensor import Size
 
 
 class Independent(Distribution):
     """Another distribution whose last batch dimensions are part of the event."""
 
-    arg_constraints: Any = {}
+    arg_constraints = {}
 
     def __init__(
         self, base_distribution: Any, reinterpreted_batch_ndims: int,
@@ -32,28 +30,18 @@ class Independent(Distribution):
         at = dims - reinterpreted_batch_ndims
         super().__init__(shape[:at], shape[at:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(Independent, _instance)
-        batch_shape = Size(batch_shape)
-        n = self.reinterpreted_batch_ndims
-        new.base_dist = self.base_dist.expand(batch_shape + self.event_shape[:n])
-        new.reinterpreted_batch_ndims = n
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
-
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
+    def has_rsample(self) -> bool:
         """Whether the base distribution has it."""
         return self.base_dist.has_rsample
 
     @property
-    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+    def has_enumerate_support(self) -> bool:
         """False where dimensions were taken: their values would have to be combined."""
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> Any:
         result = self.base_dist.support
         n = self.reinterpreted_batch_ndims
         return constraints.independent(result, n) if n else result

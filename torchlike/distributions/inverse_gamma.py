@@ -1,6 +1,5 @@
 """The inverse gamma distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -11,29 +10,21 @@ from torchlike.distributions import constraints
 from torchlike.distributions.gamma import Gamma
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import PowerTransform
+from torchlike.distributions.utils import taken
 
 
 class InverseGamma(TransformedDistribution):
     """``1 / X`` of a Gamma(concentration, rate)."""
 
-    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
+    arg_constraints = Gamma.arg_constraints
     support: Any = constraints.positive
     has_rsample: Any = True
-    _fields = {}
+    concentration = taken("base_dist.concentration", "Of the gamma distribution.")
+    rate = taken("base_dist.rate", "Of the gamma distribution.")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
-
-    @property
-    def concentration(self) -> Any:
-        """Of the gamma distribution."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Any:
-        """Of the gamma distribution."""
-        return self.base_dist.rate
 
     @property
     def mean(self) -> Any:

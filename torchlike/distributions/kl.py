@@ -32,8 +32,9 @@ from torchlike.distributions.half_normal import HalfNormal
 from torchlike.distributions.independent import Independent
 from torchlike.distributions.laplace import Laplace
 from torchlike.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
-from torchlike.distributions.multivariate_normal import MultivariateNormal, batch_mahalanobis
+from torchlike.distributions.multivariate_normal import MultivariateNormal
 from torchlike.distributions.normal import Normal
+from torchlike.distributions.normal_vectors import batch_mahalanobis
 from torchlike.distributions.one_hot_categorical import OneHotCategorical
 from torchlike.distributions.pareto import Pareto
 from torchlike.distributions.poisson import Poisson

@@ -1,6 +1,5 @@
 """The Kumaraswamy distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -8,6 +7,7 @@ from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
+from torchlike.distributions.beta import Beta
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import AffineTransform, PowerTransform
 from torchlike.distributions.uniform import Uniform
@@ -23,30 +23,20 @@ def _moment(a: Any, b: Any, n: int) -> Any:
 class Kumaraswamy(TransformedDistribution):
     """A relative of Beta with a simple cdf."""
 
-    arg_constraints: Any = {
-        "concentration1": constraints.positive, "concentration0": constraints.positive,
-    }  # fmt: skip
+    arg_constraints = Beta.arg_constraints
     support: Any = constraints.unit_interval
     has_rsample: Any = True
-    _fields = {"concentration1": 0, "concentration0": 0}
 
     def __init__(
         self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
     ) -> None:
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
-        base = Uniform(f.full_like(self.concentration0, 0), f.full_like(self.concentration0, 1),
-                       validate_args=validate_args)  # fmt: skip
-        super().__init__(base, self._steps(), validate_args=validate_args)
-
-    def _steps(self) -> list[Any]:
-        return [PowerTransform(exponent=self.concentration0.reciprocal()),
-                AffineTransform(loc=1.0, scale=-1.0),
-                PowerTransform(exponent=self.concentration1.reciprocal())]  # fmt: skip
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
-        new.transforms = new._steps()
-        return new
+        zero = f.zeros_like(self.concentration0)
+        base = Uniform(zero, zero + 1, validate_args=validate_args)
+        steps = [PowerTransform(exponent=self.concentration0.reciprocal()),
+                 AffineTransform(loc=1.0, scale=-1.0),
+                 PowerTransform(exponent=self.concentration1.reciprocal())]  # fmt: skip
+        super().__init__(base, steps, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:

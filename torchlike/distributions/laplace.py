@@ -1,35 +1,16 @@
 """The Laplace distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
 
 from torchlike import functions as f
-from torchlike.distributions import constraints
-from torchlike.distributions.distribution import Distribution
-from torchlike.distributions.utils import are_numbers, broadcast_all
+from torchlike.distributions.location_scale import LocationScale
 from torchlike.dtypes import finfo
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Laplace with a location and a scale."""
-
-    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
-    support: Any = constraints.real
-    has_rsample: Any = True
-    _fields = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        shape = () if are_numbers(loc, scale) else self.loc.size()
-        super().__init__(shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    mode = mean
 
     @property
     def variance(self) -> Any:

@@ -1,6 +1,5 @@
 """The LKJ distribution of correlation matrices' Cholesky factors."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -13,14 +12,13 @@ from torchlike.distributions.beta import Beta
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import broadcast_all
 from torchlike.dtypes import finfo
-from torchlike.tensor import Size
 
 
 class LKJCholesky(Distribution):
     """Cholesky factors of correlation matrices (Lewandowski, Kurowicka & Joe 2009)."""
 
-    arg_constraints: Any = {"concentration": constraints.positive}
-    support: Any = constraints.corr_cholesky
+    arg_constraints = {"concentration": constraints.positive}
+    support = constraints.corr_cholesky
 
     def __init__(
         self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None
@@ -38,27 +36,17 @@ class LKJCholesky(Distribution):
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
         super().__init__(self.concentration.size(), (dim, dim), validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(LKJCholesky, _instance)
-        batch_shape = Size(batch_shape)
-        new.dim = self.dim
-        new.concentration = self.concentration.expand(batch_shape)
-        new._beta = self._beta.expand((*batch_shape, self.dim))
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
-
+    @no_grad()
     def sample(self, sample_shape: Any = ()) -> Any:
         """By the onion method, all rows at once."""
-        with no_grad():
-            y = self._beta.sample(sample_shape).unsqueeze(-1)
-            shape = self._extended_shape(sample_shape)
-            normal = f.randn(shape, dtype=y.dtype, device=y.device).tril(-1)
-            direction = normal / normal.norm(dim=-1, keepdim=True)
-            direction[..., 0, :].fill_(0.0)  # 0 / 0: the first row has its diagonal only
-            w = f.sqrt(y) * direction
-            rest = f.clamp(1 - (w**2).sum(dim=-1), min=finfo(w.dtype).tiny).sqrt()
-            return w + f.diag_embed(rest)
+        y = self._beta.sample(sample_shape).unsqueeze(-1)
+        shape = self._extended_shape(sample_shape)
+        normal = f.randn(shape, dtype=y.dtype, device=y.device).tril(-1)
+        direction = normal / normal.norm(dim=-1, keepdim=True)
+        direction[..., 0, :].fill_(0.0)  # 0 / 0: the first row has its diagonal only
+        w = f.sqrt(y) * direction
+        rest = f.clamp(1 - (w**2).sum(dim=-1), min=finfo(w.dtype).tiny).sqrt()
+        return w + f.diag_embed(rest)
 
     def log_prob(self, value: Any) -> Any:
         # Row i of the factor counts 2 (concentration - 1) for the determinant, and dim - i for the

@@ -1,6 +1,5 @@
 """The log-normal distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -9,29 +8,21 @@ from torchlike.distributions import constraints
 from torchlike.distributions.normal import Normal
 from torchlike.distributions.transformed_distribution import TransformedDistribution
 from torchlike.distributions.transforms import ExpTransform
+from torchlike.distributions.utils import taken
 
 
 class LogNormal(TransformedDistribution):
     """``exp(X)`` of a Normal(loc, scale)."""
 
-    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints = Normal.arg_constraints
     support: Any = constraints.positive
     has_rsample: Any = True
-    _fields = {}
+    loc = taken("base_dist.loc", "The mean of the logarithm.")
+    scale = taken("base_dist.scale", "The standard deviation of the logarithm.")
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    @property
-    def loc(self) -> Any:
-        """The mean of the logarithm."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        """The standard deviation of the logarithm."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Any:

@@ -1,15 +1,12 @@
 """Normal vectors with a covariance of low rank plus a diagonal."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
-from torchlike.distributions.distribution import Distribution
-from torchlike.distributions.multivariate_normal import batch_mahalanobis, batch_mv
+from torchlike.distributions.normal_vectors import NormalVectors, batch_mahalanobis, batch_mv
 from torchlike.distributions.utils import lazy_property, standard_normal
 
 
@@ -31,28 +28,21 @@ def lowrank_mahalanobis(factor: Any, diagonal: Any, x: Any, capacitance: Any) ->
     return (x.pow(2) / diagonal).sum(-1) - batch_mahalanobis(capacitance, projected)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(NormalVectors):
     """Covariance ``cov_factor @ cov_factor.T + diag(cov_diag)``."""
 
-    arg_constraints: Any = {
+    arg_constraints = {
         "loc": constraints.real_vector,
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
     }
-    support: Any = constraints.real_vector
-    has_rsample: Any = True
-    _fields = {"loc": 1, "cov_diag": 1, "cov_factor": 2}
-    _kept = ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril")
 
     def __init__(
         self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None
     ) -> None:
-        if loc.dim() < 1:
-            raise ValueError("loc must be at least one-dimensional.")
+        self._check_loc(loc)
         event = loc.shape[-1:]
-        if cov_factor.dim() < 2:
-            raise ValueError("cov_factor must be at least two-dimensional, with optional leading "
-                             "batch dimensions")  # fmt: skip
+        self._check_matrix("cov_factor", cov_factor)
         if cov_factor.shape[-2:-1] != event:
             raise ValueError(f"cov_factor must be a batch of matrices with shape {event[0]} x m")
         if cov_diag.shape[-1:] != event:
@@ -70,12 +60,6 @@ class LowRankMultivariateNormal(Distribution):
         self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag = cov_factor, cov_diag
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
         super().__init__(self.loc.shape[:-1], event, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    mode = mean
 
     def _broadcast(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
@@ -120,15 +104,6 @@ class LowRankMultivariateNormal(Distribution):
         return lowrank_logdet(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag,
                               self._capacitance_tril)  # fmt: skip
 
-    def log_prob(self, value: Any) -> Any:
-        distance = lowrank_mahalanobis(
-            self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag,
-            self._valid(value) - self.loc, self._capacitance_tril,
-        )  # fmt: skip
-        n = self._event_shape[0]
-        return -0.5 * (n * math.log(2 * math.pi) + self._log_det() + distance)
-
-    def entropy(self) -> Any:
-        n = self._event_shape[0]
-        found = 0.5 * (n * (1.0 + math.log(2 * math.pi)) + self._log_det())
-        return found.expand(self._batch_shape) if self._batch_shape else found
+    def _distance(self, x: Any) -> Any:
+        return lowrank_mahalanobis(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, x,
+                                   self._capacitance_tril)  # fmt: skip

@@ -1,6 +1,5 @@
 """Mixtures of one family."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -10,14 +9,16 @@ from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.categorical import Categorical
 from torchlike.distributions.distribution import Distribution
-from torchlike.tensor import Size
+from torchlike.distributions.utils import taken
 
 
 class MixtureSameFamily(Distribution):
     """A mixture: a Categorical chooses along the components' last batch dimension."""
 
-    arg_constraints: Any = {}
-    has_rsample: Any = False
+    arg_constraints = {}
+    has_rsample = False
+    mixture_distribution = taken("_mixture_distribution", "What chooses.")
+    component_distribution = taken("_component_distribution", "What is chosen from.")
 
     def __init__(
         self, mixture_distribution: Any, component_distribution: Any,
@@ -51,31 +52,9 @@ class MixtureSameFamily(Distribution):
         self._event_ndims = len(event)
         super().__init__(batch, event, validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(MixtureSameFamily, _instance)
-        batch_shape = Size(batch_shape)
-        new._component_distribution = self._component_distribution.expand(
-            (*batch_shape, self._num_component)
-        )
-        new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
-        new._num_component, new._event_ndims = self._num_component, self._event_ndims
-        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
-
     @constraints.dependent_property
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> Any:
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
-
-    @property
-    def mixture_distribution(self) -> Any:
-        """What chooses."""
-        return self._mixture_distribution
-
-    @property
-    def component_distribution(self) -> Any:
-        """What is chosen from."""
-        return self._component_distribution
 
     @property
     def _weights(self) -> Any:
@@ -102,16 +81,16 @@ class MixtureSameFamily(Distribution):
         weights = f.log_softmax(self.mixture_distribution.logits, dim=-1)
         return f.logsumexp(each + weights, dim=-1)
 
+    @no_grad()
     def sample(self, sample_shape: Any = ()) -> Any:
-        with no_grad():
-            n, batch = len(sample_shape), len(self.batch_shape)
-            dim = n + batch
-            event = self.event_shape
-            chosen = self.mixture_distribution.sample(sample_shape)
-            values = self.component_distribution.sample(sample_shape)
-            index = chosen.reshape(*chosen.shape, *(1,) * (len(event) + 1))
-            index = index.repeat((1,) * (len(chosen.shape) + 1) + tuple(event))
-            return f.gather(values, dim, index).squeeze(dim)
+        n, batch = len(sample_shape), len(self.batch_shape)
+        dim = n + batch
+        event = self.event_shape
+        chosen = self.mixture_distribution.sample(sample_shape)
+        values = self.component_distribution.sample(sample_shape)
+        index = chosen.reshape(*chosen.shape, *(1,) * (len(event) + 1))
+        index = index.repeat((1,) * (len(chosen.shape) + 1) + tuple(event))
+        return f.gather(values, dim, index).squeeze(dim)
 
     def _pad(self, x: Any) -> Any:
         return x.unsqueeze(-1 - self._event_ndims)

@@ -1,6 +1,5 @@
 """The multinomial distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -9,19 +8,13 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.binomial import Binomial
-from torchlike.distributions.categorical import Categorical
-from torchlike.distributions.distribution import Distribution
+from torchlike.distributions.categorical import ByCategory
 from torchlike.distributions.utils import broadcast_all
 from torchlike.tensor import Size
 
 
-class Multinomial(Distribution):
+class Multinomial(ByCategory):
     """How often each category came in ``total_count`` draws."""
-
-    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    _fields = {}
-    _parts = ("_categorical",)
-    _kept = ("total_count",)
 
     def __init__(
         self, total_count: int = 1, probs: Any = None, logits: Any = None,
@@ -30,36 +23,11 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs=probs, logits=logits)
-        shape = self._categorical.batch_shape
-        super().__init__(shape, self._categorical.param_shape[-1:], validate_args=validate_args)
-
-    @property
-    def _binomial(self) -> Any:
-        return Binomial(total_count=self.total_count, probs=self.probs)
+        super().__init__(probs, logits, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> Any:
         return constraints.multinomial(self.total_count)
-
-    @property
-    def _param(self) -> Any:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Any:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """Log-probabilities."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        """The shape of the parameter that was given."""
-        return self._categorical.param_shape
 
     @property
     def mean(self) -> Any:
@@ -80,8 +48,10 @@ class Multinomial(Distribution):
     def entropy(self) -> Any:
         n = f.tensor(self.total_count)
         alone = self._categorical.entropy()
-        values = self._binomial.enumerate_support(expand=False)[1:]
-        weights = f.exp(self._binomial.log_prob(values))
+        counts = Binomial(total_count=self.total_count, probs=self.probs)
+        values = f.arange(1, self.total_count + 1, dtype=self.probs.dtype, device=self.probs.device)
+        values = counts._enumerated(values, expand=False)
+        weights = f.exp(counts.log_prob(values))
         correction = (weights * f.lgamma(values + 1)).sum([0, -1])
         return n * alone - f.lgamma(n + 1) + correction
 

@@ -1,6 +1,5 @@
 """The negative binomial distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -8,29 +7,19 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
-from torchlike.distributions.binomial import Counts
-from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.gamma import Gamma
+from torchlike.distributions.probability import Counts
 from torchlike.distributions.utils import lazy_property
 
 
-class NegativeBinomial(Counts, Distribution):
+class NegativeBinomial(Counts):
     """The number of successes before ``total_count`` failures."""
 
-    arg_constraints: Any = {
+    arg_constraints = {
         "total_count": constraints.greater_than_eq(0),
         "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real,
     }  # fmt: skip
-    support: Any = constraints.nonnegative_integer
-    _fields = {"total_count": 0, "probs": 0, "logits": 0}
-    _kept = ("_by_probs",)
-
-    def __init__(
-        self, total_count: Any, probs: Any = None, logits: Any = None,
-        validate_args: bool | None = None,
-    ) -> None:  # fmt: skip
-        shape = self._take_both(total_count, probs, logits)
-        Distribution.__init__(self, shape, validate_args=validate_args)
+    support = constraints.nonnegative_integer
 
     @property
     def mean(self) -> Any:
@@ -48,9 +37,9 @@ class NegativeBinomial(Counts, Distribution):
     def _gamma(self) -> Any:
         return Gamma(self.total_count, f.exp(-self.logits), validate_args=False)
 
+    @no_grad()
     def sample(self, sample_shape: Any = ()) -> Any:
-        with no_grad():
-            return f.poisson(self._gamma.sample(sample_shape))
+        return f.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Any:
         value, n = self._valid(value), self.total_count

@@ -1,6 +1,5 @@
 """The normal distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -8,30 +7,15 @@ from typing import Any
 
 from torchlike import functions as f
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
-from torchlike.distributions.utils import are_numbers, broadcast_all, standard_normal
+from torchlike.distributions.location_scale import LocationScale
+from torchlike.distributions.utils import standard_normal
 
 
-class Normal(ExponentialFamily):
+class Normal(LocationScale, ExponentialFamily):
     """Normal with mean ``loc`` and standard deviation ``scale``."""
 
-    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
-    support: Any = constraints.real
-    has_rsample: Any = True
-    _mean_carrier_measure: Any = 0
-    _fields = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        shape = () if are_numbers(loc, scale) else self.loc.size()
-        super().__init__(shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    mode = mean
+    _mean_carrier_measure = 0
 
     @property
     def stddev(self) -> Any:
@@ -41,15 +25,14 @@ class Normal(ExponentialFamily):
     def variance(self) -> Any:
         return self.stddev.pow(2)
 
+    @no_grad()
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        with no_grad():
-            return f.normal(self.loc.expand(shape), self.scale.expand(shape))
+        return f.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        eps = standard_normal(shape, self.loc.dtype, self.loc.device)
-        return self.loc + eps * self.scale
+        return self.loc + standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
     def log_prob(self, value: Any) -> Any:
         distance = (self._valid(value) - self.loc) ** 2

@@ -1,6 +1,5 @@
 """The Pareto distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -15,21 +14,13 @@ from torchlike.distributions.utils import broadcast_all
 class Pareto(TransformedDistribution):
     """Pareto type 1 with a least value ``scale`` and an exponent ``alpha``."""
 
-    arg_constraints: Any = {"alpha": constraints.positive, "scale": constraints.positive}
-    _fields = {"scale": 0, "alpha": 0}
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)
         base = Exponential(self.alpha, validate_args=validate_args)
-        super().__init__(base, self._steps(), validate_args=validate_args)
-
-    def _steps(self) -> list[Any]:
-        return [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
-        new.transforms = new._steps()
-        return new
+        steps = [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
+        super().__init__(base, steps, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:
@@ -46,7 +37,7 @@ class Pareto(TransformedDistribution):
         return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> Any:
         return constraints.greater_than_eq(self.scale)
 
     def entropy(self) -> Any:

@@ -1,6 +1,5 @@
 """The Poisson distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -9,19 +8,18 @@ from torchlike import functions as f
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
-from torchlike.distributions.utils import are_numbers, broadcast_all
+from torchlike.distributions.utils import broadcast_all
 
 
 class Poisson(ExponentialFamily):
     """Poisson with a rate."""
 
-    arg_constraints: Any = {"rate": constraints.nonnegative}
-    support: Any = constraints.nonnegative_integer
-    _fields = {"rate": 0}
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+    rate: Any
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
-        (self.rate,) = broadcast_all(rate)
-        super().__init__(() if are_numbers(rate) else self.rate.size(), validate_args=validate_args)
+        self._take(validate_args, rate=rate)
 
     @property
     def mean(self) -> Any:
@@ -33,10 +31,9 @@ class Poisson(ExponentialFamily):
 
     variance = mean
 
+    @no_grad()
     def sample(self, sample_shape: Any = ()) -> Any:
-        shape = self._extended_shape(sample_shape)
-        with no_grad():
-            return f.poisson(self.rate.expand(shape))
+        return f.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         rate, value = broadcast_all(self.rate, self._valid(value))

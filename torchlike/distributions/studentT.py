@@ -1,6 +1,5 @@
 """Student's t-distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -10,26 +9,26 @@ from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.chi2 import Chi2
 from torchlike.distributions.distribution import Distribution
-from torchlike.distributions.utils import broadcast_all, standard_normal
+from torchlike.distributions.utils import standard_normal
 
 
 class StudentT(Distribution):
     """Student's t with degrees of freedom, a location and a scale."""
 
-    arg_constraints: Any = {
+    arg_constraints = {
         "df": constraints.positive, "loc": constraints.real, "scale": constraints.positive,
     }  # fmt: skip
-    support: Any = constraints.real
-    has_rsample: Any = True
-    _fields = {"df": 0, "loc": 0, "scale": 0}
-    _parts = ("_chi2",)
+    support = constraints.real
+    has_rsample = True
+    df: Any
+    loc: Any
+    scale: Any
 
     def __init__(
         self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
     ) -> None:
-        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        self._take(validate_args, df=df, loc=loc, scale=scale)
         self._chi2 = Chi2(self.df)
-        super().__init__(self.df.size(), validate_args=validate_args)
 
     @property
     def mean(self) -> Any:

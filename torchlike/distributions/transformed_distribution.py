@@ -1,6 +1,5 @@
 """A distribution seen through transforms."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +10,6 @@ from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.independent import Independent
 from torchlike.distributions.transforms import ComposeTransform, Transform
 from torchlike.distributions.utils import sum_rightmost
-from torchlike.tensor import Size
 
 
 class TransformedDistribution(Distribution):
@@ -20,8 +18,7 @@ class TransformedDistribution(Distribution):
     ValueError for what is no transform, and for a base of too few dimensions.
     """
 
-    arg_constraints: Any = {}
-    _fields = {}
+    arg_constraints = {}
 
     def __init__(
         self, base_distribution: Any, transforms: Any, validate_args: bool | None = None
@@ -56,25 +53,8 @@ class TransformedDistribution(Distribution):
         cut = len(shape) - event_dim
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        owner = next(c for c in type(self).__mro__ if "_fields" in c.__dict__)
-        new = self._get_checked_instance(owner, _instance)
-        batch_shape = Size(batch_shape)
-        shape = batch_shape + self.event_shape
-        for t in reversed(self.transforms):
-            shape = t.inverse_shape(shape)
-        new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        new.transforms = self.transforms
-        for name in self._fields:
-            setattr(new, name, getattr(self, name).expand(batch_shape))
-        for name in self._kept:
-            setattr(new, name, getattr(self, name))
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
-
     @constraints.dependent_property(is_discrete=False)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> Any:
         if not self.transforms:
             return self.base_dist.support
         support = self.transforms[-1].codomain
@@ -82,7 +62,7 @@ class TransformedDistribution(Distribution):
         return constraints.independent(support, missing) if missing > 0 else support
 
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
+    def has_rsample(self) -> bool:
         """Whether the base distribution has it."""
         return self.base_dist.has_rsample
 
@@ -91,9 +71,9 @@ class TransformedDistribution(Distribution):
             x = t(x)
         return x
 
+    @no_grad()
     def sample(self, sample_shape: Any = ()) -> Any:
-        with no_grad():
-            return self._forward(self.base_dist.sample(sample_shape))
+        return self._forward(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self._forward(self.base_dist.rsample(sample_shape))

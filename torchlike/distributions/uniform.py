@@ -1,6 +1,5 @@
 """The uniform distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -9,26 +8,24 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
-from torchlike.distributions.utils import are_numbers, broadcast_all
 
 
 class Uniform(Distribution):
     """Uniform on [low, high)."""
 
-    has_rsample: Any = True
-    _fields = {"low": 0, "high": 0}
+    has_rsample = True
+    low: Any
+    high: Any
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self.low, self.high = broadcast_all(low, high)
-        shape = () if are_numbers(low, high) else self.low.size()
-        super().__init__(shape, validate_args=validate_args)
+        self._take(validate_args, low=low, high=high)
 
     @property
     def arg_constraints(self) -> dict[str, Any]:
         return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
-    def support(self) -> Any:  # type: ignore[override]
+    def support(self) -> Any:
         return constraints.interval(self.low, self.high)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -40,9 +41,9 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     return f.broadcast_tensors(*tensors)
 
 
-def are_numbers(*values: Any) -> bool:
-    """Whether no parameter was given as a tensor: the batch shape is then empty."""
-    return all(isinstance(v, NUMBERS) for v in values)
+def taken(path: str, doc: str) -> Any:
+    """A property that is a part's attribute: ``taken("base_dist.loc", "The median.")``."""
+    return property(operator.attrgetter(path), doc=doc)
 
 
 def standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:

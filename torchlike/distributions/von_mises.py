@@ -1,6 +1,5 @@
 """The von Mises distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 import math
@@ -10,7 +9,7 @@ from torchlike import functions as f
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
-from torchlike.distributions.utils import broadcast_all, lazy_property
+from torchlike.distributions.utils import lazy_property
 
 #: Polynomials of log I0 and log I1, small and large arguments: Abramowitz & Stegun 9.8.1 to 9.8.4.
 _SMALL = (
@@ -44,39 +43,39 @@ def _log_bessel(x: Any, order: int) -> Any:
 class VonMises(Distribution):
     """A normal distribution's relative on the circle, in radians from -pi to pi."""
 
-    arg_constraints: Any = {"loc": constraints.real, "concentration": constraints.positive}
-    support: Any = constraints.real
-    has_rsample: Any = False
-    _fields = {"loc": 0, "concentration": 0}
+    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    support = constraints.real
+    has_rsample = False
+    loc: Any
+    concentration: Any
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.concentration = broadcast_all(loc, concentration)
-        super().__init__(self.loc.shape, validate_args=validate_args)
+        self._take(validate_args, loc=loc, concentration=concentration)
 
     def log_prob(self, value: Any) -> Any:
         found = self.concentration * f.cos(self._valid(value) - self.loc)
         return found - math.log(2 * math.pi) - _log_bessel(self.concentration, 0)
 
+    @no_grad()
     def sample(self, sample_shape: Any = ()) -> Any:
         """By rejection from a wrapped Cauchy distribution, in float64 (Best & Fisher 1979)."""
         shape = self._extended_shape(sample_shape)
-        with no_grad():
-            loc, kappa = self.loc.double(), self.concentration.double()
-            tau = 1 + (1 + 4 * kappa**2).sqrt()
-            rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
-            # Below 1e-5 the difference of roots has no digits left.
-            r = f.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
-            x = f.zeros(shape, dtype=loc.dtype, device=loc.device)
-            done = f.zeros_like(x).bool()
-            while not done.all():
-                u1, u2, u3 = f.rand((3, *shape), dtype=loc.dtype, device=loc.device).unbind()
-                z = f.cos(math.pi * u1)
-                w = (1 + r * z) / (r + z)
-                c = kappa * (r - w)
-                accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
-                x = f.where(accept, (u3 - 0.5).sign() * w.acos(), x)
-                done = done | accept
-            return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
+        loc, kappa = self.loc.double(), self.concentration.double()
+        tau = 1 + (1 + 4 * kappa**2).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
+        # Below 1e-5 the difference of roots has no digits left.
+        r = f.where(kappa < 1e-5, 1 / kappa + kappa, (1 + rho**2) / (2 * rho))
+        x = f.zeros(shape, dtype=loc.dtype, device=loc.device)
+        done = f.zeros_like(x).bool()
+        while not done.all():
+            u1, u2, u3 = f.rand((3, *shape), dtype=loc.dtype, device=loc.device).unbind()
+            z = f.cos(math.pi * u1)
+            w = (1 + r * z) / (r + z)
+            c = kappa * (r - w)
+            accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
+            x = f.where(accept, (u3 - 0.5).sign() * w.acos(), x)
+            done = done | accept
+        return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
     @property
     def mean(self) -> Any:

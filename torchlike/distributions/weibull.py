@@ -1,6 +1,5 @@
 """The Weibull distribution."""
 
-# ruff: noqa: RUF012 - the tables of a class are never changed
 from __future__ import annotations
 
 from typing import Any
@@ -16,28 +15,20 @@ from torchlike.distributions.utils import broadcast_all, euler_constant
 class Weibull(TransformedDistribution):
     """Weibull with a scale and a concentration (shape)."""
 
-    arg_constraints: Any = {"scale": constraints.positive, "concentration": constraints.positive}
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support: Any = constraints.positive
-    _fields = {"scale": 0, "concentration": 0}
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         base = Exponential(f.ones_like(self.scale), validate_args=validate_args)
-        super().__init__(base, self._steps(), validate_args=validate_args)
+        steps = [PowerTransform(exponent=self.concentration_reciprocal),
+                 AffineTransform(loc=0, scale=self.scale)]  # fmt: skip
+        super().__init__(base, steps, validate_args=validate_args)
 
     @property
     def concentration_reciprocal(self) -> Any:
         """One over the concentration."""
         return self.concentration.reciprocal()
-
-    def _steps(self) -> list[Any]:
-        return [PowerTransform(exponent=self.concentration_reciprocal),
-                AffineTransform(loc=0, scale=self.scale)]  # fmt: skip
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
-        new.transforms = new._steps()
-        return new
 
     @property
     def mean(self) -> Any:

@@ -75,6 +75,8 @@ class Conversion:
             except Unconvertible as problem:
                 why_not = f"  ({code.co_qualname} was not converted: {problem}.)"
                 continue
+            if rewritten in self._originals:
+                continue  # of a function that each capture makes anew: no conversion reaches it
             self._originals[rewritten] = code
             for fn in gc.get_referrers(code):
                 if isinstance(fn, types.FunctionType) and fn.__code__ is code and (

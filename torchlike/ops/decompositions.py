@@ -7,17 +7,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 from jax import core, lax
 
 from torchlike import boxes, dtypes, modes
 from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, export, op
 from torchlike.dispatch.schema import Bool, Input, Str
+from torchlike.lazy import LazyModule
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
+
+#: SciPy's way to LAPACK.
+lapack = LazyModule("scipy.linalg")
 
 
 class LinAlgError(RuntimeError):
@@ -27,8 +30,8 @@ class LinAlgError(RuntimeError):
 export(LinAlgError, "LinAlgError", ("linalg",))
 
 
-def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = False) -> None:
-    """RuntimeError unless ``x`` is a floating (batch of) matrix, square if asked."""
+def require_matrix_shape(x: Any, name: str, argument: str = "A", *, square: Any = False) -> None:
+    """RuntimeError unless ``x`` is a (batch of) matrix, square if asked."""
     if x.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
     if square and x.shape[-1] != x.shape[-2]:
@@ -36,6 +39,11 @@ def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = Fals
             f"{name}: {argument} must be batches of square matrices, but they are {x.shape[-2]} by "
             f"{x.shape[-1]} matrices"
         )
+
+
+def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = False) -> None:
+    """RuntimeError unless ``x`` is a floating (batch of) matrix, square if asked."""
+    require_matrix_shape(x, name, argument, square=square)
     if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {type_name(x)}"
@@ -63,6 +71,13 @@ def first_failure(info: Tensor) -> tuple[str, int] | None:
     flat = codes.reshape(-1)
     at = int(np.flatnonzero(flat)[0])
     return (f"(Batch element {at}): " if codes.ndim else ""), int(flat[at])
+
+
+def raise_failure(info: Tensor, words: str, error: type[Exception] = LinAlgError) -> None:
+    """Raise ``error`` for the first nonzero info: ``words`` with {batch} and {code} filled in."""
+    failure = first_failure(info)
+    if failure is not None:
+        raise error(words.format(batch=failure[0], code=failure[1]))
 
 
 # -- cholesky --------------------------------------------------------------------------------------
@@ -98,7 +113,7 @@ def _cholesky_info(factor: Tensor, input: Tensor) -> Tensor:
         matrices = np.asarray(input.detach()._read())
         for at in zip(*np.nonzero(np.atleast_1d(codes)), strict=True):
             matrix = matrices[at] if codes.ndim else matrices
-            (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (matrix,))
+            (potrf,) = lapack.get_lapack_funcs(("potrf",), (matrix,))
             order = potrf(matrix, lower=True)[1]
             codes[at if codes.ndim else ()] = max(order, 1)
     return tensors.wrap(jnp.asarray(codes))
@@ -122,13 +137,11 @@ def cholesky_ex(A: Tensor, *, upper: Any = False, check_errors: Any = False,
 
 
 def _raise_cholesky(info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        raise LinAlgError(
-            f"linalg.cholesky: {failure[0]}The factorization could not be completed because the "
-            f"input is not positive-definite (the leading minor of order {failure[1]} is not "
-            "positive-definite)."
-        )
+    raise_failure(
+        info,
+        "linalg.cholesky: {batch}The factorization could not be completed because the input is not "
+        "positive-definite (the leading minor of order {code} is not positive-definite).",
+    )
 
 
 @composite("cholesky", namespaces=("linalg",), method=False)
@@ -354,14 +367,13 @@ def lu_factor_ex(A: Tensor, *, pivot: Any = True, check_errors: Any = False,
 
 
 def _raise_lu(info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        i = failure[1]
-        raise RuntimeError(
-            f"{failure[0]}torch.linalg.lu_factor: U[{i},{i}] is zero and using it on lu_solve "
-            "would result in a division by zero. If you still want to perform the factorization, "
-            "consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
-        )
+    raise_failure(
+        info,
+        "{batch}torch.linalg.lu_factor: U[{code},{code}] is zero and using it on lu_solve would "
+        "result in a division by zero. If you still want to perform the factorization, consider "
+        "calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+        RuntimeError,
+    )
 
 
 @composite(namespaces=("linalg",), method=False)

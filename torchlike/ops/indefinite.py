@@ -10,11 +10,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
 
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input
-from torchlike.ops.decompositions import LinAlgError, first_failure, require_matrix
+from torchlike.ops.decompositions import lapack, raise_failure, require_matrix
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
@@ -23,7 +22,7 @@ from torchlike.tensor import Tensor
 
 def _routine(kind: str, hermitian: bool, like: np.ndarray) -> Any:
     prefix = "he" if hermitian and like.dtype.kind == "c" else "sy"
-    return scipy.linalg.get_lapack_funcs((f"{prefix}{kind}",), (like,))[0]
+    return lapack.get_lapack_funcs((f"{prefix}{kind}",), (like,))[0]
 
 
 def _factors(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -61,12 +60,11 @@ _LDL_FACTOR_EX = named("linalg_ldl_factor_ex", "LD pivots info")
 
 
 def _raise(info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        raise LinAlgError(
-            f"torch.linalg.ldl_factor_ex: {failure[0]}The diagonal element {failure[1]} is zero, "
-            "the solve could not be completed because the input matrix is singular."
-        )
+    raise_failure(
+        info,
+        "torch.linalg.ldl_factor_ex: {batch}The diagonal element {code} is zero, the solve could "
+        "not be completed because the input matrix is singular.",
+    )
 
 
 @composite(namespaces=("linalg",), method=False)

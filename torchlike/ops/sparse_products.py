@@ -8,11 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.experimental import sparse
 
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Bool, Input, Int, Str
+from torchlike.lazy import LazyModule
 from torchlike.ops.gathering import type_name
+
+sparse = LazyModule("jax.experimental.sparse")
 
 
 def _check(values: Any, dense: Any, columns: int) -> None:

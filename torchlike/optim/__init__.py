@@ -1,5 +1,6 @@
 """``torch.optim``: optimizers that update all parameters of a group in one compiled call."""
 
+from torchlike import homes as _homes
 from torchlike.optim import lr_scheduler, swa_utils
 from torchlike.optim.accumulating import Adadelta, Adagrad, RMSprop
 from torchlike.optim.adafactor import Adafactor
@@ -17,3 +18,8 @@ __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
     "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
 ]  # fmt: skip
+
+_homes.are_also_in(__name__, {
+    "adadelta": (Adadelta,), "adagrad": (Adagrad,), "adamax": (Adamax,), "adamw": (AdamW,),
+    "asgd": (ASGD,), "nadam": (NAdam,), "radam": (RAdam,), "rmsprop": (RMSprop,),
+})  # fmt: skip

@@ -7,11 +7,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike.optim.fused import full_outside
-from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import (
-    RuleOptimizer,
-    check_betas,
-    check_rate,
+    MomentOptimizer,
     correction,
     decayed,
     lerp,
@@ -22,10 +19,8 @@ from torchlike.optim.rules import (
 from torchlike.tensor import Tensor
 
 
-class Adam(RuleOptimizer):
+class Adam(MomentOptimizer):
     """Adam (Kingma & Ba 2014); ``amsgrad`` keeps the largest second moment (Reddi et al. 2018)."""
-
-    _live = ("lr", "weight_decay", ("betas", 0), ("betas", 1))
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
@@ -33,10 +28,7 @@ class Adam(RuleOptimizer):
         foreach: Any = None, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False, fused: Any = None, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
-        check_rate(lr)
-        check_range("epsilon value", eps)
-        check_betas(betas)
-        check_range("weight_decay value", weight_decay)
+        self._check_moments(lr, eps, betas, weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,

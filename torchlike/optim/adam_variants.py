@@ -10,9 +10,7 @@ import numpy as np
 from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import (
-    RuleOptimizer,
-    check_betas,
-    check_rate,
+    MomentOptimizer,
     correction,
     decayed,
     lerp,
@@ -23,18 +21,7 @@ from torchlike.optim.rules import (
 from torchlike.tensor import Tensor
 
 
-class _WithMoments(RuleOptimizer):
-    _live = ("lr", "weight_decay", ("betas", 0), ("betas", 1))
-
-    @staticmethod
-    def _check(lr: Any, eps: Any, betas: Any, weight_decay: Any) -> None:
-        check_rate(lr)
-        check_range("epsilon value", eps)
-        check_betas(betas)
-        check_range("weight_decay value", weight_decay)
-
-
-class Adamax(_WithMoments):
+class Adamax(MomentOptimizer):
     """Adam with the infinity norm (Kingma & Ba 2014, section 7.1)."""
 
     def __init__(
@@ -42,7 +29,7 @@ class Adamax(_WithMoments):
         eps: float = 1e-8, weight_decay: float = 0, foreach: Any = None, *,
         maximize: bool = False, differentiable: bool = False, capturable: bool = False,
     ) -> None:  # fmt: skip
-        self._check(lr, eps, betas, weight_decay)
+        self._check_moments(lr, eps, betas, weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
@@ -69,7 +56,7 @@ class Adamax(_WithMoments):
         return p - rate * m / largest, (step, m, largest)
 
 
-class NAdam(_WithMoments):
+class NAdam(MomentOptimizer):
     """Adam with Nesterov momentum (Dozat 2016)."""
 
     def __init__(
@@ -78,7 +65,7 @@ class NAdam(_WithMoments):
         decoupled_weight_decay: bool = False, *, foreach: Any = None, maximize: bool = False,
         capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        self._check(lr, eps, betas, weight_decay)
+        self._check_moments(lr, eps, betas, weight_decay)
         check_range("momentum_decay value", momentum_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
@@ -114,7 +101,7 @@ class NAdam(_WithMoments):
         return p - now * g / root - ahead * m / root, (step, product, m, v)
 
 
-class RAdam(_WithMoments):
+class RAdam(MomentOptimizer):
     """Adam whose adaptive rate waits until its variance can be told (Liu et al. 2020)."""
 
     def __init__(
@@ -123,7 +110,7 @@ class RAdam(_WithMoments):
         foreach: Any = None, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False,
     ) -> None:  # fmt: skip
-        self._check(lr, eps, betas, weight_decay)
+        self._check_moments(lr, eps, betas, weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "maximize": maximize, "foreach": foreach, "capturable": capturable,

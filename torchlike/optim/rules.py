@@ -70,6 +70,20 @@ class RuleOptimizer(Optimizer):
             raise RuntimeError(f"{name} does not support sparse gradients")
 
 
+class MomentOptimizer(RuleOptimizer):
+    """Rules with two moments of the gradient, as Adam's."""
+
+    _live = ("lr", "weight_decay", ("betas", 0), ("betas", 1))
+
+    @staticmethod
+    def _check_moments(lr: Any, eps: Any, betas: Any, weight_decay: Any) -> None:
+        """ValueError for what no such rule takes, in PyTorch's order."""
+        check_rate(lr)
+        check_range("epsilon value", eps)
+        check_betas(betas)
+        check_range("weight_decay value", weight_decay)
+
+
 def step_count(p: Tensor) -> Tensor:
     """The 0-dim float32 count of steps, as PyTorch keeps it."""
     return full_outside(p, 0, np.float32, ())

@@ -31,10 +31,7 @@ class _AliasLoader(Loader):
         # The import system hands back whatever stands in sys.modules after this call. Giving it the
         # real module in create_module instead would overwrite that module's __spec__.
         sys.modules[self.alias] = importlib.import_module(self.real)
-        # `torch.nn.x` reaches modules that no import statement of the script has named.
-        for name, loaded in list(sys.modules.items()):
-            if name == self.real or name.startswith(self.real + "."):
-                _explain_missing_names(loaded, self.alias + name[len(self.real) :])
+        _explain_below(self.real, self.alias)
 
 
 class AliasFinder(MetaPathFinder):
@@ -89,6 +86,14 @@ def _only_asking(frame: FrameType | None) -> bool:
     return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
 
 
+def _explain_below(real: str, alias: str) -> None:
+    """Explain the names of a module and of all below it: ``torch.nn.x`` reaches modules that no
+    import statement of the script has named."""
+    for name, loaded in list(sys.modules.items()):
+        if name == real or name.startswith(real + "."):
+            _explain_missing_names(loaded, alias + name[len(real) :])
+
+
 def _explain_missing_names(module: ModuleType, alias: str) -> None:
     """Give ``module`` a ``__getattr__`` that names what is missing, in PyTorch's spelling."""
     own = module.__dict__.get("__getattr__")
@@ -99,7 +104,10 @@ def _explain_missing_names(module: ModuleType, alias: str) -> None:
         if own is not None:
             # The message below says what is missing in the script's own terms.
             with contextlib.suppress(AttributeError):
-                return own(name)
+                found = own(name)
+                if found is sys.modules.get(f"{module.__name__}.{name}"):  # imported just now
+                    _explain_below(f"{module.__name__}.{name}", f"{alias}.{name}")
+                return found
         if name.startswith("__"):
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
         message = missing(f"{alias}.{name}")

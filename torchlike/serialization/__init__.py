@@ -4,15 +4,23 @@ A checkpoint is a zip archive with a pickle (``data.pkl``) in which storages are
 one raw little-endian file per storage. ``torch.serialization`` is this module.
 """
 
-from torchlike.serialization.load import add_safe_globals, clear_safe_globals, load
+from torchlike.serialization.load import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    load,
+    safe_globals,
+)
 from torchlike.serialization.safe import load_safetensors, save_safetensors
 from torchlike.serialization.save import save
 
 __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
+    "get_safe_globals",
     "load",
     "load_safetensors",
+    "safe_globals",
     "save",
     "save_safetensors",
 ]

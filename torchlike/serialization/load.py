@@ -26,19 +26,48 @@ _REFUSED = (
     "torch.serialization.add_safe_globals([{what}])."
 )
 
-_user_globals: dict[str, Any] = {}
+#: What users allowed: the name a file may call it by -> (the object, as they gave it).
+_user_globals: dict[str, tuple[Any, Any]] = {}
+
+
+def _in_pytorch(name: str) -> str:
+    """A dotted name as PyTorch's files spell it: ``torch.nn…`` for what is ours."""
+    return "torch" + name[len("torchlike") :] if name.startswith("torchlike.") else name
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Allow classes or functions in files loaded with ``weights_only=True``."""
+    """Allow classes or functions, or pairs of one and its name, in files loaded with
+    ``weights_only=True``."""
     for item in safe_globals:
-        name = item[1] if isinstance(item, tuple) else f"{item.__module__}.{item.__qualname__}"
-        _user_globals[name] = item[0] if isinstance(item, tuple) else item
+        given, name = item if isinstance(item, tuple) else (
+            item, f"{item.__module__}.{item.__qualname__}")  # fmt: skip
+        _user_globals[_in_pytorch(name)] = given, item
+
+
+def get_safe_globals() -> list[Any]:
+    """What ``add_safe_globals`` allowed, as it was given."""
+    return [item for _, item in _user_globals.values()]
 
 
 def clear_safe_globals() -> None:
     """Forget what ``add_safe_globals`` allowed."""
     _user_globals.clear()
+
+
+class safe_globals:
+    """``with safe_globals([...]):`` allows classes or functions within the block."""
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self._given = safe_globals
+        self._before: dict[str, tuple[Any, Any]] = {}
+
+    def __enter__(self) -> None:
+        self._before = dict(_user_globals)
+        add_safe_globals(self._given)
+
+    def __exit__(self, *exc: object) -> None:
+        _user_globals.clear()
+        _user_globals.update(self._before)
 
 
 class _StorageType:
@@ -183,11 +212,11 @@ class _Unpickler(pickle.Unpickler):
         return self._archive.storage(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        full = f"{module}.{name}"
+        full = _in_pytorch(f"{module}.{name}")
         if full in self._table:
             return self._table[full]
         if full in _user_globals:
-            return _user_globals[full]
+            return _user_globals[full][0]
         if self._weights_only:
             raise pickle.UnpicklingError(_REFUSED.format(what=full))
         if module.split(".")[0] == "torch":

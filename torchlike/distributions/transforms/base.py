@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from torchlike import functions as f
@@ -22,6 +23,8 @@ class Transform:
     bijective: Any = False
     domain: Any
     codomain: Any
+    #: The attributes that ``__init__`` takes, in its order, before ``cache_size``.
+    _arguments: tuple[str, ...] = ()
 
     def __init__(self, cache_size: int = 0) -> None:
         self._cache_size = cache_size
@@ -48,9 +51,12 @@ class Transform:
         """The inverse transform."""
         inverse = None if self._inv is None else self._inv()
         if inverse is None:
-            inverse = _InverseTransform(self)
+            inverse = self._inverted()
             self._inv = weakref.ref(inverse)
         return inverse
+
+    def _inverted(self) -> Any:
+        return _InverseTransform(self)
 
     @property
     def sign(self) -> Any:
@@ -61,9 +67,11 @@ class Transform:
         """The same with another cache."""
         if self._cache_size == cache_size:
             return self
-        if type(self).__init__ is Transform.__init__:
-            return type(self)(cache_size=cache_size)
-        raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        owner = next(c for c in type(self).__mro__ if "_arguments" in c.__dict__)
+        if type(self).__init__ is not owner.__init__:
+            raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        arguments = (getattr(self, name) for name in self._arguments)
+        return type(self)(*arguments, cache_size=cache_size)
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -73,24 +81,20 @@ class Transform:
 
     def __call__(self, x: Any) -> Any:
         """The image of ``x``."""
-        if self._cache_size == 0:
-            return self._call(x)
-        x_old, y_old = self._cached_x_y
-        if x is x_old:
-            return y_old
-        y = self._call(x)
-        self._cached_x_y = x, y
-        return y
+        return self._cached(x, 0, self._call)
 
     def _inv_call(self, y: Any) -> Any:
+        return self._cached(y, 1, self._inverse)
+
+    def _cached(self, value: Any, side: int, compute: Callable[[Any], Any]) -> Any:
+        """The other one of the pair of ``value``, which is its x (side 0) or its y (1)."""
         if self._cache_size == 0:
-            return self._inverse(y)
-        x_old, y_old = self._cached_x_y
-        if y is y_old:
-            return x_old
-        x = self._inverse(y)
-        self._cached_x_y = x, y
-        return x
+            return compute(value)
+        if value is self._cached_x_y[side]:
+            return self._cached_x_y[1 - side]
+        found = compute(value)
+        self._cached_x_y = (found, value) if side else (value, found)
+        return found
 
     def _call(self, x: Any) -> Any:
         raise NotImplementedError
@@ -114,6 +118,16 @@ class Transform:
         return shape
 
 
+class Plain(Transform):
+    """Transforms without parameters: those of a class are equal."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
 class _InverseTransform(Transform):
     """A transform turned around."""
 
@@ -122,15 +136,15 @@ class _InverseTransform(Transform):
         self._inv = transform
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return self._inv.codomain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         return self._inv.domain
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return self._inv.bijective
 
     @property
@@ -166,8 +180,16 @@ class _InverseTransform(Transform):
         return self._inv.forward_shape(shape)
 
 
+def _with_events(region: Any, dims: int) -> Any:
+    """A region whose events have at least so many dimensions."""
+    extra = dims - region.event_dim
+    return constraints.independent(region, extra) if extra > 0 else region
+
+
 class ComposeTransform(Transform):
     """Several transforms, one after the other."""
+
+    _arguments = ("parts",)
 
     def __init__(self, parts: Any, cache_size: int = 0) -> None:
         if cache_size:
@@ -182,49 +204,37 @@ class ComposeTransform(Transform):
         return id(self)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         if not self.parts:
             return constraints.real
-        domain = self.parts[0].domain
         dim = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
-            dim = max(dim + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
-        extra = dim - domain.event_dim
-        return constraints.independent(domain, extra) if extra > 0 else domain
+            own = part.domain.event_dim
+            dim = max(dim + own - part.codomain.event_dim, own)
+        return _with_events(self.parts[0].domain, dim)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         if not self.parts:
             return constraints.real
-        codomain = self.parts[-1].codomain
         dim = self.parts[0].domain.event_dim
         for part in self.parts:
-            dim = max(dim + part.codomain.event_dim - part.domain.event_dim,
-                      part.codomain.event_dim)  # fmt: skip
-        extra = dim - codomain.event_dim
-        return constraints.independent(codomain, extra) if extra > 0 else codomain
+            own = part.codomain.event_dim
+            dim = max(dim + own - part.domain.event_dim, own)
+        return _with_events(self.parts[-1].codomain, dim)
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(p.bijective for p in self.parts)
 
     @property
     def sign(self) -> Any:
         return math.prod(p.sign for p in self.parts)
 
-    @property
-    def inv(self) -> Any:
-        inverse = None if self._inv is None else self._inv()
-        if inverse is None:
-            inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
-            self._inv = weakref.ref(inverse)
-            inverse._inv = weakref.ref(self)
+    def _inverted(self) -> Any:
+        inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
+        inverse._inv = weakref.ref(self)
         return inverse
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        if self._cache_size == cache_size:
-            return self
-        return ComposeTransform(self.parts, cache_size=cache_size)
 
     def __call__(self, x: Any) -> Any:
         for part in self.parts:
@@ -267,6 +277,8 @@ identity_transform = ComposeTransform([])
 class IndependentTransform(Transform):
     """Another transform whose last batch dimensions are part of the event."""
 
+    _arguments = ("base_transform", "reinterpreted_batch_ndims")
+
     def __init__(
         self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
     ) -> None:
@@ -274,22 +286,17 @@ class IndependentTransform(Transform):
         self.base_transform = base_transform.with_cache(cache_size)
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    def with_cache(self, cache_size: int = 1) -> Any:
-        if self._cache_size == cache_size:
-            return self
-        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
-
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         return constraints.independent(self.base_transform.codomain,
                                        self.reinterpreted_batch_ndims)  # fmt: skip
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return self.base_transform.bijective
 
     @property
@@ -325,7 +332,8 @@ class IndependentTransform(Transform):
 class ReshapeTransform(Transform):
     """Events of another shape. ValueError for one of another size."""
 
-    bijective: Any = True
+    bijective = True
+    _arguments = ("in_shape", "out_shape")
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0) -> None:
         self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
@@ -334,17 +342,12 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         return constraints.independent(constraints.real, len(self.out_shape))
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        if self._cache_size == cache_size:
-            return self
-        return ReshapeTransform(self.in_shape, self.out_shape, cache_size=cache_size)
 
     def _call(self, x: Any) -> Any:
         batch = x.shape[: x.dim() - len(self.in_shape)]

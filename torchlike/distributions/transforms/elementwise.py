@@ -7,29 +7,23 @@ from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
-from torchlike.distributions.transforms.base import Transform
+from torchlike.distributions.transforms.base import Plain, Transform
 from torchlike.distributions.utils import broadcast_all
 from torchlike.dtypes import finfo
 
 
-class _Elementwise(Transform):
-    """Increasing bijections of numbers without parameters: all are equal."""
+class _Elementwise(Plain):
+    """Increasing bijections of numbers, without parameters."""
 
-    domain: Any = constraints.real
-    bijective: Any = True
+    domain = constraints.real
+    bijective = True
     sign: Any = +1
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other)
-
-    def __hash__(self) -> int:
-        return hash(type(self))
 
 
 class ExpTransform(_Elementwise):
     """``exp(x)``."""
 
-    codomain: Any = constraints.positive
+    codomain = constraints.positive
 
     def _call(self, x: Any) -> Any:
         return x.exp()
@@ -44,18 +38,14 @@ class ExpTransform(_Elementwise):
 class PowerTransform(Transform):
     """``x ** exponent`` of positive numbers."""
 
-    domain: Any = constraints.positive
-    codomain: Any = constraints.positive
-    bijective: Any = True
+    domain = constraints.positive
+    codomain = constraints.positive
+    bijective = True
+    _arguments = ("exponent",)
 
     def __init__(self, exponent: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         (self.exponent,) = broadcast_all(exponent)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        if self._cache_size == cache_size:
-            return self
-        return PowerTransform(self.exponent, cache_size=cache_size)
 
     @property
     def sign(self) -> Any:
@@ -85,7 +75,7 @@ class PowerTransform(Transform):
 class SigmoidTransform(_Elementwise):
     """``1 / (1 + exp(-x))``, kept off 0 and 1."""
 
-    codomain: Any = constraints.unit_interval
+    codomain = constraints.unit_interval
 
     def _call(self, x: Any) -> Any:
         limits = finfo(x.dtype)
@@ -103,7 +93,7 @@ class SigmoidTransform(_Elementwise):
 class SoftplusTransform(_Elementwise):
     """``log(1 + exp(x))``."""
 
-    codomain: Any = constraints.positive
+    codomain = constraints.positive
 
     def _call(self, x: Any) -> Any:
         return f.nn_functional.softplus(x)
@@ -118,7 +108,7 @@ class SoftplusTransform(_Elementwise):
 class TanhTransform(_Elementwise):
     """``tanh(x)``; give it a cache, its inverse loses digits near the ends."""
 
-    codomain: Any = constraints.interval(-1.0, 1.0)
+    codomain = constraints.interval(-1.0, 1.0)
 
     def _call(self, x: Any) -> Any:
         return x.tanh()
@@ -131,17 +121,11 @@ class TanhTransform(_Elementwise):
         return 2.0 * (math.log(2.0) - x - f.nn_functional.softplus(-2.0 * x))
 
 
-class AbsTransform(Transform):
+class AbsTransform(Plain):
     """``|x|``; the positive one of its inverses."""
 
-    domain: Any = constraints.real
-    codomain: Any = constraints.positive
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbsTransform)
-
-    def __hash__(self) -> int:
-        return hash(AbsTransform)
+    domain = constraints.real
+    codomain = constraints.positive
 
     def _call(self, x: Any) -> Any:
         return x.abs()
@@ -153,7 +137,8 @@ class AbsTransform(Transform):
 class AffineTransform(Transform):
     """``loc + scale * x``."""
 
-    bijective: Any = True
+    bijective = True
+    _arguments = ("loc", "scale", "event_dim")
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
@@ -163,22 +148,12 @@ class AffineTransform(Transform):
     def event_dim(self) -> int:
         return self._event_dim
 
-    def _region(self) -> Any:
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
         n = self._event_dim
         return constraints.real if n == 0 else constraints.independent(constraints.real, n)
 
-    @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:  # type: ignore[override]
-        return self._region()
-
-    @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:  # type: ignore[override]
-        return self._region()
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        if self._cache_size == cache_size:
-            return self
-        return AffineTransform(self.loc, self.scale, self.event_dim, cache_size=cache_size)
+    codomain = domain
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AffineTransform):

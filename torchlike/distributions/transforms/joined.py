@@ -13,8 +13,14 @@ from torchlike.distributions.utils import sum_rightmost
 class _Joined(Transform):
     """Several transforms, each on a part along a dimension."""
 
-    transforms: list[Any]
-    dim: int
+    _arguments = ("transforms", "dim")
+
+    def __init__(self, tseq: Any, dim: int = 0, cache_size: int = 0) -> None:
+        if not all(isinstance(t, Transform) for t in tseq):
+            raise AssertionError("all elements of tseq must be Transform instances")
+        super().__init__(cache_size=cache_size)
+        self.transforms = [t.with_cache(cache_size) if cache_size else t for t in tseq]
+        self.dim = dim
 
     def _split(self, x: Any) -> Any:
         raise NotImplementedError
@@ -36,22 +42,20 @@ class _Joined(Transform):
         return self._join([t.inv(p) for t, p in zip(self.transforms, parts, strict=True)])
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(t.bijective for t in self.transforms)
 
 
 class CatTransform(_Joined):
     """Transforms of consecutive slices of given lengths."""
 
+    _arguments = ("transforms", "dim", "lengths")
+
     def __init__(self, tseq: Any, dim: int = 0, lengths: Any = None, cache_size: int = 0) -> None:
-        if not all(isinstance(t, Transform) for t in tseq):
-            raise AssertionError("all elements of tseq must be Transform instances")
-        super().__init__(cache_size=cache_size)
-        self.transforms = [t.with_cache(cache_size) if cache_size else t for t in tseq]
+        super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.transforms):
             raise AssertionError("lengths must have the same length as tseq")
-        self.dim = dim
 
     @property
     def event_dim(self) -> int:
@@ -61,11 +65,6 @@ class CatTransform(_Joined):
     def length(self) -> int:
         """Of all slices together."""
         return sum(self.lengths)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        if self._cache_size == cache_size:
-            return self
-        return CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _split(self, x: Any) -> Any:
         if x.size(self.dim) != self.length:
@@ -92,28 +91,16 @@ class CatTransform(_Joined):
         return total
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
 class StackTransform(_Joined):
     """One transform for each index along a dimension."""
-
-    def __init__(self, tseq: Any, dim: int = 0, cache_size: int = 0) -> None:
-        if not all(isinstance(t, Transform) for t in tseq):
-            raise AssertionError("all elements of tseq must be Transform instances")
-        super().__init__(cache_size=cache_size)
-        self.transforms = [t.with_cache(cache_size) if cache_size else t for t in tseq]
-        self.dim = dim
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        if self._cache_size == cache_size:
-            return self
-        return StackTransform(self.transforms, self.dim, cache_size)
 
     def _split(self, x: Any) -> Any:
         if x.size(self.dim) != len(self.transforms):
@@ -128,27 +115,28 @@ class StackTransform(_Joined):
         return f.stack([t.log_abs_det_jacobian(a, b) for t, a, b in pairs], dim=self.dim)
 
     @constraints.dependent_property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:  # type: ignore[override]
+    def codomain(self) -> Any:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
 
 class CumulativeDistributionTransform(Transform):
     """A distribution's ``cdf``."""
 
-    bijective: Any = True
-    codomain: Any = constraints.unit_interval
+    bijective = True
+    codomain = constraints.unit_interval
     sign: Any = +1
+    _arguments = ("distribution",)
 
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return self.distribution.support
 
     def _call(self, x: Any) -> Any:
@@ -159,8 +147,3 @@ class CumulativeDistributionTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return self.distribution.log_prob(x)
-
-    def with_cache(self, cache_size: int = 1) -> Any:
-        if self._cache_size == cache_size:
-            return self
-        return CumulativeDistributionTransform(self.distribution, cache_size=cache_size)

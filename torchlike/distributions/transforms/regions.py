@@ -7,23 +7,24 @@ from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
-from torchlike.distributions.transforms.base import Transform
+from torchlike.distributions.transforms.base import Plain, Transform
 from torchlike.distributions.transforms.elementwise import SigmoidTransform
 from torchlike.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from torchlike.dtypes import finfo
 
 
-class SoftmaxTransform(Transform):
+def _with_dims(shape: Any, dims: int) -> Any:
+    """The shape; ValueError where it has fewer dimensions."""
+    if len(shape) < dims:
+        raise ValueError("Too few dimensions on input")
+    return shape
+
+
+class SoftmaxTransform(Plain):
     """Onto the simplex; its inverse takes logarithms. Not a bijection."""
 
-    domain: Any = constraints.real_vector
-    codomain: Any = constraints.simplex
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SoftmaxTransform)
-
-    def __hash__(self) -> int:
-        return hash(SoftmaxTransform)
+    domain = constraints.real_vector
+    codomain = constraints.simplex
 
     def _call(self, x: Any) -> Any:
         probs = (x - x.max(-1, True)[0]).exp()
@@ -32,29 +33,18 @@ class SoftmaxTransform(Transform):
     def _inverse(self, y: Any) -> Any:
         return y.log()
 
-    def _checked(self, shape: Any) -> Any:
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return shape
-
     def forward_shape(self, shape: Any) -> Any:
-        return self._checked(shape)
+        return _with_dims(shape, 1)
 
     inverse_shape = forward_shape
 
 
-class StickBreakingTransform(Transform):
+class StickBreakingTransform(Plain):
     """n numbers onto the simplex of n + 1: each breaks a share off what is left."""
 
-    domain: Any = constraints.real_vector
-    codomain: Any = constraints.simplex
-    bijective: Any = True
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StickBreakingTransform)
-
-    def __hash__(self) -> int:
-        return hash(StickBreakingTransform)
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    bijective = True
 
     @staticmethod
     def _offset(x: Any) -> Any:
@@ -76,29 +66,18 @@ class StickBreakingTransform(Transform):
         x = x - self._offset(x).log()
         return (-x + f.nn_functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
-    def _resized(self, shape: Any, by: int) -> Any:
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return shape[:-1] + (shape[-1] + by,)
-
     def forward_shape(self, shape: Any) -> Any:
-        return self._resized(shape, 1)
+        return _with_dims(shape, 1)[:-1] + (shape[-1] + 1,)
 
     def inverse_shape(self, shape: Any) -> Any:
-        return self._resized(shape, -1)
+        return _with_dims(shape, 1)[:-1] + (shape[-1] - 1,)
 
 
-class LowerCholeskyTransform(Transform):
+class LowerCholeskyTransform(Plain):
     """Square matrices onto Cholesky factors: the lower triangle, its diagonal by exp."""
 
-    domain: Any = constraints.independent(constraints.real, 2)
-    codomain: Any = constraints.lower_cholesky
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LowerCholeskyTransform)
-
-    def __hash__(self) -> int:
-        return hash(LowerCholeskyTransform)
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
 
     def _call(self, x: Any) -> Any:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
@@ -107,17 +86,11 @@ class LowerCholeskyTransform(Transform):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class PositiveDefiniteTransform(Transform):
+class PositiveDefiniteTransform(Plain):
     """Square matrices onto positive definite ones, by their Cholesky factors."""
 
-    domain: Any = constraints.independent(constraints.real, 2)
-    codomain: Any = constraints.positive_definite
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PositiveDefiniteTransform)
-
-    def __hash__(self) -> int:
-        return hash(PositiveDefiniteTransform)
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.positive_definite
 
     def _call(self, x: Any) -> Any:
         factor = LowerCholeskyTransform()(x)
@@ -130,9 +103,9 @@ class PositiveDefiniteTransform(Transform):
 class CorrCholeskyTransform(Transform):
     """n (n - 1) / 2 numbers onto Cholesky factors of correlation matrices (as in Stan)."""
 
-    domain: Any = constraints.real_vector
-    codomain: Any = constraints.corr_cholesky
-    bijective: Any = True
+    domain = constraints.real_vector
+    codomain = constraints.corr_cholesky
+    bijective = True
 
     def _call(self, x: Any) -> Any:
         x = f.tanh(x)
@@ -154,18 +127,14 @@ class CorrCholeskyTransform(Transform):
         return lengths + tanh
 
     def forward_shape(self, shape: Any) -> Any:
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        n = shape[-1]
+        n = _with_dims(shape, 1)[-1]
         d = round((0.25 + 2 * n) ** 0.5 + 0.5)
         if d * (d - 1) // 2 != n:
             raise ValueError("Input is not a flattened lower-diagonal number")
         return shape[:-1] + (d, d)
 
     def inverse_shape(self, shape: Any) -> Any:
-        if len(shape) < 2:
-            raise ValueError("Too few dimensions on input")
-        if shape[-2] != shape[-1]:
+        if _with_dims(shape, 2)[-2] != shape[-1]:
             raise ValueError("Input is not square")
         d = shape[-1]
         return shape[:-2] + (d * (d - 1) // 2,)

@@ -1,5 +1,6 @@
 """``torch.nn.modules``: all layers, one family a file."""
 
+from torchlike import homes as _homes
 from torchlike.nn.modules.activation import (
     CELU,
     ELU,
@@ -29,6 +30,9 @@ from torchlike.nn.modules.activation import (
     Tanh,
     Tanhshrink,
     Threshold,
+)
+from torchlike.nn.modules.adaptive import (
+    AdaptiveLogSoftmaxWithLoss,
 )
 from torchlike.nn.modules.attention import (
     MultiheadAttention,
@@ -208,6 +212,20 @@ from torchlike.nn.modules.upsampling import (
     UpsamplingNearest2d,
 )
 
+_homes.are_also_in(__name__, {
+    "activation": (MultiheadAttention,),
+    "batchnorm": (LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d),
+    "channelshuffle": (ChannelShuffle,),
+    "conv": (
+        LazyConv1d, LazyConv2d, LazyConv3d,
+        LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d,
+    ),
+    "instancenorm": (LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d),
+    "linear": (LazyLinear,),
+    "linear_cross_entropy_options": (LinearCrossEntropyOptions,),
+    "loss": (LinearCrossEntropyLoss,),
+})  # fmt: skip
+
 __all__ = [
     "CELU",
     "ELU",
@@ -220,6 +238,7 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",

@@ -8,6 +8,7 @@ from torchlike import functions
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from torchlike.nn.parameter import Parameter, is_lazy
+from torchlike.nn.utils.weight_hook import WeightHook
 from torchlike.tensor import Tensor
 
 normalize = functions.nn_functional.normalize
@@ -28,10 +29,11 @@ def as_matrix(weight: Tensor, dim: int) -> Tensor:
     return weight.reshape(weight.size(0), -1)
 
 
-class SpectralNorm:
+class SpectralNorm(WeightHook):
     """The hook: before each forward the weight is divided by its largest singular value, which a
     few power iterations follow while it trains."""
 
+    _function = "spectral_norm"
     #: 1: the right singular vector is saved too.
     _version = 1
 
@@ -75,11 +77,7 @@ class SpectralNorm:
     @staticmethod
     def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> Any:
         """Register the hook and its buffers. RuntimeError for a second one."""
-        for hook in module._forward_pre_hooks.values():
-            if isinstance(hook, SpectralNorm) and hook.name == name:
-                raise RuntimeError(
-                    f"Cannot register two spectral_norm hooks on the same parameter {name}"
-                )
+        SpectralNorm.refuse_second(module, name)
         made = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
@@ -169,13 +167,7 @@ def spectral_norm(
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     """Undo ``spectral_norm``. ValueError when the parameter has none."""
-    for number, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, SpectralNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[number]
-            break
-    else:
-        raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    SpectralNorm.take_off(module, name)
     for table, kind in (
         (module._state_dict_hooks, _SaveVersion), (module._load_state_dict_pre_hooks, _LoadOlder),
     ):  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike import functions
 from torchlike.nn.parameter import Parameter, is_lazy
+from torchlike.nn.utils.weight_hook import WeightHook
 from torchlike.tensor import Tensor
 
 
@@ -25,8 +26,10 @@ def normalized(v: Tensor, g: Tensor, dim: int) -> Tensor:
     return v * (g / norm_except_dim(v, 2, dim))
 
 
-class WeightNorm:
+class WeightNorm(WeightHook):
     """The hook: before each forward the weight is made from its length and its direction."""
+
+    _function = "weight_norm"
 
     def __init__(self, name: str, dim: int | None) -> None:
         self.name = name
@@ -41,11 +44,7 @@ class WeightNorm:
     @staticmethod
     def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
         """Split the parameter ``name`` in two and register the hook. RuntimeError for a second."""
-        for hook in module._forward_pre_hooks.values():
-            if isinstance(hook, WeightNorm) and hook.name == name:
-                raise RuntimeError(
-                    f"Cannot register two weight_norm hooks on the same parameter {name}"
-                )
+        WeightNorm.refuse_second(module, name)
         made = WeightNorm(name, dim)
         weight = getattr(module, name)
         if is_lazy(weight):
@@ -89,9 +88,5 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
     """Undo ``weight_norm``. ValueError when the parameter has none."""
-    for number, hook in module._forward_pre_hooks.items():
-        if isinstance(hook, WeightNorm) and hook.name == name:
-            hook.remove(module)
-            del module._forward_pre_hooks[number]
-            return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    WeightNorm.take_off(module, name)
+    return module
