@@ -1,5 +1,5 @@
 """``torch.utils``."""
 
-from torchlike.utils import benchmark, checkpoint, data, dlpack, hooks, model_zoo
+from torchlike.utils import _pytree, benchmark, checkpoint, data, dlpack, hooks, model_zoo
 
-__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo"]
+__all__ = ["_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo"]

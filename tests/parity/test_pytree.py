@@ -1,0 +1,80 @@
+"""``torch.utils._pytree`` against PyTorch's: leaves, specs, maps and errors."""
+
+import re
+from collections import OrderedDict, defaultdict, deque, namedtuple
+
+import pytest
+
+from torchlike.utils import _pytree as ours
+
+pytest.importorskip("torch")
+from torch.utils import _pytree as theirs
+
+pytestmark = pytest.mark.parity
+Pair = namedtuple("Pair", "a b")
+
+
+class Box:
+    def __init__(self, inside):
+        self.inside = inside
+
+    def __eq__(self, other):
+        return self.inside == other.inside
+
+
+for module in (ours, theirs):
+    module.register_pytree_node(Box, lambda b: ([b.inside], "context"), lambda c, _: Box(*c))
+
+TREES = [
+    {"b": 1, "a": (2, [3])}, None, Pair(1, [2, ()]), OrderedDict(x=1, c=2), deque([1, 2], 3),
+    defaultdict(list, {"q": 1}), 3, (), [{}, {"k": None}], Box((1, Box(2))),
+]  # fmt: skip
+each = pytest.mark.parametrize("tree", TREES, ids=lambda t: repr(type(t).__name__))
+
+
+@each
+def test_leaves_specs_and_the_way_back(tree):
+    (leaves, spec), (expected, other) = ours.tree_flatten(tree), theirs.tree_flatten(tree)
+    assert leaves == expected == ours.tree_leaves(tree) == list(ours.tree_iter(tree))
+    assert repr(spec) == repr(other)
+    for name in ("num_leaves", "num_children", "num_nodes"):
+        assert getattr(spec, name) == getattr(other, name)
+    again = ours.tree_unflatten(leaves, spec)
+    assert again == tree
+    assert type(again) is type(tree)
+    assert spec == ours.tree_structure(again)
+    assert ours.tree_is_leaf(tree) == theirs.tree_is_leaf(tree)
+
+
+CALLS = {
+    "map": lambda p: p.tree_map(lambda x: [x], TREES[:3]),
+    "map-two": lambda p: p.tree_map(lambda *a: a, (1, (2, 3)), (1, ({"a": 1}, 3))),
+    "map-dictionaries": lambda p: p.tree_map(
+        lambda *a: a, {"a": 1, "b": 2}, OrderedDict(b=3, a=4)),
+    "map-leaf": lambda p: p.tree_map(len, {"a": [1, 2]}, is_leaf=lambda x: isinstance(x, list)),
+    "map-only": lambda p: p.tree_map_only(int, lambda x: x + 1, (1, 2.0, [3])),
+    "map-only-types": lambda p: p.tree_map_only((int, float), lambda x: x + 1, (1, 2.0, "a")),
+    "map-only-predicate": lambda p: p.tree_map_only(lambda x: x == 1, lambda x: -x, (1, 2)),
+    "map-in-place": lambda p: p.tree_map_(str, [1, 2]),
+    "all-any": lambda p: [p.tree_all(bool, [1, 0]), p.tree_any(bool, [1, 0]),
+                          p.tree_all_only(int, bool, [1, 0.0]),
+                          p.tree_any_only(float, bool, [1, 0.0])],
+    "up-to": lambda p: p.tree_structure((1, {"a": 2})).flatten_up_to((1, {"a": [3]})),
+    "another-number": lambda p: p.tree_unflatten([1, 2], p.tree_structure((1,))),
+    "another-type": lambda p: p.tree_map(max, (1, 2), [1, 2]),
+    "another-arity": lambda p: p.tree_map(max, (1, 2), (1, 2, 3)),
+    "another-key": lambda p: p.tree_map(max, {"a": 1}, {"b": 1}),
+    "twice": lambda p: p.register_pytree_node(list, None, None),
+    "no-spec": lambda p: p.tree_unflatten([1], 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_calls(call):
+    try:
+        expected = call(theirs)
+    except (TypeError, ValueError) as error:
+        with pytest.raises(type(error), match=f"^{re.escape(str(error))}$"):
+            call(ours)
+    else:
+        assert call(ours) == expected

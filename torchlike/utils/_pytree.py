@@ -1,0 +1,272 @@
+"""``torch.utils._pytree``: nested containers as leaves and a specification, as PyTorch opens them.
+
+Dictionaries keep their order and None is a leaf. `register_pytree_node` adds classes. For JAX's own
+trees see ``torchlike.interop``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from torchlike.tensor import Size
+
+PyTree = Any
+_IsLeaf = Callable[[Any], bool] | None
+
+
+class _Container(NamedTuple):
+    """How to take a container apart, ``(children, context)``, and put it together again."""
+
+    flatten: Callable[[Any], tuple[list[Any], Any]]
+    unflatten: Callable[[Iterable[Any], Any], Any]
+
+
+def _values(d: Any) -> tuple[list[Any], Any]:
+    return list(d.values()), list(d)
+
+
+SUPPORTED_NODES: dict[type, _Container] = {
+    tuple: _Container(lambda t: (list(t), None), lambda c, _: tuple(c)),
+    list: _Container(lambda t: (list(t), None), lambda c, _: list(c)),
+    dict: _Container(_values, lambda c, keys: dict(zip(keys, c, strict=True))),
+    OrderedDict: _Container(_values, lambda c, keys: OrderedDict(zip(keys, c, strict=True))),
+    defaultdict: _Container(
+        lambda d: (list(d.values()), [d.default_factory, list(d)]),
+        lambda c, made: defaultdict(made[0], zip(made[1], c, strict=True)),
+    ),
+    deque: _Container(lambda d: (list(d), d.maxlen), lambda c, most: deque(c, maxlen=most)),
+    Size: _Container(lambda s: (list(s), None), lambda c, _: Size(c)),
+}
+_NAMED_TUPLE = _Container(lambda t: (list(t), type(t)), lambda c, kind: kind(*c))
+_DICTIONARIES = (dict, OrderedDict, defaultdict)
+
+
+def register_pytree_node(
+    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any], **_: Any,
+) -> None:  # fmt: skip
+    """Open instances of ``cls`` too. ValueError when it is registered already."""
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = _Container(flatten_fn, unflatten_fn)
+
+
+def is_namedtuple(x: Any) -> bool:
+    """Whether ``x`` is an instance or a class made by ``namedtuple``."""
+    kind = x if isinstance(x, type) else type(x)
+    return issubclass(kind, tuple) and isinstance(getattr(kind, "_fields", None), tuple)
+
+
+is_namedtuple_class = is_namedtuple_instance = is_namedtuple
+
+
+def _container(x: Any, is_leaf: _IsLeaf) -> _Container | None:
+    if is_leaf is not None and is_leaf(x):
+        return None
+    found = SUPPORTED_NODES.get(type(x))
+    return _NAMED_TUPLE if found is None and is_namedtuple(type(x)) else found
+
+
+class TreeSpec:
+    """The containers of a tree: the type, its context (keys, …) and the specs of its children.
+
+    ``type`` is None for a leaf.
+    """
+
+    __slots__ = ("_children", "context", "num_leaves", "num_nodes", "type")
+
+    def __init__(self, type: Any, context: Any, children_specs: Iterable[TreeSpec]) -> None:
+        self.type = type
+        self.context = context
+        self._children = list(children_specs)
+        leaf = type is None
+        self.num_nodes = 1 + sum(c.num_nodes for c in self._children)
+        self.num_leaves = 1 if leaf else sum(c.num_leaves for c in self._children)
+
+    @property
+    def num_children(self) -> int:
+        return len(self._children)
+
+    def children(self) -> list[TreeSpec]:
+        """The specs of the children."""
+        return list(self._children)
+
+    def child(self, index: int) -> TreeSpec:
+        """The spec of one child."""
+        return self._children[index]
+
+    def is_leaf(self) -> bool:
+        """Whether the tree is a leaf."""
+        return self.type is None
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree with these leaves. ValueError for another number of them."""
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec "
+                f"refers to a pytree that holds {self.num_leaves} items ({self})."
+            )
+        return self._closed(iter(leaves))
+
+    def _closed(self, leaves: Iterator[Any]) -> Any:
+        if self.type is None:
+            return next(leaves)
+        parts = [c._closed(leaves) for c in self._children]
+        return SUPPORTED_NODES.get(self.type, _NAMED_TUPLE).unflatten(parts, self.context)
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """What stands in another tree where this one has leaves. ValueError where they differ."""
+        if self.type is None:
+            return [tree]
+        kind = type(tree)
+        both_dictionaries = kind in _DICTIONARIES and self.type in _DICTIONARIES
+        if kind is not self.type and not both_dictionaries:
+            raise ValueError(f"Node type mismatch; expected {self.type}, but got {kind}.")
+        parts = SUPPORTED_NODES.get(kind, _NAMED_TUPLE).flatten(tree)[0]
+        if both_dictionaries:
+            keys = self.context[1] if self.type is defaultdict else self.context
+            missing, extra = set(keys) - set(tree), set(tree) - set(keys)
+            if missing or extra:
+                raise ValueError(
+                    "Node keys mismatch"
+                    + (f"; missing key(s): {missing}" if missing else "")
+                    + (f"; extra key(s): {extra}." if extra else ".")
+                )
+            parts = [tree[k] for k in keys]
+        elif len(parts) != len(self._children):
+            raise ValueError(
+                f"Node arity mismatch; expected {len(self._children)}, but got {len(parts)}."
+            )
+        return [x for c, part in zip(self._children, parts, strict=True)
+                for x in c.flatten_up_to(part)]  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TreeSpec) and (self.type, self.context, self._children) == (
+            other.type, other.context, other._children)  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash((self.type, repr(self.context), tuple(self._children)))
+
+    def __repr__(self, indent: int = 0) -> str:
+        if self.type is None:
+            return "*"
+        name = "namedtuple" if is_namedtuple(self.type) else self.type.__name__
+        head = f"TreeSpec({name}, {self.context}, ["
+        space = " " * (indent + 2)
+        return head + f",\n{space}".join(c.__repr__(indent + 2) for c in self._children) + "])"
+
+
+class LeafSpec(TreeSpec):
+    """The spec of a leaf."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None, None, ())
+
+
+PyTreeSpec = TreeSpec
+
+
+def _open(x: Any, is_leaf: _IsLeaf, leaves: list[Any]) -> TreeSpec:
+    container = _container(x, is_leaf)
+    if container is None:
+        leaves.append(x)
+        return LeafSpec()
+    children, context = container.flatten(x)
+    return TreeSpec(type(x), context, [_open(c, is_leaf, leaves) for c in children])
+
+
+def tree_flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
+    """``(leaves, spec)`` of a tree; what ``is_leaf`` says yes to is not opened."""
+    leaves: list[Any] = []
+    return leaves, _open(tree, is_leaf, leaves)
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+    """The tree of a spec with these leaves. TypeError for something else than a spec."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(
+            "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
+            f"{type(treespec)}."
+        )
+    return treespec.unflatten(leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: _IsLeaf = None) -> list[Any]:
+    """The leaves of a tree."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_iter(tree: Any, is_leaf: _IsLeaf = None) -> Iterator[Any]:
+    """The leaves of a tree, one after the other."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree: Any, is_leaf: _IsLeaf = None) -> TreeSpec:
+    """The spec of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_is_leaf(tree: Any, is_leaf: _IsLeaf = None) -> bool:
+    """Whether a tree is a leaf."""
+    return _container(tree, is_leaf) is None
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
+    """A tree of ``func``'s results on each leaf (and what ``rests`` have in its place)."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    columns = [leaves, *(spec.flatten_up_to(r) for r in rests)]
+    return spec.unflatten([func(*row) for row in zip(*columns, strict=True)])
+
+
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
+    """Call ``func`` on each leaf for its effect; gives the tree."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def _chooses(only: Any) -> Callable[[Any], Any]:
+    predicate = callable(only) and not isinstance(only, type)
+    return only if predicate else lambda x: isinstance(x, only)
+
+
+def tree_map_only(only: Any, /, func: Callable[[Any], Any], tree: Any,
+                  is_leaf: _IsLeaf = None) -> Any:  # fmt: skip
+    """`tree_map` on the leaves of a type (or types, or for which a predicate holds)."""
+    chosen = _chooses(only)
+    return tree_map(lambda x: func(x) if chosen(x) else x, tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(only: Any, /, func: Callable[[Any], Any], tree: Any,
+                   is_leaf: _IsLeaf = None) -> Any:  # fmt: skip
+    """`tree_map_` on the leaves that `tree_map_only` chooses."""
+    tree_map_only(only, func, tree, is_leaf)
+    return tree
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) -> bool:
+    """Whether ``pred`` holds for every leaf."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) -> bool:
+    """Whether ``pred`` holds for any leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_all_only(only: Any, /, pred: Callable[[Any], bool], tree: Any,
+                  is_leaf: _IsLeaf = None) -> bool:  # fmt: skip
+    """Whether ``pred`` holds for every leaf of a type."""
+    chosen = _chooses(only)
+    return all(pred(x) for x in tree_leaves(tree, is_leaf) if chosen(x))
+
+
+def tree_any_only(only: Any, /, pred: Callable[[Any], bool], tree: Any,
+                  is_leaf: _IsLeaf = None) -> bool:  # fmt: skip
+    """Whether ``pred`` holds for any leaf of a type."""
+    chosen = _chooses(only)
+    return any(pred(x) for x in tree_leaves(tree, is_leaf) if chosen(x))
