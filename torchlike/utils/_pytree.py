@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
+from types import UnionType
 from typing import Any, NamedTuple
 
 from torchlike.tensor import Size
@@ -230,8 +231,9 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf
 
 
 def _chooses(only: Any) -> Callable[[Any], Any]:
-    predicate = callable(only) and not isinstance(only, type)
-    return only if predicate else lambda x: isinstance(x, only)
+    if isinstance(only, (type, tuple, UnionType)):
+        return lambda x: isinstance(x, only)
+    return only
 
 
 def tree_map_only(only: Any, /, func: Callable[[Any], Any], tree: Any,
