@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.clock import Runner
 from benchmarks.frameworks import Framework
-from benchmarks.workloads import TRAINING
+from benchmarks.workloads import LONG, TRAINING
 from benchmarks.workloads.common_ops import COMMON
 from benchmarks.workloads.contract import JaxTraining, TorchTraining
 from benchmarks.workloads.micro import AS_IT_IS, MICRO, Case, Transform
@@ -40,8 +40,10 @@ def runner(framework: Framework, library: Any, workload: str) -> Runner:
         if framework.library == "jax":
             return _micro_in_jax(framework, library, case)
         return _micro_in_torch(framework, library, case)
-    module = TRAINING[workload]
+    module = (TRAINING | LONG)[workload]
     problem = module.problem()
+    if framework.name == "nnx":
+        return _training_in_jax(module.in_nnx(problem))
     if framework.library == "jax":
         return _training_in_jax(module.in_jax(problem))
     return _training_in_torch(framework, library, module.in_torch(library, problem))
@@ -79,7 +81,8 @@ def _micro_in_jax(framework: Framework, jax: Any, case: Case) -> Runner:
     return Runner(step, jax.block_until_ready, wait_each=case.wait_each)
 
 
-def _training_in_torch(framework: Framework, torch: Any, net: TorchTraining) -> Runner:
+def torch_step(framework: Framework, torch: Any, net: TorchTraining) -> Any:
+    """The training step ``(x, y) -> loss``, compiled as the framework does it."""
     optimizer, loss_of, update = net.optimizer, net.loss, net.optimizer.step
     if framework.compiled and framework.library == "torch":
         # What torch.compile can take: the forward pass with its loss, and the update.
@@ -92,9 +95,13 @@ def _training_in_torch(framework: Framework, torch: Any, net: TorchTraining) -> 
         update()
         return loss
 
-    call = step_fn
     if framework.compiled and framework.library == "torchlike":
-        call = torch.jit(step_fn)
+        return torch.jit(step_fn)
+    return step_fn
+
+
+def _training_in_torch(framework: Framework, torch: Any, net: TorchTraining) -> Runner:
+    call = torch_step(framework, torch, net)
     parameters = list(net.model.parameters())
 
     def finish() -> None:
@@ -115,7 +122,9 @@ def _training_in_jax(net: JaxTraining) -> Runner:
         params, opt_state, loss = net.step(params, opt_state, net.x, net.y)
         return loss
 
-    return Runner(step, _value, value=_value, finish=lambda: jax.block_until_ready(params))
+    return Runner(
+        step, _value, value=_value, finish=lambda: jax.block_until_ready(jax.tree.leaves(params))
+    )
 
 
 def _value(loss: Any) -> float:

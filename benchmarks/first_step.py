@@ -18,17 +18,17 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks import build, clock, frameworks
-from benchmarks.workloads import TRAINING
+from benchmarks.workloads import LONG, TRAINING
 
 STEPS = 10
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("framework", choices=[n for n in frameworks.NAMES if n != "jnp"])
-    parser.add_argument("workload", choices=list(TRAINING))
+    parser.add_argument("framework", type=frameworks.parse, metavar="FRAMEWORK")
+    parser.add_argument("workload", choices=[*TRAINING, *LONG])
     arguments = parser.parse_args()
-    framework = frameworks.parse(arguments.framework)
+    framework = arguments.framework
     start = time.perf_counter()
     library, _ = build.import_library(framework)
     print(f"import {time.perf_counter() - start:.3f} s")

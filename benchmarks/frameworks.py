@@ -40,6 +40,7 @@ _KNOWN = {
     "torch.compile": ("torch", True, "stock"),
     "jax": ("jax", True, "stock"),
     "jnp": ("jax", False, "stock"),
+    "nnx": ("jax", True, "stock"),
 }
 NAMES = tuple(_KNOWN)
 

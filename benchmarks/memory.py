@@ -103,6 +103,8 @@ def train(library: str, model: str, variant: str, small: bool) -> float:
     """Megabytes that training took at its peak. In a process of its own."""
     torch: Any = importlib.import_module(library)
     importlib.import_module(f"{library}.utils.checkpoint")
+    if library == "torchlike":
+        torch.tune_allocator()  # as the launcher does
     torch.manual_seed(0)
     build: Callable[..., tuple[Any, Any, Any]] = MODELS[model]
     net, x, loss_of = build(torch, "checkpoint" in variant, small)

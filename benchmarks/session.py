@@ -37,15 +37,25 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to measure."""
+    """How much to measure.
+
+    Attributes:
+        look: seconds for which the machine is watched before a round, to see whether it is quiet.
+    """
 
     rounds: int
     seconds: float
     quiet_below: float
     patience: float
+    look: float = 0.2
 
 
 Say = Callable[[str], None]
+Finished = Callable[[Sequence[Measurement]], object]
+
+
+def _ignore(cells: Sequence[Measurement]) -> None:
+    """What is done with a workload's measurements by default, until the run is over."""
 
 
 def run_together(
@@ -54,12 +64,14 @@ def run_together(
     plan: Plan,
     log: IO[bytes],
     say: Say,
+    finished: Finished = _ignore,
 ) -> tuple[list[Measurement], dict[str, str]]:
     """Measure `workloads` one after the other with one set of workers.
 
     Args:
         labels: the frameworks to measure for a workload.
         say: is told what is going on.
+        finished: gets a workload's measurements as soon as they are there.
 
     Returns:
         The measurements, in order, and the versions of the libraries.
@@ -85,6 +97,7 @@ def run_together(
                 _prepare(cell, worker)
             _rounds([c for c in cells if c.error is None], workers, plan, say)
             measured += cells
+            finished(cells)
     finally:
         for label, worker in workers.items():
             peak = worker.close()
@@ -128,7 +141,7 @@ def _rounds(
         for cell in (*cells[start:], *cells[:start]):
             if cell.error is not None:
                 continue
-            busy = quiet.wait_until_quiet(plan.quiet_below, plan.patience)
+            busy = quiet.wait_until_quiet(plan.quiet_below, plan.patience, plan.look)
             if busy is not None:
                 cell.busy.append(busy)
             try:

@@ -8,8 +8,8 @@ with one JSON line on stdout:
     {"do": "close"}                        peak memory; the process ends
 
 A request that fails is answered ``{"error": traceback}``. Waiting for a request is a blocking read,
-so an idle worker takes no processor time; before answering it sleeps for `SETTLE_SECONDS`, in which
-thread pools that spin for a while after their last work (OpenMP: 200 ms) go to sleep as well.
+so an idle worker takes no processor time; before answering it sleeps, until thread pools that spin
+for a while after their last work do so as well: `SPIN_SECONDS`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from typing import Any
 
 from benchmarks import build, clock, frameworks
 
-SETTLE_SECONDS = 0.25
+#: PyTorch's OpenMP threads spin for 200 ms after their last work; XLA's pool sleeps at once (every
+#: answer reports the processor time of an idle worker).
+SPIN_SECONDS = {"torch": 0.25, "torchlike": 0.02, "jax": 0.02}
 #: The losses of the first steps, for the coordinator to compare between frameworks.
 FIRST_LOSSES = 5
 
@@ -102,7 +104,7 @@ def serve(label: str) -> None:
         except Exception:
             message = {"error": traceback.format_exc()}
         if request["do"] != "close":
-            time.sleep(SETTLE_SECONDS)
+            time.sleep(SPIN_SECONDS[worker.framework.library])
         slept_from = time.process_time()
         reply(message | {"idle_cpu_s": idle_cpu})
         if request["do"] == "close":

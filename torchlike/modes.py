@@ -28,6 +28,17 @@ class _Modes(threading.local):
 current = _Modes()
 
 
+class unrecorded:
+    """``with unrecorded():`` is ``no_grad`` for the rooms below autograd."""
+
+    def __enter__(self) -> None:
+        self._previous = current.grad_enabled
+        current.grad_enabled = False
+
+    def __exit__(self, *exc: object) -> None:
+        current.grad_enabled = self._previous
+
+
 class _Epoch:
     """Counts changes that a compiled program cannot see in its cells: a module got another
     parameter or attribute, a tensor's ``.data`` was swapped. Programs re-check when it moved."""

@@ -1,18 +1,144 @@
-"""``torch.onnx``: there is no export; code that asks whether one runs goes on."""
+"""``torch.onnx``: export through jax2onnx, a converter from JAX's programs to ONNX.
+
+The converter is an optional package (``pip install 'torchlike[onnx]'``). The model is captured as
+``torchlike.jit`` captures it, without gradients, and its weights become initializers of the graph.
+"""
 
 from __future__ import annotations
 
+import importlib
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike import autograd
+from torchlike.export.artifact import Unexportable
+from torchlike.jit.function import JitFunction
+from torchlike.jit.program import Template
+from torchlike.tensor import Tensor
+from torchlike.trees import flatten_call
+
+#: Arguments of PyTorch's exporter that choose between ways it has and this one has not.
+_WITHOUT_EFFECT = frozenset((
+    "artifacts_dir", "autograd_inlining", "do_constant_folding", "dump_exported_program", "dynamo",
+    "export_params", "fallback", "keep_initializers_as_inputs", "optimize", "profile", "report",
+    "training", "verbose", "verify",
+))  # fmt: skip
 
 
 def is_in_onnx_export() -> bool:
-    """False."""
+    """False: nothing of a model runs differently for an export."""
     return False
 
 
-def export(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: there is no ONNX exporter. Use instead: jax.export on the jitted function."""
-    raise NotImplementedError(
-        "torch.onnx.export: there is no ONNX exporter. Use instead: jax.export on the jitted "
-        "function."
-    )
+class ONNXProgram:
+    """An exported model: ``model_proto``, and ``save``."""
+
+    def __init__(self, model_proto: Any) -> None:
+        self.model_proto = model_proto
+
+    def save(self, destination: Any) -> None:
+        """Write to a path or a binary file."""
+        data = self.model_proto.SerializeToString()
+        if isinstance(destination, (str, os.PathLike)):
+            with open(destination, "wb") as file:
+                file.write(data)
+        else:
+            destination.write(data)
+
+
+def export(
+    model: Callable[..., Any], args: Any = (), f: Any = None, *,
+    kwargs: Mapping[str, Any] | None = None, input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None, opset_version: int | None = None, **options: Any,
+) -> ONNXProgram:  # fmt: skip
+    """Export a module or function called with example arguments, in the mode (eval) that it is in.
+
+    Args:
+      args, kwargs: example arguments; the tensors among them are the graph's inputs, in order.
+      f: a path or a binary file to write to.
+      input_names, output_names: names in the graph.
+      opset_version: 23 unless given.
+
+    Raises:
+      NotImplementedError: jax2onnx is not installed or has no form for an operation; dynamic
+        shapes. torchlike.export.save_stablehlo writes every program, for IREE and others.
+      Unexportable: the model writes state, draws random numbers or returns no tensor.
+
+    Differs from PyTorch: shapes are fixed, and the operators are those that XLA's become. Arguments
+    that choose among PyTorch's exporters are accepted and have no effect.
+    """
+    for name, value in options.items():
+        if name in ("dynamic_axes", "dynamic_shapes"):
+            if value:
+                raise NotImplementedError(
+                    f"torch.onnx.export: {name}. Export once for each shape instead"
+                )
+        elif name not in _WITHOUT_EFFECT:
+            raise TypeError(f"export() got an unexpected keyword argument '{name}'")
+    try:
+        converter: Any = importlib.import_module("jax2onnx")
+    except ModuleNotFoundError as error:
+        raise NotImplementedError(
+            "torch.onnx.export needs jax2onnx (pip install 'torchlike[onnx]'). Without it use "
+            "torchlike.export.save_stablehlo, which IREE compiles"
+        ) from error
+    given = (args,) if isinstance(args, Tensor) else tuple(args)
+    fn, arrays = _pure(model, given, dict(kwargs or {}))
+    version = {} if opset_version is None else {"opset": opset_version}
+    try:
+        proto = converter.to_onnx(
+            fn, [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays],
+            model_name=getattr(model, "__name__", type(model).__name__), input_names=input_names,
+            output_names=output_names,
+            enable_double_precision=any(a.dtype == np.float64 for a in arrays), **version,
+        )  # fmt: skip
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"torch.onnx.export: jax2onnx has no ONNX form for an operation of the model ({error})."
+            " Use torchlike.export.save_stablehlo, which IREE compiles"
+        ) from error
+    program = ONNXProgram(proto)
+    if f is not None:
+        program.save(f)
+    return program
+
+
+def _pure(
+    model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Callable[..., Any], list[Any]]:  # fmt: skip
+    """The model as a function from arrays to arrays, and the example arguments' arrays."""
+
+    # Copies: an argument that is a view would bring the shape of its base along.
+    def copied(x: Any) -> Any:
+        return x.detach().clone() if isinstance(x, Tensor) else x
+
+    args = tuple(map(copied, args))
+    kwargs = {name: copied(x) for name, x in kwargs.items()}
+    compiled = JitFunction(model)
+    with autograd.no_grad():
+        compiled(*args, **kwargs)
+    program = compiled.latest
+    if program is None or program.written or program.getters or program.slot_outputs:
+        raise Unexportable(
+            "the model writes state or draws random numbers: call model.eval() before"
+        )
+    tensors = [x for x in flatten_call(args, kwargs)[0] if isinstance(x, Tensor)]
+    results = [x for x in program.result[0] if isinstance(x, Template)]
+    if not results or any(x.output < 0 or x.view is not None for x in results):
+        raise Unexportable("the model must return tensors that it made")
+    held = [storage.read() for storage in program.storages(tensors)]
+    place = {what: i for i, (kind, what) in enumerate(program.input_sources) if kind == "argument"}
+
+    def fn(*arrays: Any) -> Any:
+        inputs = list(held)
+        for argument, i in place.items():
+            inputs[i] = arrays[argument]
+        outputs = program.forward(*inputs)
+        found = [outputs[x.output] for x in results]
+        return found[0] if len(found) == 1 else found
+
+    return fn, [t._read() for t in tensors]

@@ -39,6 +39,8 @@ class _Saving(threading.local):
     make: Any = None
     #: Pairs of hooks (pack, unpack), outermost first; the last is the one called.
     hooks: tuple[Any, ...] = ()
+    #: What is told of each recorded op, and may know its result (utils/selective.py), or None.
+    selecting: Any = None
     #: Why hooks are forbidden now, or None.
     refusal: str | None = None
     #: Strict mode: backward refuses what was written in place after it was saved.

@@ -99,3 +99,33 @@ def in_jax(problem: Problem) -> JaxTraining:
         params[f"{layer}_b"] = jnp.asarray(weights[f"{layer}.bias"])
     optimizer = optax.sgd(LEARNING_RATE, momentum=MOMENTUM)
     return training(loss, params, optimizer, problem.x.transpose(0, 2, 3, 1).copy(), problem.y)
+
+
+def in_nnx(problem: Problem) -> JaxTraining:
+    import optax
+    from flax import nnx
+
+    from benchmarks.workloads.jax_layers import cross_entropy
+    from benchmarks.workloads.nnx_layers import fill, training
+
+    rngs = nnx.Rngs(0)
+
+    class Net(nnx.Module):
+        def __init__(self) -> None:
+            self.conv1 = nnx.Conv(CHANNELS[0], CHANNELS[1], (3, 3), rngs=rngs)
+            self.conv2 = nnx.Conv(CHANNELS[1], CHANNELS[2], (3, 3), rngs=rngs)
+            self.fc1 = nnx.Linear(CHANNELS[2] * POOLED * POOLED, HIDDEN, rngs=rngs)
+            self.fc2 = nnx.Linear(HIDDEN, CLASSES, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            x = nnx.max_pool(nnx.relu(self.conv1(x)), (2, 2), strides=(2, 2))
+            x = nnx.max_pool(nnx.relu(self.conv2(x)), (2, 2), strides=(2, 2))
+            return self.fc2(nnx.relu(self.fc1(x.reshape(x.shape[0], -1))))
+
+    weights = dict(problem.weights)
+    fc1 = weights["fc1.weight"].reshape(HIDDEN, CHANNELS[2], POOLED, POOLED)
+    weights["fc1.weight"] = fc1.transpose(0, 2, 3, 1).reshape(HIDDEN, -1)
+    model = fill(Net(), weights)
+    optimizer = optax.sgd(LEARNING_RATE, momentum=MOMENTUM)
+    x = problem.x.transpose(0, 2, 3, 1).copy()
+    return training(model, lambda m, x, y: cross_entropy(m(x), y), optimizer, x, problem.y)

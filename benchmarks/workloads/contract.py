@@ -7,7 +7,8 @@ A workload module holds
   names and in the layouts of PyTorch's ``state_dict``,
 - ``in_torch(torch, problem)``: the net in PyTorch's public API; `torch` is real PyTorch or
   torchlike, so both run the same lines,
-- ``in_jax(problem)``: the step as an experienced JAX user would write it.
+- ``in_jax(problem)``: the step as an experienced JAX user would write it,
+- ``in_nnx(problem)``: the same with flax's layers and ``nnx.jit``, as flax's guides write it.
 
 Neither library is imported here: a PyTorch process must not carry JAX, nor the other way round.
 """

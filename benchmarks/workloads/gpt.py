@@ -14,7 +14,7 @@ LEARNING_RATE, WEIGHT_DECAY = 3e-4, 0.1
 TITLE = f"GPT {LAYERS} layers, width {WIDTH}, {HEADS} heads, {BATCH}×{CONTEXT} tokens, AdamW"
 
 
-def problem(seed: int = 0) -> Problem:
+def problem(seed: int = 0, layers: int = LAYERS) -> Problem:
     rng = np.random.default_rng(seed)
     weights = {
         "tokens.weight": 0.02 * rng.standard_normal((VOCABULARY, WIDTH), dtype=np.float32),
@@ -29,7 +29,7 @@ def problem(seed: int = 0) -> Problem:
         "up": (4 * WIDTH, WIDTH),
         "down": (WIDTH, 4 * WIDTH),
     }
-    for i in range(LAYERS):
+    for i in range(layers):
         for name in ("norm1", "norm2"):
             weights[f"blocks.{i}.{name}.weight"] = np.ones(WIDTH, np.float32)
             weights[f"blocks.{i}.{name}.bias"] = np.zeros(WIDTH, np.float32)
@@ -38,6 +38,10 @@ def problem(seed: int = 0) -> Problem:
             weights[f"blocks.{i}.{name}.bias"] = uniform(rng, shape[:1], shape[1])
     text = rng.integers(0, VOCABULARY, (BATCH, CONTEXT + 1))
     return Problem(x=text[:, :-1].copy(), y=text[:, 1:].copy(), weights=weights)
+
+
+def _depth(problem: Problem) -> int:
+    return sum(name.endswith(".qkv.bias") for name in problem.weights)
 
 
 def in_torch(torch: Any, problem: Problem) -> TorchTraining:
@@ -69,7 +73,7 @@ def in_torch(torch: Any, problem: Problem) -> TorchTraining:
             super().__init__()
             self.tokens = nn.Embedding(VOCABULARY, WIDTH)
             self.positions = nn.Embedding(CONTEXT, WIDTH)
-            self.blocks = nn.ModuleList([Block() for _ in range(LAYERS)])
+            self.blocks = nn.ModuleList([Block() for _ in range(_depth(problem))])
             self.norm = nn.LayerNorm(WIDTH)
             self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
 
@@ -140,10 +144,57 @@ def in_jax(problem: Problem) -> JaxTraining:
     params = {
         "tokens": array("tokens.weight"),
         "positions": array("positions.weight"),
-        "blocks": [layer(i) for i in range(LAYERS)],
+        "blocks": [layer(i) for i in range(_depth(problem))],
         "norm": array("norm.weight"),
         "norm_b": array("norm.bias"),
         "head": array("head.weight"),
     }
     optimizer = optax.adamw(LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     return training(loss, params, optimizer, problem.x, problem.y)
+
+
+def in_nnx(problem: Problem) -> JaxTraining:
+    import jax.numpy as jnp
+    import optax
+    from flax import nnx
+
+    from benchmarks.workloads.jax_layers import cross_entropy
+    from benchmarks.workloads.nnx_layers import fill, training
+
+    rngs = nnx.Rngs(0)
+
+    class Block(nnx.Module):
+        def __init__(self) -> None:
+            self.norm1 = nnx.LayerNorm(WIDTH, epsilon=1e-5, rngs=rngs)
+            self.qkv = nnx.Linear(WIDTH, 3 * WIDTH, rngs=rngs)
+            self.out = nnx.Linear(WIDTH, WIDTH, rngs=rngs)
+            self.norm2 = nnx.LayerNorm(WIDTH, epsilon=1e-5, rngs=rngs)
+            self.up = nnx.Linear(WIDTH, 4 * WIDTH, rngs=rngs)
+            self.down = nnx.Linear(4 * WIDTH, WIDTH, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            b, t, c = x.shape
+            parts = jnp.split(self.qkv(self.norm1(x)), 3, axis=-1)
+            q, k, v = (a.reshape(b, t, HEADS, c // HEADS) for a in parts)
+            mask = nnx.make_causal_mask(jnp.ones((b, t)))
+            a = nnx.dot_product_attention(q, k, v, mask=mask)
+            x = x + self.out(a.reshape(b, t, c))
+            return x + self.down(nnx.gelu(self.up(self.norm2(x)), approximate=False))
+
+    class GPT(nnx.Module):
+        def __init__(self) -> None:
+            self.tokens = nnx.Embed(VOCABULARY, WIDTH, rngs=rngs)
+            self.positions = nnx.Embed(CONTEXT, WIDTH, rngs=rngs)
+            self.blocks = nnx.List([Block() for _ in range(_depth(problem))])
+            self.norm = nnx.LayerNorm(WIDTH, epsilon=1e-5, rngs=rngs)
+            self.head = nnx.Linear(WIDTH, VOCABULARY, use_bias=False, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            x = self.tokens(x) + self.positions(jnp.arange(x.shape[1]))
+            for block in self.blocks:
+                x = block(x)
+            return self.head(self.norm(x))
+
+    model = fill(GPT(), problem.weights)
+    optimizer = optax.adamw(LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    return training(model, lambda m, x, y: cross_entropy(m(x), y), optimizer, problem.x, problem.y)

@@ -83,3 +83,31 @@ def in_jax(problem: Problem) -> JaxTraining:
         "head_b": jnp.asarray(weights["head.bias"]),
     }
     return training(loss, params, optax.adam(LEARNING_RATE), problem.x, problem.y)
+
+
+def in_nnx(problem: Problem) -> JaxTraining:
+    import optax
+    from flax import nnx
+
+    from benchmarks.workloads.jax_layers import cross_entropy
+    from benchmarks.workloads.nnx_layers import fill, training
+
+    rngs = nnx.Rngs(0)
+
+    class Net(nnx.Module):
+        def __init__(self) -> None:
+            self.rnn = nnx.RNN(nnx.OptimizedLSTMCell(INPUTS, HIDDEN, rngs=rngs))
+            self.head = nnx.Linear(HIDDEN, CLASSES, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            return self.head(self.rnn(x)[:, -1])
+
+    weights = problem.weights
+    model = fill(Net(), {
+        "rnn.cell.dense_i.weight": weights["lstm.weight_ih_l0"],
+        "rnn.cell.dense_h.weight": weights["lstm.weight_hh_l0"],
+        "rnn.cell.dense_h.bias": weights["lstm.bias_ih_l0"] + weights["lstm.bias_hh_l0"],
+        "head.weight": weights["head.weight"], "head.bias": weights["head.bias"],
+    })  # fmt: skip
+    optimizer = optax.adam(LEARNING_RATE)
+    return training(model, lambda m, x, y: cross_entropy(m(x), y), optimizer, problem.x, problem.y)

@@ -65,3 +65,19 @@ def in_jax(problem: Problem) -> JaxTraining:
         "b2": jnp.asarray(weights["2.bias"]),
     }
     return training(loss, params, optax.adam(LEARNING_RATE), problem.x, problem.y)
+
+
+def in_nnx(problem: Problem) -> JaxTraining:
+    import optax
+    from flax import nnx
+
+    from benchmarks.workloads.jax_layers import cross_entropy
+    from benchmarks.workloads.nnx_layers import fill, training
+
+    rngs = nnx.Rngs(0)
+    model = nnx.Sequential(
+        nnx.Linear(INPUTS, HIDDEN, rngs=rngs), nnx.relu, nnx.Linear(HIDDEN, CLASSES, rngs=rngs)
+    )
+    fill(model, {f"layers.{name}": array for name, array in problem.weights.items()})
+    optimizer = optax.adam(LEARNING_RATE)
+    return training(model, lambda m, x, y: cross_entropy(m(x), y), optimizer, problem.x, problem.y)

@@ -185,9 +185,18 @@ def test_checkpoints_inside_torch_func():
     torch.testing.assert_close(torch.func.jvp(f, (x,), (torch.ones(2, 2),))[1], expected.sum())
 
 
-def test_selective_checkpointing_is_refused():
-    with pytest.raises(NotImplementedError, match="smaller regions"):
-        checkpoints.create_selective_checkpoint_contexts([])
+def test_selective_checkpoints_ask_about_recorded_ops():
+    asked = []
+
+    def contexts():
+        return checkpoints.create_selective_checkpoint_contexts(
+            lambda context, op, *operands: asked.append(op)
+        )
+
+    x, w = torch.ones(1, 2, 2, requires_grad=True), torch.ones(2, 2)
+    inside = lambda x: torch.nn.functional.linear(x, w.exp()).view(4)  # noqa: E731
+    checkpoint(inside, x, use_reentrant=False, context_fn=contexts).sum().backward()
+    assert asked == [torch.ops.aten.mm]  # PyTorch asks about exp, t, view and mm
 
 
 class Square(torch.autograd.Function):

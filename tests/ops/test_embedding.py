@@ -37,5 +37,18 @@ def test_bags_of_a_flat_list():
 
 
 def test_sparse_gradients_are_refused():
+    w, i = torch.tensor(WEIGHT, requires_grad=True), torch.tensor([0, 2])
     with pytest.raises(NotImplementedError, match="leave sparse=False"):
-        F.embedding(torch.tensor([0]), torch.tensor(WEIGHT), sparse=True)
+        F.embedding(i, w, sparse=True)
+    with pytest.raises(NotImplementedError, match="leave sparse=False"):
+        F.embedding_bag(i[None], w, sparse=True)
+    with torch.no_grad():
+        assert F.embedding(i, w, sparse=True).tolist() == [WEIGHT[0], WEIGHT[2]]
+    assert F.embedding_bag(i[None], w.detach(), sparse=True).tolist() == [[2.0, 3.0]]
+
+
+def test_bags_of_half_precision_are_added_up_in_single():
+    w = torch.tensor([[256.0], [0.75], [0.75]], dtype=torch.bfloat16)
+    rows = torch.tensor([[0, 1, 2]])
+    assert F.embedding_bag(rows, w, mode="sum").item() == 258  # 256 + 0.75 would be 256
+    assert F.embedding_bag(rows, w, mode="mean").dtype is torch.bfloat16

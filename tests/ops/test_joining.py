@@ -70,3 +70,11 @@ def test_joining_refuses_what_does_not_fit() -> None:
         torch.stack([A, A[0]])
     with pytest.raises(RuntimeError, match=r"Shape mismatch|broadcast"):
         torch.broadcast_shapes((2, 3), (4,))
+
+
+def test_tensors_of_the_common_shape_are_given_back() -> None:
+    a, b = torch.ones(2, 3), torch.zeros(3)
+    first, second = torch.broadcast_tensors(a, b)
+    assert first is a
+    assert second.shape == (2, 3)
+    assert second.data_ptr() == b.data_ptr()

@@ -66,3 +66,32 @@ def test_bfloat16_is_normalised_in_float32():
 def test_one_value_per_channel_is_refused():
     with pytest.raises(ValueError, match="Expected more than 1 value per channel"):
         F.batch_norm(torch.ones(1, 3), None, None, training=True)
+
+
+def test_second_gradients_with_and_without_running_statistics():
+    """One op gives three results with running statistics, one without."""
+    x = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
+    statistics = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+    found = []
+    for given in (statistics, (None, None)):
+        y = F.instance_norm(x, *given)
+        (first,) = torch.autograd.grad((y**3).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((first**2).sum(), x)
+        found.append(second)
+    torch.testing.assert_close(*found)
+
+
+def test_response_norm_of_nothing_is_what_was_given():
+    x = torch.ones(2, 0, 3, dtype=torch.int64)
+    assert F.local_response_norm(x, 2) is x
+
+
+def test_native_batch_norm_leaves_unused_results_alone():
+    x, statistics = torch.randn(2, 3, 4), (torch.zeros(3), torch.ones(3))
+    out = torch.empty(0), torch.full((5,), 7.0), torch.empty(0)
+    torch.native_batch_norm(x, None, None, *statistics, False, 0.1, 0.0, out=out)
+    torch.testing.assert_close(out[0], x)
+    assert out[1].tolist() == [7.0] * 5
+    bad = torch.empty(0), torch.empty(0, 2), torch.empty(0)
+    with pytest.raises(RuntimeError, match="TensorAccessor expected 1 dims but tensor has 2"):
+        torch.native_batch_norm(x, None, None, *statistics, False, 0.1, 0.0, out=bad)

@@ -93,3 +93,15 @@ def test_slices_of_a_dimension(run) -> None:
 def test_an_index_out_of_range_is_an_error(function, error) -> None:
     with pytest.raises(error, match="out of"):
         function()
+
+
+def test_second_gradients_of_a_product_with_one_zero():
+    """Of x * a * b, with x = 0: the mixed derivatives are a and b."""
+    x = torch.tensor([0.0, 0.0], dtype=torch.float64, requires_grad=True)
+    factors = torch.tensor([2.0, 3.0, 0.0], dtype=torch.float64, requires_grad=True)
+    product = x.index_reduce(0, torch.tensor([0, 0, 1]), factors, "prod")
+    first = torch.autograd.grad(product.sum(), factors, create_graph=True)[0]
+    assert first.tolist() == [0, 0, 0]
+    second = torch.autograd.grad(first.sum(), [x, factors])
+    assert second[0].tolist() == [2 + 3, 1]
+    assert second[1].tolist() == [0, 0, 0]

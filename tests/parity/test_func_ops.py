@@ -28,7 +28,7 @@ NOT_MAPPED = {
         "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal",
         "uniform", "rand_like", "randn_like", "randint_like", "randint", "randn", "rand",
         "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
-        "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout_with_train",
+        "nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout.with_train",
         "nn.functional.rrelu", "nn.functional.fractional_max_pool2d",
         "nn.functional.fractional_max_pool3d", "svd_lowrank", "pca_lowrank", "empty_like",
         "new_empty", "new_empty_strided", "empty_permuted", "empty", "empty_strided",
@@ -42,6 +42,29 @@ NOT_MAPPED = {
     "NumPy has no such type": ("bfloat16",),
 }  # fmt: skip
 _LEFT_OUT = {name for names in NOT_MAPPED.values() for name in names}
+
+#: Ops of which nothing is compared, neither mapped nor pushed, and why.
+NOT_COMPARED = {
+    "sparse, or half precision only": (
+        "sparse.sampled_addmm", "sparse.mm.reduce", "to_sparse", "chalf",
+    ),
+    "not in torchlike": (
+        "nn.functional.linear_cross_entropy.chunked",
+        "nn.functional.linear_cross_entropy.chunked_none", "_softmax_backward_data",
+        "_batch_norm_with_update", "_upsample_bilinear2d_aa",
+        "torch.ops.aten._safe_softmax.default", "slice", "jiterator_unary", "jiterator_binary",
+        "jiterator_4inputs_with_extra_args", "jiterator_binary_return_by_ref",
+        "jiterator_2inputs_2outputs", "native_dropout_backward",
+    ),
+}  # fmt: skip
+#: Ops that have no derivative to push forward: their results are no floats.
+NOT_PUSHED = (
+    "eq", "ge", "gt", "isin", "le", "logical_not", "lt", "logical_and", "logical_or", "logical_xor",
+    "isclose", "ne", "signbit", "isfinite", "isinf", "isposinf", "isneginf", "isreal", "isnan",
+    "bool", "byte", "char", "int", "long", "short", "bucketize", "searchsorted", "all", "any",
+    "argmax", "argmin", "argsort", "count_nonzero", "hash_tensor",
+)  # fmt: skip
+_NOT_COMPARED = {name for names in NOT_COMPARED.values() for name in names}
 
 
 def _tensors(value: Any) -> list[Any]:
@@ -64,6 +87,8 @@ def _samples(entry: Entry, limit: int) -> list[Pair]:
         except NotConvertible:
             continue
         first = pair.ours[0]
+        if pair.our_keywords.get("sparse"):
+            continue  # sparse gradients are refused
         if isinstance(first, torchlike.Tensor) and first.numel():
             found.append(pair)
     return found
@@ -118,7 +143,8 @@ def pushed(entry: Entry, limit: int) -> int:
 def _in_scope() -> list[Entry]:
     return [
         e for e in entries()
-        if torch.float64 in e.info.supported_dtypes("cpu") and e.info.name not in _LEFT_OUT
+        if torch.float64 in e.info.supported_dtypes("cpu")
+        and _LEFT_OUT.isdisjoint((e.name, e.info.name))
     ]  # fmt: skip
 
 
@@ -141,4 +167,8 @@ def test_some_ops(entry: Entry, check: Any) -> None:
 def test_every_op(entry: Entry, check: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check(entry, 6)
+        count = check(entry, 6)
+    if not count and not _samples(entry, 6):
+        pytest.skip("no sample whose first argument is a tensor with elements")
+    compares = entry.name not in _NOT_COMPARED and (check is mapped or entry.name not in NOT_PUSHED)
+    assert bool(count) is compares

@@ -1,9 +1,12 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import jax
 import pytest
+from jax import monitoring
 
 from torchlike.porting import allocator
 
@@ -72,3 +75,33 @@ def test_other_c_libraries_are_left_alone(monkeypatch):
 
     monkeypatch.setattr(allocator.os, "confstr", no_such_name)
     assert allocator.tune_allocator() is False
+
+
+def test_blocks_are_mapped_from_a_compilation_until_it_is_quiet(monkeypatch):
+    monkeypatch.setattr(allocator, "_QUIET", 0.2)
+    calls, quiet = [], threading.Event()
+    compiling = allocator._Compiling(
+        lambda: calls.append("map"), lambda: (calls.append("keep"), quiet.set())
+    )
+    compiling("/jax/core/compile/jaxpr_trace_duration", 0.1)
+    assert calls == []
+    for repeat in (1, 2):
+        compiling(allocator._COMPILED, 0.1, fun_name="f")
+        compiling(allocator._COMPILED, 0.1, fun_name="g")
+        assert quiet.wait(10)
+        quiet.clear()
+        assert calls == ["map", "keep"] * repeat
+
+
+def test_jax_tells_of_compilations():
+    told = []
+
+    def listener(event, duration_secs, **_):
+        told.append(event)
+
+    monitoring.register_event_duration_secs_listener(listener)
+    try:
+        jax.jit(lambda x: x * 3 + 17.25)(jax.numpy.ones(3))
+    finally:
+        monitoring.unregister_event_duration_listener(listener)
+    assert allocator._COMPILED in told

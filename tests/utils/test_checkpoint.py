@@ -1,5 +1,6 @@
 """torch.utils.checkpoint: gradients as without it, memory given back, errors; eager and jitted."""
 
+import functools
 import weakref
 
 import pytest
@@ -10,11 +11,12 @@ from torchlike.utils.checkpoint import (
     CheckpointError,
     checkpoint,
     checkpoint_sequential,
+    create_selective_checkpoint_contexts,
     set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
 
-F = torch.nn.functional
+F, aten = torch.nn.functional, torch.ops.aten
 
 
 def mlp(seed=0):
@@ -352,12 +354,11 @@ def test_an_error_inside_the_second_run_reaches_the_user():
     assert not room.saving.hooks
 
 
-def test_selective_checkpointing_is_refused():
-    with pytest.raises(NotImplementedError, match="smaller regions"):
-        room.create_selective_checkpoint_contexts([])
+def keeping(*ops):
+    return functools.partial(create_selective_checkpoint_contexts, list(ops))
 
 
-def compiled_step(checkpointed):
+def compiled_step(checkpointed, **options):
     """Twelve layers of [1024, 128] in blocks of three: temporary bytes, and how many products."""
     torch.manual_seed(0)
     layers = [torch.nn.Linear(128, 128) for _ in range(12)]
@@ -371,7 +372,7 @@ def compiled_step(checkpointed):
         for layer in layers:
             layer.weight.grad = layer.bias.grad = None
         for block in blocks:
-            x = checkpoint(block, x, use_reentrant=False) if checkpointed else block(x)
+            x = checkpoint(block, x, use_reentrant=False, **options) if checkpointed else block(x)
         x.sum().backward()
 
     step(torch.randn(1024, 128, requires_grad=True))
@@ -387,6 +388,13 @@ def test_a_compiled_step_computes_again_and_takes_less_memory():
     # first run is dropped, because nothing but the sum of its result is asked for.)
     assert more_products >= products + 4
     assert less < 0.9 * plain
+
+
+def test_a_compiled_step_does_not_compute_again_what_is_kept():
+    kept, its_products = compiled_step(True, context_fn=keeping(aten.addmm))
+    less, products = compiled_step(True)
+    assert its_products == compiled_step(False)[1] < products
+    assert kept > less
 
 
 @pytest.mark.parametrize("checkpointed", [False, True])

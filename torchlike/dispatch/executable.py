@@ -96,7 +96,7 @@ class Executable:
 
     __slots__ = (
         "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "forward",
-        "forward_vjp", "has_tuple", "keeps_residuals", "kept", "mask", "name", "pure", "rule",
+        "forward_vjp", "has_tuple", "keeps_residuals", "kept", "mask", "name", "op", "pure", "rule",
         "saves", "transformed", "wanted",
     )  # fmt: skip
 
@@ -114,6 +114,8 @@ class Executable:
         differentiable: Any = True,
     ) -> None:
         self.name = name
+        #: The name of the op it belongs to; "" for views and backward passes.
+        self.op = ""
         self.mask = mask
         self.wanted = tuple(i for i in range(n_operands) if mask >> i & 1)
         self.kept = tuple(range(n_operands)) if kept is None else kept

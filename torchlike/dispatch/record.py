@@ -96,14 +96,16 @@ class OpNode(Node):
     def _backward_executable(self, mask: int, n_operands: int) -> Executable:
         """The backward as an executable of what was saved and the cotangents."""
         exe, avals, n_saved = self.exe, self.avals, len(self.saved)
-        found = exe.double.get((mask, avals))
+        # Of optional operands may depend how many outputs there are, and so cotangents.
+        key = (mask, avals, n_operands)
+        found = exe.double.get(key)
         if found is None:
 
             def pure(*operands: Any) -> tuple[Any, ...]:
                 return exe._run_backward(avals, operands[:n_saved], None, operands[n_saved:])
 
             found = Executable(f"{exe.name}Backward", pure, mask, n_operands)
-            exe.double[(mask, avals)] = found
+            exe.double[key] = found
         return found
 
     def release(self) -> None:
@@ -147,8 +149,12 @@ def execute(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
     tensor, or a tuple of tensors.
     """
     residuals = None
+    selecting = tape.saving.selecting if exe.mask else None
+    known = None if selecting is None else selecting.recall(exe)
     try:
-        if not exe.mask:
+        if known is not None:
+            out, residuals = known
+        elif not exe.mask:
             out = exe.forward(*arrays)
         elif exe.rule is None and (exe.keeps_residuals or modes.current.capture is not None):
             out, residuals = exe.forward_vjp(*arrays)
@@ -160,6 +166,8 @@ def execute(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
         return execute_without_arrays(exe, arrays, operands)
     if not exe.mask:
         return tuple([_wrap(o) for o in out]) if type(out) is tuple else _wrap(out)
+    if selecting is not None:
+        selecting.offer(exe, out, residuals, operands)
     return _recorded(exe, [gradient_edge(operands[i]) for i in exe.wanted], arrays, out, residuals,
                      operands)  # fmt: skip
 

@@ -120,6 +120,7 @@ class OpSpec:
             free=self.schema.scalar_operands,
             differentiable=self.differentiable,
         )
+        exe.op = self.name
         self.cache[(mask, statics, lengths) if lengths else (mask, statics)] = exe
         return exe
 

@@ -25,6 +25,7 @@ from typing import Any
 from torchlike.errors import JitCaptureError
 from torchlike.jit.explain import Entry, Explanation, explain
 from torchlike.jit.function import JitFunction
+from torchlike.jit.layers import scan_layers
 from torchlike.jit.markers import (
     Final,
     annotate,
@@ -118,4 +119,7 @@ class _CallableModule(types.ModuleType):
 
 sys.modules[__name__].__class__ = _CallableModule
 
-__all__ = ["Entry", "Explanation", "JitCaptureError", "JitFunction", "explain", "jit", "set_mode"]
+__all__ = [
+    "Entry", "Explanation", "JitCaptureError", "JitFunction", "explain", "jit", "scan_layers",
+    "set_mode",
+]  # fmt: skip

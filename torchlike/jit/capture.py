@@ -32,24 +32,32 @@ from torchlike.tensor import Tensor
 class Slot:
     """An attribute that holds a tensor or None: who has it, its name, its value at first sight."""
 
-    __slots__ = ("argument", "initial", "is_read", "name", "owner")
+    __slots__ = ("argument", "initial", "is_read", "name", "of_tensor", "owner")
 
     def __init__(self, owner: Any, name: str, argument: int) -> None:
         self.owner = owner
         #: Which argument the owner is, -1 for an object from outside.
         self.argument = argument
         self.name = name
+        #: Whether it is a tensor's own (``_grad``), kept in its dictionary and nowhere else.
+        self.of_tensor = isinstance(owner, Tensor)
         self.initial = slot_value(owner, name)
         self.is_read = False
 
     def value(self, arguments: Sequence[Any]) -> Any:
         """What the slot holds at a call with these arguments."""
         owner = self.owner if self.argument < 0 else arguments[self.argument]
+        if self.of_tensor:
+            return owner.__dict__.get(self.name)
         return slot_value(owner, self.name)
 
     def bind(self, arguments: Sequence[Any], value: Any) -> None:
         """Bind the slot at a call with these arguments."""
-        set_slot(self.owner if self.argument < 0 else arguments[self.argument], self.name, value)
+        owner = self.owner if self.argument < 0 else arguments[self.argument]
+        if self.of_tensor:
+            owner.__dict__[self.name] = value
+        else:
+            set_slot(owner, self.name, value)
 
 
 def _tables(owner: Any) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchlike import dtypes
-from torchlike.jit.regions import Leaf, Region, array_of, filled, joined
+from torchlike.jit.regions import Leaf, Region, RegionCapture, array_of, filled, joined
 from torchlike.jit.scalars import weak
 from torchlike.tape import gradient_edge
 from torchlike.tensor import Tensor
@@ -230,9 +230,13 @@ def _as_weak_as(value: Any, like: Any) -> Any:
 
 def scan(
     fn: Callable[..., Any], init: Sequence[Any], xs: Sequence[Tensor], reverse: bool, length: int,
-    mismatch: Callable[..., None],
+    mismatch: Callable[..., None], seen_as: Callable[..., RegionCapture] = RegionCapture,
+    vary: Callable[[Sequence[Any]], dict[int, Any]] | None = None,
 ) -> tuple[list[Any], Any]:  # fmt: skip
     """``fn(*state, *slices) -> ([*state, *ys], aux)`` over the first dimension of ``xs``.
+
+    ``vary`` is given the arrays read from outside, and says which of them (by position) have
+    another value at each step: an array with one row for each.
 
     Gives the last state followed by the stacked ys, and aux.
     """
@@ -245,18 +249,32 @@ def scan(
         leaf.shape = leaf.shape[1:]
     row_avals = [jax.ShapeDtypeStruct(r.shape[1:], r.dtype) for r in rows]
     avals = [jax.typeof(a) for a in start] + row_avals
-    region = _stable(lambda given: Region(fn, [*given, *slices], avals, "a scan"), leaves, mismatch)
+    region = _stable(
+        lambda given: Region(fn, [*given, *slices], avals, "a scan", seen_as), leaves, mismatch
+    )
     closed = region.closed
+    varying = vary(closed) if vary is not None else {}
+
+    def closed_at(values: Sequence[Any]) -> list[Any]:
+        found = list(closed)
+        for i, value in zip(varying, values, strict=True):
+            found[i] = value
+        return found
+
     outputs = region.outputs
     # Of the state going into a step, what its backward asks for.
     asked = [i - len(closed) for i in region.residual_inputs if i >= len(closed)]
     saved_state = [i for i in asked if i < n]
 
     def step(carry: Any, x: Any) -> Any:
-        found, residuals = region.run_forward(closed, [*carry, *x])
+        row, values = x
+        found, residuals = region.run_forward(closed_at(values), [*carry, *row])
         return found[:n], (found[n:], residuals, [carry[i] for i in saved_state])
 
-    last, (ys, residuals, states) = lax.scan(step, start, rows, reverse=reverse, length=length)
+    varied = list(varying.values())
+    last, (ys, residuals, states) = lax.scan(
+        step, start, (rows, varied), reverse=reverse, length=length
+    )
     merged = [
         *leaves,
         *(_stacked(leaf, length) for leaf in outputs[n:]),
@@ -273,7 +291,7 @@ def scan(
 
         def back(carry: Any, x: Any) -> Any:
             of_state, sums = carry
-            residuals, states, row, of_ys = x
+            residuals, states, row, at, of_ys = x
             arrived = _zeros(region)
             for i, c in [*zip(state_roots, of_state, strict=True), *zip(y_roots, of_ys,
                                                                         strict=True)]:  # fmt: skip
@@ -282,7 +300,9 @@ def scan(
             values: list[Any] = [jnp.zeros(a.shape, a.dtype) for a in start]
             for i, v in zip(saved_state, states, strict=True):
                 values[i] = v
-            of_inputs, of_edges = region.run_backward(residuals, closed, [*values, *row], arrived)
+            of_inputs, of_edges = region.run_backward(
+                residuals, closed_at(at), [*values, *row], arrived
+            )
             by_input = dict(zip(region.reached, of_inputs, strict=True))
             new = [
                 by_input[i] if i in by_input else jnp.zeros_like(c)
@@ -294,7 +314,7 @@ def scan(
         avals = region.gradient_avals[len(region.reached) :]
         sums = [jnp.zeros(a.shape, a.dtype) for a in avals]
         (of_init, sums), of_rows = lax.scan(
-            back, (of_state, sums), (residuals, states, rows, of_ys), reverse=not reverse,
+            back, (of_state, sums), (residuals, states, rows, varied, of_ys), reverse=not reverse,
             length=length,
         )  # fmt: skip
         return [*of_init, *of_rows, *sums]

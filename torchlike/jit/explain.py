@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from torchlike.jit.function import JitFunction
 from torchlike.jit.program import Program
+from torchlike.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+consoles, tables = LazyModule("rich.console"), LazyModule("rich.table")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Explanation:
     @property
     def table(self) -> Table:
         """A rich table."""
-        table = Table(title=f"torchlike.jit: {self.name}", show_lines=False)
+        table = tables.Table(title=f"torchlike.jit: {self.name}", show_lines=False)
         for column in ("", "name", "shape", "dtype", "donated"):
             table.add_column(column)
         for entry in (*self.inputs, *self.outputs):
@@ -74,7 +77,7 @@ class Explanation:
         return table
 
     def __str__(self) -> str:
-        console = Console(width=120, color_system=None)
+        console = consoles.Console(width=120, color_system=None)
         with console.capture() as captured:
             console.print(self.table)
         return captured.get()

@@ -81,14 +81,14 @@ class JitFunction:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if modes.current.capture is not None or modes.current.levels:
+        current = modes.current
+        if current.capture is not None or current.levels:
             # Nested: part of the graph being captured, or of what a torch.func transform runs.
             return self._fn(*args, **kwargs)
         leaves, structure = flatten_call(args, kwargs)
         tensors: list[Tensor] = []
-        key: list[Any] = [structure, modes.current.grad_enabled, dtypes.get_default_dtype(),
-                          (modes.current.inference, modes.current.autocast),
-                          modes.current.device]  # fmt: skip
+        key: list[Any] = [structure, current.grad_enabled, dtypes.get_default_dtype(),
+                          (current.inference, current.autocast), current.device]  # fmt: skip
         first: dict[int, int] = {}
         for leaf in leaves:
             if isinstance(leaf, Tensor):

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax.extend.core as jex
 from jax import core
 
+from torchlike.lazy import LazyModule
 from torchlike.tape import AccumulateGrad, Edge
+
+jex = LazyModule("jax.extend.core")
 
 
 class Split(NamedTuple):

@@ -48,10 +48,14 @@ class RegionCapture:
     def is_own(self, storage: Any) -> bool:
         return self._own.get(id(storage)) is storage
 
-    def disown(self, storage: Any) -> None:
-        """A storage that the region reads as its own and must not write to."""
-        del self._own[id(storage)]
-        self._given[id(storage)] = storage
+    def give(self, index: int, leaf: Leaf, array: Any) -> Any:
+        """The explicit input ``index`` as the region's user sees it."""
+        x = tensor_of(leaf, array)
+        if isinstance(x, Tensor):
+            # Read as the region's own, but not to be written to.
+            del self._own[id(x._storage)]
+            self._given[id(x._storage)] = x._storage
+        return x
 
     def is_created(self, storage: Any) -> Any:
         if self.is_own(storage) or self._given.get(id(storage)) is storage:
@@ -179,8 +183,8 @@ class Region:
     def __init__(
         self, fn: Callable[..., tuple[list[Any], Any]], inputs: Sequence[Leaf],
         avals: Sequence[Any], what: str,
+        seen_as: Callable[[Any, str], RegionCapture] = RegionCapture,
     ) -> None:  # fmt: skip
-        outer = modes.current.capture
         self.inputs = list(inputs)
         self.outputs: list[Leaf] = []
         self.aux: Any = None
@@ -189,14 +193,12 @@ class Region:
         self.wanted: list[int] = [i for i, leaf in enumerate(self.inputs) if leaf.requires_grad]
         self.reached: list[int] = []
         self.edges: list[Edge] = []
-        capture = RegionCapture(outer, what)
+        capture = seen_as(modes.current.capture, what)
         cotangents: list[Any] = []
 
         def body(*arrays: Any) -> list[Any]:
-            given = [tensor_of(leaf, a) for leaf, a in zip(self.inputs, arrays, strict=True)]
-            for x in given:
-                if isinstance(x, Tensor):
-                    capture.disown(x._storage)
+            pairs = enumerate(zip(self.inputs, arrays, strict=True))
+            given = [capture.give(i, leaf, a) for i, (leaf, a) in pairs]
             own = {gradient_edge(given[i]): i for i in self.wanted}
             found, self.aux = fn(*given)
             self.outputs = [Leaf(x) for x in found]
@@ -224,9 +226,11 @@ class Region:
                     t._node = None  # it holds the region's tracers
             return results + gradients
 
-        with _entered(capture):
-            closed = jax.make_jaxpr(body)(*avals)
-        capture.leave()
+        try:
+            with _entered(capture):
+                closed = jax.make_jaxpr(body)(*avals)
+        finally:
+            capture.leave()
         jaxpr = closed.jaxpr
         by_id = {id(c): i for i, c in enumerate(cotangents)}
         self.closed: list[Any] = []

@@ -18,11 +18,12 @@ import numpy as np
 from torchlike import errors
 from torchlike.dispatch.registry import NAMESPACES, OPS, composite, export, op
 from torchlike.dispatch.schema import Float, Input, Int, Number, Str
-from torchlike.ops.checks import floats_only, scalar_type_of
+from torchlike.ops.checks import floats_only, real_only, scalar_type_of
 from torchlike.ops.promotion import in_float32
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
+_CLAMPS = "clamp is not supported for complex types"
 
 
 def _functional(name: str, function: Callable[..., Any]) -> None:
@@ -55,6 +56,7 @@ def _no_bools(x: Any, message: str) -> None:
 
 
 @op(inplace=True, elementwise=True, from_output=lambda g, out: jnp.where(out <= 0, 0, g))
+@real_only(_CLAMPS)
 def relu(input: Input):
     """``max(input, 0)``. RuntimeError for bool tensors."""
     _no_bools(input, "Boolean inputs not supported for relu")
@@ -68,6 +70,7 @@ def _between(x: Any, low: Any, high: Any) -> Any:
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True, grad_name="HardtanhBackward0")
+@real_only(_CLAMPS)
 def relu6(input: Input):
     """``min(max(input, 0), 6)``."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
@@ -75,6 +78,7 @@ def relu6(input: Input):
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
+@real_only(_CLAMPS)
 def hardtanh(input: Input, min_val: Number = -1.0, max_val: Number = 1.0):
     """``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
@@ -121,6 +125,7 @@ def celu(input: Input, alpha: Float = 1.0):
 
 
 @op(method=False, inplace=True, elementwise=True)
+@real_only("threshold_cpu")
 def threshold(input: Input, threshold: Number, value: Number):
     """``input`` where it exceeds ``threshold``, else ``value``."""
     if input.dtype == np.bool_:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from torchlike import dtypes
@@ -16,6 +18,35 @@ def floats_only(x: Any, kernel: str) -> None:
     """NotImplementedError naming PyTorch's kernel unless ``x`` is real floating point."""
     if x.dtype not in dtypes.DIFFERENTIABLE or x.dtype.kind == "c":
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_of(x)}'")
+
+
+def per_dimension(value: Any, n: int, message: str) -> tuple[int, ...]:
+    """One int for each of n dimensions, from one for all or a list of n. RuntimeError otherwise."""
+    if isinstance(value, int):
+        return (value,) * n
+    if len(value) not in (1, n):
+        raise RuntimeError(message)
+    return tuple(value) * (n if len(value) == 1 else 1)
+
+
+def real_only(words: str, error: type[Exception] = NotImplementedError) -> Callable[..., Any]:
+    """Decorate a pure function that has no meaning for complex numbers.
+
+    ``words``: the message of the error, or the kernel's name that PyTorch's message gives.
+    """
+
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn)
+        def checked(*args: Any, **named: Any) -> Any:
+            for x in (*args, *named.values()):
+                if getattr(getattr(x, "dtype", None), "kind", "") == "c":
+                    kernel = f"\"{words}\" not implemented for '{scalar_type_of(x)}'"
+                    raise error(words if " " in words else kernel)
+            return fn(*args, **named)
+
+        return checked
+
+    return decorate
 
 
 def numbers_only(x: Any, kernel: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
+from torchlike.ops import checks
 from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.convolution import convolution, transposed
 
@@ -32,16 +33,13 @@ def int_or_ints(value: Any) -> Any:
 
 def _expanded(value: Any, n: int, name: str) -> tuple[int, ...]:
     """One value for each of n spatial dimensions, from one for all or a list of n."""
-    if isinstance(value, int):
-        return (value,) * n
-    if len(value) == 1:
-        return tuple(value) * n
-    if len(value) != n:
-        raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {n} values to match the "
-            f"convolution dimensions, but got {name}={list(value)}"
-        )
-    return tuple(value)
+    given = value if isinstance(value, int) else list(value)
+    return checks.per_dimension(
+        value,
+        n,
+        f"expected {name} to be a single integer value or a list of {n} values to match the "
+        f"convolution dimensions, but got {name}={given}",
+    )
 
 
 def _check_common(

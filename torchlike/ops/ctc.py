@@ -19,8 +19,8 @@ from torchlike import dtypes, modes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int
 from torchlike.ops.checks import scalar_type_of
-from torchlike.ops.creation import arange
 from torchlike.ops.creation import tensor as make_tensor
+from torchlike.ops.sequences import arange
 from torchlike.tensor import Tensor
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}

@@ -13,7 +13,7 @@ import numpy as np
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, Operand, OptInput, Str
 from torchlike.ops import subgradients
-from torchlike.ops.checks import floats_only, scalar_type_of
+from torchlike.ops.checks import floats_only, real_only, scalar_type_of
 from torchlike.ops.loss import reduced, reduction_of
 from torchlike.ops.promotion import promoted, promoted_float
 from torchlike.ops.reduction import mean
@@ -247,6 +247,7 @@ def binary_cross_entropy_with_logits(
 
 
 @op("kl_div_op", namespaces=(), method=False, grad_name="KlDivBackward0")
+@real_only("kl_div: Complex inputs not supported.", RuntimeError)
 def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
     """``target * (log(target) - input)``."""
     x, y = promoted_float(input, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike import modes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, OptInput, OptInt, Str
 from torchlike.ops.checks import scalar_type_of
@@ -16,7 +18,14 @@ from torchlike.ops.reduction import vector_norm
 from torchlike.tensor import Tensor, wrap
 
 _F = ("nn.functional",)
-_SPARSE = "{}(sparse=True): gradients here are dense; leave sparse=False"
+
+
+def _refuse_sparse(name: str, weight: Tensor) -> None:
+    """NotImplementedError where a sparse gradient would be asked for; values are the same."""
+    if weight.requires_grad and modes.current.grad_enabled:
+        raise NotImplementedError(
+            f"{name}(sparse=True): gradients here are dense; leave sparse=False"
+        )
 
 
 def _check_range(indices: Any, rows: int) -> None:
@@ -82,18 +91,30 @@ def embedding_op(input: Input, weight: Input, padding_idx: OptInt, scale_grad_by
     return _looked_up(weight, input, padding_idx, scale_grad_by_freq)
 
 
-@op("embedding_renorm_op", namespaces=(), method=False, differentiable=False,
-    check=_check_embedding)  # fmt: skip
+@functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
+def _scaled_rows(weight: Any, used: Any, max_norm: float, norm_type: float) -> Any:
+    """Rows in use scaled down to a norm of ``max_norm``: new values, tangents as they were."""
+    norms = vector_norm(weight, norm_type, (1,), True)
+    return jnp.where(used & (norms > max_norm), weight * (max_norm / (norms + 1e-7)), weight)
+
+
+@_scaled_rows.defjvp
+def _(max_norm: float, norm_type: float, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    return _scaled_rows(*primals, max_norm, norm_type), tangents[0]
+
+
+@op("embedding_renorm_op", namespaces=(), method=False, check=_check_embedding)
 def embedding_renorm_op(input: Input, weight: Input, max_norm: Float, norm_type: Float):
     """``weight`` with the rows that ``input`` names scaled down to a norm of ``max_norm``."""
-    norms = vector_norm(weight, norm_type, (1,), True)
     used = jnp.zeros(weight.shape[0], bool).at[input.reshape(-1)].set(True)[:, None]
-    return jnp.where(used & (norms > max_norm), weight * (max_norm / (norms + 1e-7)), weight)
+    return _scaled_rows(weight, used, max_norm, norm_type)
 
 
 def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     """In place and outside autograd, as PyTorch does it before looking up."""
-    weight._write(embedding_renorm_op(input, weight.detach(), max_norm, norm_type)._read())
+    with modes.unrecorded():
+        scaled = embedding_renorm_op(input, weight, max_norm, norm_type)
+    weight._write(scaled._read())
 
 
 def _padding_row(padding_idx: Any, rows: int, message: str) -> int | None:
@@ -115,10 +136,10 @@ def embedding(
     in place. IndexError for an index outside [0, V) (NaN rows inside jit).
 
     Differs from PyTorch
-      ``sparse=True`` raises NotImplementedError: gradients are dense.
+      ``sparse=True`` raises NotImplementedError where weight requires grad: gradients are dense.
     """
     if sparse:
-        raise NotImplementedError(_SPARSE.format("embedding"))
+        _refuse_sparse("embedding", weight)
     if padding_idx is not None:
         padding_idx = _padding_row(
             padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings"
@@ -133,7 +154,7 @@ def embedding_toplevel(weight: Tensor, indices: Tensor, padding_idx: int = -1,
                        scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:  # fmt: skip
     """``nn.functional.embedding`` with torch.embedding's order of arguments."""
     if sparse:
-        raise NotImplementedError(_SPARSE.format("embedding"))
+        _refuse_sparse("embedding", weight)
     padding = None if padding_idx < 0 else padding_idx
     return embedding_op(indices, weight, padding, scale_grad_by_freq)
 
@@ -170,6 +191,8 @@ def embedding_bag_op(
     _check_indices(input, "embedding_bag")
     bags = offsets.shape[0] - (1 if include_last_offset else 0)
     rows = _looked_up(weight, input, None, scale_grad_by_freq)
+    if weight.dtype.itemsize == 2:  # added up in float32, rounded once
+        rows = rows.astype(np.float32)
     at = jnp.arange(input.shape[0], dtype=offsets.dtype)
     bag = (jnp.searchsorted(offsets[:bags], at, side="right") - 1).astype(np.int32)
     counted = jnp.ones(input.shape[0], bool) if padding_idx is None else input != padding_idx
@@ -185,12 +208,13 @@ def embedding_bag_op(
         place = jnp.where(is_best, at[:, None].astype(np.int32), input.shape[0])
         first = jax.ops.segment_min(place, bag, bags)
         chosen = place == first[bag]
-        return jax.ops.segment_sum(jnp.where(is_best & chosen, rows, 0), bag, bags)
+        found = jax.ops.segment_sum(jnp.where(is_best & chosen, rows, 0), bag, bags)
+        return found.astype(weight.dtype)
     total = jax.ops.segment_sum(jnp.where(counted[:, None], rows, 0), bag, bags)
     if mode == "sum":
-        return total
+        return total.astype(weight.dtype)
     count = jax.ops.segment_sum(counted.astype(np.int32), bag, bags)
-    return total / jnp.maximum(count, 1)[:, None].astype(total.dtype)
+    return (total / jnp.maximum(count, 1)[:, None].astype(total.dtype)).astype(weight.dtype)
 
 
 @composite(namespaces=_F, method=False)
@@ -203,10 +227,13 @@ def embedding_bag(
     """Sums, means or maxima of the rows of each bag: (B, N) indices, or a flat list with the
     ``offsets`` where bags begin. (B, D).
 
-    IndexError for an index out of range. ``sparse=True`` raises NotImplementedError.
+    IndexError for an index out of range.
+
+    Differs from PyTorch
+      ``sparse=True`` raises NotImplementedError where weight requires grad: gradients are dense.
     """
     if sparse:
-        raise NotImplementedError(_SPARSE.format("embedding_bag"))
+        _refuse_sparse("embedding_bag", weight)
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
             "embedding_bag: If per_sample_weights is not None, then it must have the same shape as "

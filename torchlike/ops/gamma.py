@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import jax.scipy.special as special
 import numpy as np
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
 
 
 @jax.custom_jvp
@@ -98,9 +99,11 @@ def zeta(x: Any, q: Any) -> Any:
     return jnp.where(x < 1, jnp.nan, value)
 
 
-@zeta.defjvp
 def _zeta_jvp(primals: Any, tangents: Any) -> Any:
     (x, q), (dx, dq) = primals, tangents
-    # The derivative in x has no closed form: NaN, so that asking for it cannot go unseen.
-    unknown = jnp.where(dx == 0, 0, jnp.nan)
-    return zeta(x, q), -x * zeta(x + 1, q) * dq + unknown
+    if not isinstance(dx, SymbolicZero):  # it has no closed form
+        raise NotImplementedError("the derivative for 'zeta' is not implemented.")
+    return zeta(x, q), -x * zeta(x + 1, q) * dq
+
+
+zeta.defjvp(_zeta_jvp, symbolic_zeros=True)

@@ -225,10 +225,10 @@ def _common_shape(tensors: Any) -> tuple[int, ...]:
 
 @composite(method=False)
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of the tensors expanded to one shape."""
+    """The tensors expanded to one shape, as views; those that have it are given back."""
     parts = _spread(tensors)
     shape = _common_shape(parts)
-    return tuple(t.expand(shape) for t in parts)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in parts)
 
 
 @composite(method=False)

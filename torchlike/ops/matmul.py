@@ -160,14 +160,18 @@ def _accumulator(x: Any) -> Any:
     return np.dtype(np.float32) if half else None
 
 
-def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
-    """``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
-    jax.eval_shape(product.spec.fn, x, y)
+def _check_addend(input: Any, x: Any) -> None:
     if input.dtype != x.dtype:
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {scalar_type_of(input)} and "
             f"{scalar_type_of(x)}"
         )
+
+
+def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
+    """``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
+    jax.eval_shape(product.spec.fn, x, y)
+    _check_addend(input, x)
     return jnp.matmul(x, y, preferred_element_type=_accumulator(x))
 
 
@@ -222,10 +226,14 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
             f"mat1 and mat2 shapes cannot be multiplied ({_rows(input)}x{input.shape[-1]} and "
             f"{weight.shape[1]}x{weight.shape[0]})"
         )
-    # Flattened to 2-D: see matmul.
-    out = times_transposed(input.reshape(_rows(input), input.shape[-1]), weight)
+    wide = None
     if bias is not None:
-        out = out + bias
+        _check_addend(bias, input)
+        wide = _accumulator(input)
+    # Flattened to 2-D: see matmul.
+    out = times_transposed(input.reshape(_rows(input), input.shape[-1]), weight, wide)
+    if bias is not None:
+        out = (out + bias.astype(out.dtype)).astype(input.dtype)
     return out.reshape(*input.shape[:-1], weight.shape[0])
 
 

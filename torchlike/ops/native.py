@@ -64,9 +64,18 @@ def native_batch_norm(
     input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any,
     momentum: float, eps: float, *, out: Any = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Batch norm, and in training the batch's mean and ``1 / sqrt(var + eps)`` (else empty)."""
-    return given(out, _batch_normed(input, weight, bias, running_mean, running_var, training,
-                                    momentum, eps))  # fmt: skip
+    """Batch norm, and in training the batch's mean and ``1 / sqrt(var + eps)`` (else empty).
+
+    In evaluation the two tensors of ``out=`` for these stay as they are. RuntimeError when they
+    are not vectors.
+    """
+    results = _batch_normed(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if out is None or training:
+        return given(out, results)
+    for unused in out[1:]:
+        if unused.dim() != 1:
+            raise RuntimeError(f"TensorAccessor expected 1 dims but tensor has {unused.dim()}")
+    return given(out[0], results[0]), out[1], out[2]
 
 
 @composite(method=False)

@@ -62,6 +62,16 @@ def _check_mixed(x: Any, *parameters: Any) -> None:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
+def _checked_channels(x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> int:
+    """The number of channels, after the checks of every batch norm."""
+    channels = _check_channels(
+        x, ("running_mean", mean), ("running_var", var), ("weight", weight), ("bias", bias)
+    )
+    floats_only(x, "batch_norm")
+    _check_mixed(x, mean, var, weight, bias)
+    return channels
+
+
 @op("batch_norm_train", namespaces=(), method=False, residuals=True,
     grad_name="NativeBatchNormBackward0")  # fmt: skip
 def batch_norm_train(
@@ -69,12 +79,7 @@ def batch_norm_train(
     momentum: Scalar, eps: Float,
 ):  # fmt: skip
     """Normalise each channel by its batch; gives the output and the new running statistics."""
-    channels = _check_channels(
-        input, ("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
-        ("bias", bias),
-    )  # fmt: skip
-    floats_only(input, "batch_norm")
-    _check_mixed(input, running_mean, running_var, weight, bias)
+    channels = _checked_channels(input, running_mean, running_var, weight, bias)
     over = (0, *range(2, input.ndim))
     shape = (1, channels) + (1,) * (input.ndim - 2)
     x = _wide(input)
@@ -101,12 +106,7 @@ def batch_norm_eval(
     eps: Float,
 ):  # fmt: skip
     """Normalise each channel by its running statistics."""
-    channels = _check_channels(
-        input, ("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
-        ("bias", bias),
-    )  # fmt: skip
-    floats_only(input, "batch_norm")
-    _check_mixed(input, running_mean, running_var, weight, bias)
+    channels = _checked_channels(input, running_mean, running_var, weight, bias)
     shape = (1, channels) + (1,) * (input.ndim - 2) if input.ndim > 1 else (channels,)
     mean = lax.stop_gradient(_wide(running_mean)).reshape(shape)
     scale = lax.rsqrt(lax.stop_gradient(_wide(running_var)) + eps).reshape(shape)
@@ -401,4 +401,6 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 0.0001, beta: f
         raise RuntimeError(
             f"kernel size should be greater than zero, but got kT: {size} kH: 1 kW: 1"
         )
+    if not input.numel():
+        return input
     return local_response_norm_op(input, size, alpha, beta, k)

@@ -1,10 +1,9 @@
-"""Elementwise arithmetic, comparisons, logic and rounding."""
+"""Elementwise arithmetic of several tensors; complex numbers from their parts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -12,7 +11,8 @@ from jax import lax
 from torchlike import dtypes
 from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Input, Number, Operand, OptOperand, OptStr, Scalar
-from torchlike.ops import gamma, subgradients
+from torchlike.ops import subgradients
+from torchlike.ops.checks import real_only, scalar_type_of
 from torchlike.ops.promotion import (
     check_broadcast,
     in_float32,
@@ -98,8 +98,8 @@ def div(input: Operand, other: Operand, *, rounding_mode: OptStr = None):
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"'{rounding_mode}'"
         )
-    x, y = promoted(input, other)
-    return _rounded_div(x, y, rounding_mode)
+    divided = real_only(f"div_{rounding_mode}_cpu")(_rounded_div)
+    return divided(*promoted(input, other), rounding_mode)
 
 
 def _rounded_div(x: Any, y: Any, mode: str) -> Any:
@@ -114,6 +114,7 @@ def _rounded_div(x: Any, y: Any, mode: str) -> Any:
 
 
 @op(inplace=True, elementwise=True, differentiable=True)
+@real_only("div_floor_cpu")
 def floor_divide(input: Operand, other: Operand):
     """The quotient rounded toward negative infinity."""
     x, y = promoted(input, other)
@@ -121,6 +122,7 @@ def floor_divide(input: Operand, other: Operand):
 
 
 @op(inplace=True, elementwise=True)
+@real_only("remainder_cpu")
 def remainder(input: Operand, other: Operand):
     """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
     require_tensor("remainder", input, other)
@@ -129,6 +131,7 @@ def remainder(input: Operand, other: Operand):
 
 
 @op(inplace=True, elementwise=True)
+@real_only("fmod_cpu")
 def fmod(input: Input, other: Operand):
     """The C remainder: the sign of the dividend."""
     x, y = promoted(input, other)
@@ -218,9 +221,14 @@ def float_power_(input: Tensor, exponent: Any) -> Tensor:
 
 
 def _binary(name: str, fn: Any, *, floats: Any = False, inplace: Any = False,
-            other: Any = Input, **facts: Any) -> None:  # fmt: skip
-    """An op of two tensors (or, with ``other=Operand``, a tensor and a tensor or number)."""
+            other: Any = Input, real: Any = (), **facts: Any) -> None:  # fmt: skip
+    """An op of two tensors (or, with ``other=Operand``, a tensor and a tensor or number).
+
+    ``real``: what `real_only` is told for an op without complex numbers.
+    """
     prepare = promoted_float if floats else promoted
+    if real:
+        fn = real_only(*real)(fn)
 
     def pure(input: Input, other: other):  # type: ignore[valid-type]
         return fn(*prepare(input, other))
@@ -230,292 +238,50 @@ def _binary(name: str, fn: Any, *, floats: Any = False, inplace: Any = False,
     op(name, inplace=inplace, elementwise=True, **facts)(pure)
 
 
+def _no_order(name: str) -> tuple[str, type[Exception]]:
+    return f"{name} not implemented for complex tensors.", RuntimeError
+
+
 def _heaviside(x: Any, y: Any) -> Any:
     """0 below zero, 1 above, ``y`` at zero."""
     return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
-_binary("maximum", subgradients.maximum)
-_binary("minimum", subgradients.minimum)
-_binary("fmax", subgradients.fmax)
-_binary("fmin", subgradients.fmin)
-_binary("atan2", jnp.arctan2, floats=True, inplace=True, aliases=("arctan2",))
-_binary("hypot", jnp.hypot, inplace=True)
+_binary("maximum", subgradients.maximum, real=_no_order("maximum"))
+_binary("minimum", subgradients.minimum, real=_no_order("minimum"))
+_binary("fmax", subgradients.fmax, real=_no_order("fmax"))
+_binary("fmin", subgradients.fmin, real=_no_order("fmin"))
+_binary("atan2", jnp.arctan2, floats=True, inplace=True, aliases=("arctan2",), real=("atan2_cpu",))
+_binary("hypot", jnp.hypot, inplace=True, real=("hypot_cpu",))
 _binary("logaddexp", in_float32(subgradients.logaddexp), floats=True)
-_binary("logaddexp2", in_float32(jnp.logaddexp2), floats=True)
-_binary("copysign", jnp.copysign, floats=True, inplace=True, other=Operand)
-_binary("nextafter", subgradients.nextafter, floats=True, inplace=True)
-_binary("heaviside", _heaviside, inplace=True, differentiable=False, casts_out=False)
-_binary("gcd", jnp.gcd, inplace=True, differentiable=False)
-_binary("lcm", jnp.lcm, inplace=True, differentiable=False)
+_binary("logaddexp2", in_float32(jnp.logaddexp2), floats=True, real=("logaddexp2_cpu",))
+_binary("copysign", jnp.copysign, floats=True, inplace=True, other=Operand, real=("copysign_cpu",))
+_binary("nextafter", subgradients.nextafter, floats=True, inplace=True, real=("nextafter_cpu",))
+_binary(
+    "heaviside",
+    _heaviside,
+    inplace=True,
+    differentiable=False,
+    casts_out=False,
+    real=("heaviside is not yet implemented for complex tensors.", RuntimeError),
+)
+_binary("gcd", jnp.gcd, inplace=True, differentiable=False, real=("gcd_cpu",))
+_binary("lcm", jnp.lcm, inplace=True, differentiable=False, real=("lcm_cpu",))
 
 
 @op(inplace=True, elementwise=True)
+@real_only("xlogy_cpu")
 def xlogy(input: Operand, other: Operand):
     """``input * log(other)``, 0 where ``input`` is 0. TypeError unless one is a tensor."""
     require_tensor("xlogy", input, other)
     return subgradients.xlogy(*promoted_float(input, other))
 
 
-# -- comparisons and logic -------------------------------------------------------------------------
-
-
-def _comparison(name: str, fn: Any, aliases: tuple[str, ...] = (), other: Any = Operand) -> None:
-    def pure(input: Input, other: other):  # type: ignore[valid-type]
-        return fn(*promoted(input, other))
-
-    pure.__annotations__["other"] = other
-
-    pure.__doc__ = f"``{name}`` elementwise; a bool tensor."
-    op(name, aliases=aliases, inplace=True, elementwise=True, differentiable=False)(pure)
-
-
-_comparison("eq", jnp.equal)
-_comparison("ne", jnp.not_equal, ("not_equal",))
-_comparison("lt", jnp.less, ("less",))
-_comparison("le", jnp.less_equal, ("less_equal",))
-_comparison("gt", jnp.greater, ("greater",))
-_comparison("ge", jnp.greater_equal, ("greater_equal",))
-_comparison("logical_and", lambda x, y: (x != 0) & (y != 0), other=Input)
-_comparison("logical_or", lambda x, y: (x != 0) | (y != 0), other=Input)
-_comparison("logical_xor", lambda x, y: (x != 0) ^ (y != 0), other=Input)
-
-
-def _bitwise(name: str, fn: Any) -> None:
-    def pure(input: Operand, other: Operand):
-        require_tensor(name, input, other)
-        x, y = promoted(input, other)
-        if x.dtype.kind not in "iub":
-            kind = dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
-            kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(
-                name, name
-            )
-            raise NotImplementedError(f"\"{kernel}_cpu\" not implemented for '{kind}'")
-        return fn(x, y)
-
-    pure.__doc__ = f"``{name}`` of integers or bools."
-    op(name, inplace=True, elementwise=True, differentiable=False)(pure)
-
-
-_bitwise("bitwise_and", jnp.bitwise_and)
-_bitwise("bitwise_or", jnp.bitwise_or)
-_bitwise("bitwise_xor", jnp.bitwise_xor)
-_bitwise("bitwise_left_shift", jnp.left_shift)
-_bitwise("bitwise_right_shift", jnp.right_shift)
-
-
-@op(casts_out=False, inplace=True, elementwise=True, differentiable=False)
-def bitwise_not(input: Input):
-    """Bits inverted; logical not for bools."""
-    if input.dtype.kind not in "iub":
-        kind = dtypes.scalar_type(dtypes.from_numpy_dtype(input.dtype))
-        raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{kind}'")
-    return ~input
-
-
-@op(inplace=True, elementwise=True, differentiable=False)
-def logical_not(input: Input):
-    """True where ``input`` is zero."""
-    return input == 0
-
-
-def _check_tolerances(input: Any, other: Any, rtol: Any, atol: Any, equal_nan: Any) -> None:
-    for name, value in (("rtol", rtol), ("atol", atol)):
-        if float(value) < 0:
-            raise RuntimeError(
-                f"{name} must be greater than or equal to zero, but got {float(value):g}"
-            )
-
-
-@op(elementwise=True, differentiable=False, check=_check_tolerances)
-def isclose(input: Input, other: Input, rtol: Scalar = 1e-05, atol: Scalar = 1e-08,
-            equal_nan: Operand = False):  # fmt: skip
-    """Whether ``|input - other| <= atol + rtol * |other|``."""
-    if input.dtype != other.dtype:
-        kinds = [dtypes.scalar_type(dtypes.from_numpy_dtype(t.dtype)) for t in (input, other)]
-        raise RuntimeError(f"{kinds[0]} did not match {kinds[1]}")
-    x, y = promoted(input, other)
-    wide = x.dtype if dtypes.kind_of(x.dtype) in "fc" else np.dtype(np.float64)
-    close = (x == y) | (
-        jnp.isfinite(y)
-        & (jnp.abs(x.astype(wide) - y.astype(wide)) <= atol + jnp.abs(rtol * y.astype(wide)))
-    )
-    return close | (jnp.asarray(equal_nan) & jnp.isnan(x) & jnp.isnan(y))
-
-
-# -- unary -----------------------------------------------------------------------------------------
-
-
-def _unary_float(name: str, fn: Any, aliases: tuple[str, ...] = (), **facts: Any) -> None:
-    """Functions that raise integers to the default float."""
-
-    fn = in_float32(fn)
-
-    def pure(input: Input):
-        return fn(*promoted_float(input))
-
-    pure.__doc__ = f"``{name}`` elementwise; integers give the default float dtype."
-    facts.setdefault("inplace", True)
-    op(name, aliases=aliases, elementwise=True, **facts)(pure)
-
-
-def _via_output(derivative: Any) -> Any:
-    """Gradient rule from the output alone, in PyTorch's convention for complex numbers."""
-    return lambda cotangent, out: cotangent * jnp.conj(derivative(out))
-
-
-for _name, _fn, _aliases in (
-    ("log", jnp.log, ()), ("log2", jnp.log2, ()), ("log10", jnp.log10, ()),
-    ("log1p", jnp.log1p, ()), ("sin", jnp.sin, ()), ("cos", jnp.cos, ()), ("tan", jnp.tan, ()),
-    ("asin", jnp.arcsin, ("arcsin",)), ("acos", jnp.arccos, ("arccos",)),
-    ("atan", jnp.arctan, ("arctan",)), ("sinh", jnp.sinh, ()), ("cosh", jnp.cosh, ()),
-    ("asinh", jnp.arcsinh, ("arcsinh",)), ("acosh", jnp.arccosh, ("arccosh",)),
-    ("atanh", jnp.arctanh, ("arctanh",)), ("erf", jax.scipy.special.erf, ()),
-    ("erfc", jax.scipy.special.erfc, ()), ("erfinv", jax.scipy.special.erfinv, ()),
-    ("lgamma", gamma.lgamma, ()), ("digamma", gamma.digamma, ()),
-    ("sinc", jnp.sinc, ()), ("deg2rad", jnp.deg2rad, ()), ("rad2deg", jnp.rad2deg, ()),
-    ("i0", subgradients.i0, ()),
-):  # fmt: skip
-    _unary_float(_name, _fn, _aliases)
-
-_unary_float("exp", jnp.exp, from_output=_via_output(lambda y: y))
-_unary_float("exp2", jnp.exp2, from_output=_via_output(lambda y: y * np.log(2).astype(y.dtype)))
-_unary_float("expm1", jnp.expm1, from_output=_via_output(lambda y: y + 1))
-_unary_float("tanh", jnp.tanh, from_output=_via_output(lambda y: 1 - y * y))
-_unary_float("sqrt", jnp.sqrt, from_output=_via_output(lambda y: 0.5 / y))
-_unary_float("rsqrt", lambda x: 1 / jnp.sqrt(x) if x.dtype.kind == "c" else lax.rsqrt(x),
-             from_output=_via_output(lambda y: -0.5 * y * y * y))  # fmt: skip
-_unary_float("sigmoid", jax.nn.sigmoid, from_output=_via_output(lambda y: y * (1 - y)))
-_unary_float("reciprocal", lambda x: 1 / x, from_output=_via_output(lambda y: -(y * y)))
-
-
-@op(inplace=True, elementwise=True)
-def logit(input: Input, eps: OptOperand = None):
-    """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
-    (x,) = promoted_float(input)
-    if eps is not None:
-        x = jnp.clip(x, scalar_like(eps, x), 1 - scalar_like(eps, x))
-    return jnp.log(x / (1 - x))
-
-
-@op(casts_out=False, inplace=True, elementwise=True, needs="nothing", aliases=("negative",))
-def neg(input: Input):
-    """``-input``. RuntimeError for bool tensors."""
-    if input.dtype == np.bool_:
-        raise RuntimeError(
-            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-            "invert a mask, use the `~` or `logical_not()` operator instead."
-        )
-    return -input
-
-
-@op(elementwise=True, needs="nothing", inplace=False)
-def positive(input: Input):
-    """``input`` itself. RuntimeError for bool tensors."""
-    if input.dtype == np.bool_:
-        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
-    return input
-
-
-@op(casts_out=False, inplace=True, elementwise=True, aliases=("absolute",))
-def abs(input: Input):
-    """The absolute value; the modulus (real) of a complex tensor."""
-    return input if input.dtype == np.bool_ else subgradients.absolute(input)
-
-
-@op(casts_out=False, inplace=True, elementwise=True)
-def sign(input: Input):
-    """-1, 0 or 1; bools stay."""
-    return input if input.dtype == np.bool_ else jnp.sign(input)
-
-
-@op(casts_out=False, inplace=True, elementwise=True)
-def sgn(input: Input):
-    """``sign`` for reals; ``z / |z|`` for complex numbers."""
-    if input.dtype.kind != "c":
-        return input if input.dtype == np.bool_ else jnp.sign(input)
-    # Written out, because JAX takes the derivative of a complex sign to be 0.
-    size = subgradients.absolute(input)
-    zero = size == 0
-    return jnp.where(zero, 0, input / jnp.where(zero, 1, size))
-
-
-@op(inplace=True, elementwise=True)
-def square(input: Input):
-    """``input ** 2``."""
-    return input * input if input.dtype != np.bool_ else input.astype(np.int64)
-
-
-def _rounding(name: str, fn: Any, aliases: tuple[str, ...] = ()) -> None:
-    def pure(input: Input):
-        if input.dtype == np.bool_:
-            raise RuntimeError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
-        return input if input.dtype.kind in "iu" else fn(input)
-
-    pure.__doc__ = f"``{name}`` elementwise; integers stay as they are; the gradient is zero."
-    op(name, aliases=aliases, inplace=True, elementwise=True, casts_out=False,
-       needs="nothing")(pure)  # fmt: skip
-
-
-_rounding("floor", jnp.floor)
-_rounding("ceil", jnp.ceil)
-_rounding("trunc", jnp.trunc, ("fix",))
-
-
-@op(casts_out=False, inplace=True, elementwise=True, needs="nothing")
-def round(input: Input, *, decimals: Scalar = 0):
-    """Half to even, to ``decimals`` places; the gradient is zero."""
-    if input.dtype.kind in "iub":
-        return input
-    scale = jnp.asarray(10.0, np.float64) ** decimals
-    scaled = input * scale.astype(input.dtype)
-    return jnp.where(jnp.asarray(decimals) == 0, jnp.round(input),
-                     jnp.round(scaled) / scale.astype(input.dtype))  # fmt: skip
-
-
-@op(casts_out=False, inplace=True, elementwise=True)
-def frac(input: Input):
-    """``input - trunc(input)``."""
-    return input - lax.stop_gradient(jnp.trunc(input))
-
-
-def _predicate(name: str, fn: Any, for_integers: Any) -> None:
-    def pure(input: Input):
-        if input.dtype.kind in "iub":
-            return jnp.full(input.shape, for_integers)
-        return fn(input)
-
-    pure.__doc__ = f"``{name}`` elementwise; a bool tensor."
-    op(name, elementwise=True, casts_out=False, differentiable=False)(pure)
-
-
-_predicate("isnan", jnp.isnan, False)
-_predicate("isinf", jnp.isinf, False)
-_predicate("isfinite", jnp.isfinite, True)
-_predicate("isposinf", jnp.isposinf, False)
-_predicate("isneginf", jnp.isneginf, False)
-_predicate("isreal", jnp.isreal, True)
-
-
-@op(casts_out=False, elementwise=True, differentiable=False)
-def signbit(input: Input):
-    """Whether the sign bit is set."""
-    return jnp.zeros(input.shape, bool) if input.dtype.kind in "ub" else jnp.signbit(input)
-
-
-@op(casts_out=False, inplace=True, elementwise=True)
-def nan_to_num(input: Input, nan: OptOperand = None, posinf: OptOperand = None,
-               neginf: OptOperand = None):  # fmt: skip
-    """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
-    if input.dtype.kind in "iub":
-        return input
-    return jnp.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
-
-
 # -- clamp, where, fused arithmetic ----------------------------------------------------------------
 
 
 @op(inplace=True, elementwise=True, aliases=("clip",))
+@real_only("clamp is not supported for complex types")
 def clamp(input: Input, min: OptOperand = None, max: OptOperand = None):
     """Values limited to ``[min, max]`` (numbers or tensors; either may be None).
 
@@ -586,7 +352,10 @@ def lerp(input: Input, end: Input, weight: Operand):
     def between(x: Any, y: Any, w: Any) -> Any:
         return jnp.where(jnp.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
 
-    return in_float32(between)(input, end, jnp.asarray(weight).astype(input.dtype))
+    w = jnp.asarray(weight)
+    if not is_number(weight) or input.dtype.itemsize > 2:  # a number is not rounded to 16 bits
+        w = w.astype(input.dtype)
+    return in_float32(between)(input, end, w)
 
 
 @op("where_op", casts_out=False, namespaces=(), method=False, elementwise=True,
@@ -604,23 +373,35 @@ def where_op(condition: Input, input: Operand, other: Operand):
     return jnp.where(condition != 0, x, y)
 
 
-# -- complex numbers and casts ---------------------------------------------------------------------
+# -- complex numbers ------------------------------------------------------------------------------
+
+
+def _check_parts(x: Any, y: Any) -> None:
+    """RuntimeError unless the dtypes are equal, and those of parts of complex numbers."""
+    kinds = [scalar_type_of(part) for part in (x, y)]
+    if not all(kind in ("Half", "Float", "Double") for kind in kinds):
+        raise RuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{kinds[0]} and {kinds[1]}"
+        )
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(
+            f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second "
+            "argument"
+        )
 
 
 @op("complex", casts_out=False, elementwise=True, method=False)
 def complex_op(real: Input, imag: Input):
     """A complex tensor from real and imaginary parts. RuntimeError unless the dtypes agree."""
-    if real.dtype != imag.dtype or real.dtype.kind != "f":
-        raise RuntimeError(
-            "Expected both inputs to be Half, Float or Double tensors but got "
-            f"{real.dtype} and {imag.dtype}"
-        )
+    _check_parts(real, imag)
     return lax.complex(*jnp.broadcast_arrays(real, imag))
 
 
 @op(casts_out=False, elementwise=True, method=False)
 def polar(abs: Input, angle: Input):
-    """``abs * exp(i * angle)``."""
+    """``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
+    _check_parts(abs, angle)
     return lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle))
 
 

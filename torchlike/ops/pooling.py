@@ -22,6 +22,7 @@ from jax import lax
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
+from torchlike.ops import checks
 from torchlike.ops.checks import floats_only, numbers_only
 from torchlike.ops.conv import int_or_ints
 from torchlike.tensor import Tensor
@@ -36,15 +37,10 @@ _Stride = Annotated[Any, Kind("int or tuple of ints", int_or_ints, optional=True
 
 
 def per_dimension(value: Any, n: int, op_name: str, argument: str) -> tuple[int, ...]:
-    if isinstance(value, int):
-        return (value,) * n
-    if len(value) == 1:
-        return tuple(value) * n
-    if len(value) != n:
-        raise RuntimeError(
-            f"{op_name}: {argument} must either be a single int, or a tuple of {_COUNT[n]}"
-        )
-    return tuple(value)
+    """One value for each of n spatial dimensions, from one for all or a list of n."""
+    return checks.per_dimension(
+        value, n, f"{op_name}: {argument} must either be a single int, or a tuple of {_COUNT[n]}"
+    )
 
 
 def stride_of(stride: Any, kernel: tuple[int, ...], n: int, name: str) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlike import dtypes, views
 from torchlike.dispatch.registry import composite
-from torchlike.ops.pointwise import isclose
+from torchlike.ops.comparison import isclose
 from torchlike.ops.views import require_tensor
 from torchlike.tensor import Tensor, UntypedStorage
 

@@ -20,7 +20,7 @@ from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Inputs
 from torchlike.meta import MetaArray
-from torchlike.ops.creation import checked_size, finish, numpy_dtype, out_dtype
+from torchlike.ops.creation import checked_size, finish, numpy_dtype, out_dtype, sized
 from torchlike.ops.outputs import given
 from torchlike.random import bernoulli as coins
 from torchlike.random import continuous, integers, permutation
@@ -120,11 +120,7 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
         device: Any = None, requires_grad: Any = False, pin_memory: Any = False, names: Any = None,
         **kw: Any,
     ) -> Tensor:  # fmt: skip
-        if not size and "size" in kw:
-            size = (kw.pop("size"),)
-        if kw:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
-        shape = checked_size(size, name)
+        shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
         _require_float(kind, kernel)
         return _made(fill_of(shape, kind, True), generator, shape, kind, out, device, requires_grad,
@@ -231,7 +227,7 @@ def normal(
     if out is not None:
         _require_float(out.dtype.numpy, "normal_kernel_cpu")
     z = wrap(draw(generator, lambda e: normals.normal(e, shape, kind, 0.0, scale)))
-    with _no_grad():
+    with modes.unrecorded():
         result = z * std + mean if isinstance(std, Tensor) else mean + z
     return given(out, _drawn(result, *tensors), cast=True)
 
@@ -246,17 +242,6 @@ def _drawn(values: Tensor, *parameters: Tensor) -> Tensor:
     """Draws require grad where their parameters do, as in PyTorch, with gradients of zero."""
     wanted = modes.current.grad_enabled and any(p.requires_grad for p in parameters)
     return _drawn_op(values, list(parameters)) if wanted else values
-
-
-class _no_grad:
-    """Grad mode off, without importing the room above."""
-
-    def __enter__(self) -> None:
-        self._previous = modes.current.grad_enabled
-        modes.current.grad_enabled = False
-
-    def __exit__(self, *exc: object) -> None:
-        modes.current.grad_enabled = self._previous
 
 
 # -- integers --------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from jax import lax
 from torchlike import dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number
+from torchlike.ops.checks import real_only, scalar_type_of
+from torchlike.ops.extrema import extremum
 from torchlike.ops.outputs import given
 from torchlike.ops.promotion import in_float32, promoted_float
 from torchlike.ops.subgradients import absolute, logaddexp
@@ -47,6 +49,7 @@ def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType =
 
 
 @op(casts_out="kernel")
+@real_only("nansum on CPU does not support complex inputs", RuntimeError)
 def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The sum with NaN as zero."""
     x = _accumulated(input, dtype)
@@ -67,6 +70,7 @@ def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType 
 
 
 @op(casts_out="kernel")
+@real_only("nansum on CPU does not support complex inputs", RuntimeError)
 def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The mean of what is not NaN."""
     x = input if dtype is None else input.astype(dtype)
@@ -120,6 +124,7 @@ def _require_elements(x: Any, name: str, dim: Any = None) -> None:
 
 
 @op(residuals=True)
+@real_only("max_values_cpu")
 def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
     """The maximum over ``dim``; the gradient is shared evenly between ties."""
     _require_elements(input, "amax", dim)
@@ -127,31 +132,26 @@ def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
 
 
 @op(residuals=True)
+@real_only("min_values_cpu")
 def amin(input: Input, dim: Dims = None, keepdim: Bool = False):
     """The minimum over ``dim``; the gradient is shared evenly between ties."""
     _require_elements(input, "amin", dim)
     return jnp.min(input, axes(dim, input.ndim), keepdims=keepdim)
 
 
-def _nan_aware_arg(x: Any, axis: Any, largest: Any) -> Any:
-    """The index of the extremum; NaN counts as the extremum, as in PyTorch."""
-    if x.dtype == np.bool_:
-        x = x.astype(np.uint8)
-    return jnp.argmax(x, axis) if largest else jnp.argmin(x, axis)
+def _check_order(x: Any, name: str) -> None:
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
 
 
 def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> Any:
     d = errors.wrap_dim(dim, x.ndim)
+    _check_order(x, name)
     if x.ndim == 0:
         return x, jnp.zeros((), np.int64)
-    if x.shape[d] == 0:
-        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-    index = lax.stop_gradient(_nan_aware_arg(x, d, largest))
-    expanded = jnp.expand_dims(index, d)
-    values = jnp.take_along_axis(x, expanded, d)
-    if keepdim:
-        return values, expanded.astype(np.int64)
-    return values.squeeze(d), index.astype(np.int64)
+    _require_elements(x, name, (d,))
+    values, index = extremum(x, d, largest)
+    return (values, index) if keepdim else (values.squeeze(d), index.squeeze(d))
 
 
 def _named(name: str, fields: str = "values indices") -> Any:
@@ -183,6 +183,7 @@ def min_dim(input: Input, dim: Int, keepdim: Bool = False):
 @op(
     "max_all", casts_out=True, namespaces=(), method=False, residuals=True, grad_name="MaxBackward1"
 )
+@real_only("max_all")
 def max_all(input: Input):
     """The largest element."""
     _require_elements(input, "max")
@@ -192,6 +193,7 @@ def max_all(input: Input):
 @op(
     "min_all", casts_out=True, namespaces=(), method=False, residuals=True, grad_name="MinBackward1"
 )
+@real_only("min_all")
 def min_all(input: Input):
     """The smallest element."""
     _require_elements(input, "min")
@@ -236,23 +238,28 @@ def argmin(input: Input, dim: Dims = None, keepdim: Bool = False):
 
 
 def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> Any:
+    _check_order(x, name)
     if dim is None:
         if x.size == 0:
             raise IndexError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
             )
-        index = _nan_aware_arg(x.reshape(-1), 0, largest).astype(np.int64)
-        return index.reshape((1,) * x.ndim) if keepdim else index
+        index = extremum(x.reshape(-1), 0, largest)[1]
+        return index.reshape((1,) * x.ndim if keepdim else ())
     d = errors.wrap_dim(dim, x.ndim)
     if x.ndim == 0:
         return jnp.zeros((), np.int64)
-    index = _nan_aware_arg(x, d, largest).astype(np.int64)
-    return jnp.expand_dims(index, d) if keepdim else index
+    _require_elements(x, name, (d,))
+    index = extremum(x, d, largest)[1]
+    return index if keepdim else index.squeeze(d)
 
 
 @composite()
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
     """The minimum and the maximum, as a named pair."""
+    if input.is_complex():
+        kind = scalar_type_of(input._read())
+        raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{kind}'")
     if dim is None and not keepdim:
         return given(out, _AMINMAX(min_all(input), max_all(input)))
     return given(out, _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim)))
@@ -397,12 +404,14 @@ def _running_extremum(x: Any, dim: int, largest: Any) -> Any:
 
 
 @op(returns=_named("cummax"), residuals=True)
+@real_only("cummax_cpu")
 def cummax(input: Input, dim: Int):
     """The running maximum and where it is (last of ties)."""
     return _running_extremum(input, dim, True)
 
 
 @op(returns=_named("cummin"), residuals=True)
+@real_only("cummin_cpu")
 def cummin(input: Input, dim: Int):
     """The running minimum and where it is (last of ties)."""
     return _running_extremum(input, dim, False)

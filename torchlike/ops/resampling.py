@@ -383,6 +383,18 @@ def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, alig
     return out.reshape(*input.shape[:2], *grid.shape[1:-1])
 
 
+def _corners(align_corners: bool | None) -> bool:
+    if align_corners is not None:
+        return align_corners
+    warnings.warn(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+        "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+        "documentation of grid_sample for details.",
+        stacklevel=3,
+    )
+    return False
+
+
 @composite(namespaces=_F, method=False)
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
@@ -403,14 +415,7 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
-    if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-            "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
-            "documentation of grid_sample for details.",
-            stacklevel=2,
-        )
-        align_corners = False
+    align_corners = _corners(align_corners)
     return grid_sample_op(input, grid, mode, padding_mode, align_corners)
 
 
@@ -432,14 +437,7 @@ def affine_grid_op(theta: Input, size: _Ints, align_corners: Bool):
 @composite(namespaces=_F, method=False)
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The sampling grid of affine maps ``theta`` (N, 2, 3) or (N, 3, 4) for outputs of ``size``."""
-    if align_corners is None:
-        warnings.warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
-            "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
-            "documentation of grid_sample for details.",
-            stacklevel=2,
-        )
-        align_corners = False
+    align_corners = _corners(align_corners)
     if not theta.dtype.is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     shape, size = tuple(theta.shape), tuple(size)

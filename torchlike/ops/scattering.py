@@ -228,17 +228,22 @@ def _product(at: Any, x: Any, values: Any) -> Any:
         safe_x, safe = jnp.where(x_zero, 1, x), jnp.where(zero, 1, values)
         rest = put(safe_x, safe)  # the product of the factors that are not zero
 
-        def others(is_zero: Any, factor: Any, count: Any, product: Any) -> Any:
+        # The one zero of a place that has one: a number that is 0, but whose derivative is not.
+        nought = jnp.where(x_zero, x, 0).at[at].add(jnp.where(zero, values, 0), mode="drop")
+
+        def others(is_zero: Any, own: Any, factor: Any, count: Any, product: Any, z: Any) -> Any:
             """The product of all the other factors of a place."""
-            alone = jnp.where(is_zero, count == 1, count == 0)
-            return jnp.where(alone, product / factor, 0)
+            among = count - is_zero.astype(count.dtype)
+            left = product / factor
+            z = z - jnp.where(is_zero, own, 0)
+            return jnp.where(among == 0, left, jnp.where(among == 1, z * left, 0))
 
         change = (
-            (others(x_zero, safe_x, zeros, rest) * dx)
+            (others(x_zero, x, safe_x, zeros, rest, nought) * dx)
             .at[at]
-            .add(others(zero, safe, zeros[at], rest[at]) * dvalues, mode="drop")
+            .add(others(zero, values, safe, zeros[at], rest[at], nought[at]) * dvalues, mode="drop")
         )
-        return jnp.where(zeros > 0, 0, rest).astype(x.dtype), change
+        return put(x, values), change
 
     return put(x, values)
 

@@ -1,9 +1,8 @@
-"""Linear equations: inv, solve, det, lstsq, pinv, matrix functions, products of many matrices."""
+"""Linear equations: inv, solve, det, lstsq, pinv, and their forms in several dimensions."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from typing import Any
 
@@ -14,19 +13,17 @@ import numpy as np
 from jax import lax
 
 from torchlike import dtypes, errors
-from torchlike.dispatch.registry import NAMESPACES, composite, export, op
-from torchlike.dispatch.schema import Bool, Input, Inputs, Int, OptFloat, OptInput
+from torchlike.dispatch.registry import composite, op
+from torchlike.dispatch.schema import Bool, Input, OptFloat, OptInput
 from torchlike.ops.decompositions import (
-    LinAlgError,
     adjoint,
-    first_failure,
+    raise_failure,
     require_matrix,
     singular_at,
 )
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
-from torchlike.ops.views import diagonal
 from torchlike.tensor import Tensor
 
 
@@ -69,12 +66,11 @@ _INV_EX, _SOLVE_EX = named("linalg_inv_ex", "inverse info"), named("linalg_solve
 
 
 def _raise_inverse(info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        raise LinAlgError(
-            f"linalg.inv: {failure[0]}The diagonal element {failure[1]} is zero, the inversion "
-            "could not be completed because the input matrix is singular."
-        )
+    raise_failure(
+        info,
+        "linalg.inv: {batch}The diagonal element {code} is zero, the inversion could not be "
+        "completed because the input matrix is singular.",
+    )
 
 
 @composite(namespaces=("linalg",), method=False)
@@ -140,12 +136,10 @@ def solve_ex_op(A: Input, B: Input, left: Bool):
 
 
 def _raise_solve(info: Tensor) -> None:
-    failure = first_failure(info)
-    if failure is not None:
-        raise LinAlgError(
-            f"torch.linalg.solve: {failure[0]}The solver failed because the input matrix is "
-            "singular."
-        )
+    raise_failure(
+        info,
+        "torch.linalg.solve: {batch}The solver failed because the input matrix is singular.",
+    )
 
 
 @composite(namespaces=("linalg",), method=False)
@@ -506,62 +500,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *,
     return given(out, found, cast=True)
 
 
-# -- matrix functions and products -----------------------------------------------------------------
-
-
-@op("matrix_power_op", namespaces=(), method=False, grad_name="MatrixPowerBackward0")
-def matrix_power_op(A: Input, n: Int):
-    """A matrix multiplied with itself."""
-    require_matrix(A, "linalg.matrix_power", square=True)
-    return jnp.linalg.matrix_power(A, n)
-
-
-@composite("matrix_power", namespaces=("", "linalg"))
-def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
-    """The ``n``-th power of square matrices; a negative n inverts."""
-    if n < 0:
-        require_matrix(A._read(), "linalg.matrix_power", square=True)
-        return given(out, matrix_power_op(inv(A), -n), cast=True)
-    return given(out, matrix_power_op(A, n), cast=True)
-
-
-@op(namespaces=("", "linalg"), residuals=True)
-def matrix_exp(A: Input):
-    """The matrix exponential of square matrices; in float32 for 16-bit ones."""
-    if A.dtype.itemsize == 2 and dtypes.kind_of(A.dtype) == "f":
-        return matrix_exp.spec.fn(A.astype(np.float32)).astype(A.dtype)
-    require_matrix(A, "linalg.matrix_exp", square=True)
-    if not A.size:
-        return A
-    flat = A.reshape(-1, *A.shape[-2:])
-    return jnp.stack([jax.scipy.linalg.expm(m) for m in flat]).reshape(A.shape)
-
-
-@op("multi_dot_op", namespaces=(), method=False, grad_name="LinalgMultiDotBackward0")
-def multi_dot_op(tensors: Inputs):
-    """The product of several matrices in the cheapest order."""
-    count = len(tensors)
-    if count < 2:
-        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
-    for i, x in enumerate(tensors):
-        if x.ndim != 2 and not (x.ndim == 1 and i in (0, count - 1)):
-            raise RuntimeError(
-                f"multi_dot(): tensor {i} must be {'1D or ' if i in (0, count - 1) else ''}2D but "
-                f"got {x.ndim}D"
-            )
-    for i, (x, y) in enumerate(itertools.pairwise(tensors)):
-        if x.shape[-1] != y.shape[0]:
-            raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(x.shape)} and "
-                f"{list(y.shape)} cannot be multiplied"
-            )
-    return jnp.linalg.multi_dot(list(tensors))
-
-
-@composite(namespaces=("linalg",), method=False)
-def multi_dot(tensors: Any, *, out: Any = None) -> Tensor:
-    """The product of two or more matrices (the first and last may be vectors), cheapest first."""
-    return multi_dot_op(list(tensors), out=out)
+# -- in several dimensions -------------------------------------------------------------------------
 
 
 @composite(namespaces=("linalg",), method=False)
@@ -593,12 +532,3 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
             f"prod(self.shape[:other.ndim]), but got {n} != {B.numel()}"
         )
     return given(out, solve(A.reshape(n, n), B.reshape(-1)).reshape(shape), cast=True)
-
-
-@composite("diagonal", namespaces=("linalg",), method=False)
-def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of the last two dimensions, a view."""
-    return diagonal(A, offset, dim1, dim2)
-
-
-export(NAMESPACES[""]["matmul"], "matmul", ("linalg",))

@@ -14,6 +14,7 @@ from torchlike import dtypes, errors
 from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int, OptInput
+from torchlike.ops.checks import real_only
 from torchlike.ops.outputs import given
 from torchlike.ops.promotion import result_dtype
 from torchlike.ops.reduction import _named as named
@@ -118,6 +119,7 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
 
 
 @op(residuals=True, returns=named("kthvalue"))
+@real_only("kthvalue_cpu")
 def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
     """The ``k``-th smallest value along a dimension (k counts from 1), and where it is."""
     d = errors.wrap_dim(dim, input.ndim)
@@ -165,6 +167,7 @@ def _median_along(x: Any, dim: int, keepdim: Any, ignore_nan: Any) -> Any:
 
 @op("median_dim", namespaces=(), method=False, residuals=True, returns=named("median"),
     grad_name="MedianBackward1")  # fmt: skip
+@real_only("median_out")
 def median_dim(input: Input, dim: Int, keepdim: Bool = False):
     """The lower median along a dimension, and where it is."""
     return _median_along(input, dim, keepdim, False)
@@ -172,18 +175,21 @@ def median_dim(input: Input, dim: Int, keepdim: Bool = False):
 
 @op("nanmedian_dim", namespaces=(), method=False, residuals=True, returns=named("nanmedian"),
     grad_name="NanmedianBackward1")  # fmt: skip
+@real_only("median_out")
 def nanmedian_dim(input: Input, dim: Int, keepdim: Bool = False):
     """The lower median of what is not NaN along a dimension, and where it is."""
     return _median_along(input, dim, keepdim, True)
 
 
 @op("median_all", namespaces=(), method=False, residuals=True, grad_name="MedianBackward0")
+@real_only("median_cpu")
 def median_all(input: Input):
     """The lower median of all elements (NaN for none)."""
     return _median_all(input, False)
 
 
 @op("nanmedian_all", namespaces=(), method=False, residuals=True, grad_name="NanmedianBackward0")
+@real_only("median_cpu")
 def nanmedian_all(input: Input):
     """The lower median of all elements that are not NaN."""
     return _median_all(input, True)
@@ -224,6 +230,7 @@ _median("nanmedian", nanmedian_all, nanmedian_dim)
 
 
 @op(residuals=True, returns=named("mode"))
+@real_only("mode_cpu")
 def mode(input: Input, dim: Int = -1, keepdim: Bool = False):
     """The most frequent value along a dimension (the smallest of several), and where it last is."""
     d = errors.wrap_dim(dim, input.ndim)
@@ -247,6 +254,7 @@ def mode(input: Input, dim: Int = -1, keepdim: Bool = False):
 
 
 @op("searchsorted_op", namespaces=(), method=False, differentiable=False)
+@real_only("searchsorted_out_cpu")
 def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_int32: Bool,
                     right: Bool):  # fmt: skip
     """Where values would be inserted into sorted sequences."""

@@ -13,6 +13,7 @@ import numpy as np
 from torchlike.dispatch.registry import NAMESPACES, composite, export, op
 from torchlike.dispatch.schema import Input, Int, Operand
 from torchlike.ops import gamma, subgradients
+from torchlike.ops.checks import real_only
 from torchlike.ops.promotion import in_float32, promoted_float, require_tensor
 from torchlike.tensor import Tensor
 
@@ -34,7 +35,8 @@ def _unary(name: str, fn: Any) -> None:
         return fn(x)
 
     pure.__doc__ = f"``{name}`` elementwise; integers give the default float dtype."
-    op(name, namespaces=("special",), method=False, elementwise=True)(pure)
+    kernel = "erf_vml_cpu" if name == "ndtr" else f"{name}_cpu"
+    op(name, namespaces=("special",), method=False, elementwise=True)(real_only(kernel)(pure))
 
 
 for _name, _fn in (
@@ -57,7 +59,8 @@ def _binary(
     pure.__annotations__.update(input=kind, other=kind)
 
     pure.__doc__ = f"``{name}(input, other)`` elementwise, broadcast and promoted."
-    return op(name, namespaces=namespaces, elementwise=True, **facts)(pure)
+    made = real_only(f"{name}_cpu")(pure)
+    return op(name, namespaces=namespaces, elementwise=True, **facts)(made)
 
 
 _binary("xlog1py", special.xlog1py, ("special",), True, method=False)
@@ -70,6 +73,7 @@ export(_igammac, "gammaincc", ("special",))
 
 @op("polygamma_op", namespaces=(), method=False, elementwise=True, inplace=True,
     grad_name="PolygammaBackward0")  # fmt: skip
+@real_only("polygamma")
 def polygamma_op(input: Input, n: Int):
     """The n-th derivative of digamma."""
     if n < 0:
@@ -99,6 +103,7 @@ composite("polygamma_", namespaces=())(_polygamma_in_place)
 
 
 @op("mvlgamma", elementwise=True, inplace=True)
+@real_only("arange_cpu")
 def mvlgamma(input: Input, p: Int):
     """The logarithm of the multivariate gamma function of dimension ``p``."""
     if p < 1:

@@ -38,10 +38,16 @@ from torchlike.random import fork_rng, get_rng_state, set_rng_state
 from torchlike.storage import Storage
 from torchlike.tape import saving
 from torchlike.tensor import Tensor, wrap
+from torchlike.utils.selective import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
     "CheckpointError",
     "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "checkpoint",
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
@@ -595,19 +601,3 @@ def _in_turn(functions: Sequence[Callable[[Any], Any]], input: Any) -> Any:
     for function in functions:
         input = function(input)
     return input
-
-
-class CheckpointPolicy:
-    """Not supported: see `create_selective_checkpoint_contexts`."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        create_selective_checkpoint_contexts()
-
-
-def create_selective_checkpoint_contexts(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: there are no dispatched ATen overloads to choose among."""
-    raise NotImplementedError(
-        "selective checkpointing chooses among ATen overloads, which torchlike does not dispatch: "
-        "checkpoint smaller regions, or jax.checkpoint with a policy through "
-        "torchlike.interop.from_jax_function"
-    )

@@ -78,7 +78,7 @@ _OTHER_ERROR = "both raise, another exception: "
 
 _NO_WINDOW_GRADIENT = "PyTorch 2.13 drops the gradient of a complex window"
 
-_SPARSE = "sparse=True is refused: gradients here are dense"
+_CANCELS = "of float32 weights: numbers up to 400 that add up to 7 or 0, 3e-5 off in both"
 
 DEVIATIONS: dict[str, dict[str, str]] = {
     "addbmm": {"in-place": _RESIZES},
@@ -86,6 +86,7 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "as_strided_scatter": {
         "gradient": "PyTorch 2.13 has the gradient of input where src was written, else 0",
     },
+    "cov": {"second gradient complex128": _CANCELS},
     "fft.ihfft2": {"out": "PyTorch leaves out= unwritten for some dims"},
     "fft.ihfftn": {"out": "PyTorch leaves out= unwritten for some dims"},
     "gather": {"errors": _OTHER_ERROR + "out= is a view that would have to be resized"},
@@ -100,8 +101,13 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "masked.logaddexp": {
         "second gradient": "PyTorch gives NaN where both inputs are masked, torchlike 0",
     },
-    "nn.functional.embedding": {"values": _SPARSE, "meta": _SPARSE},
-    "nn.functional.embedding_bag": {"values": _SPARSE, "meta": _SPARSE},
+    "native_batch_norm": {
+        "meta": "PyTorch's meta tensors say (C) for statistics that are (0) on its CPU, and here",
+    },
+    "pca_lowrank": {
+        "second gradient complex128": "1.3e-7 off where 1e-7 is allowed: rounding, behind two "
+        "decompositions of nearly dependent columns",
+    },
     "as_strided.partial_views": {"meta": "a meta tensor does not stand in a larger memory"},
 }
 

@@ -3,7 +3,8 @@
     python -m tests.parity.op_db.report [--samples N] [--entries REGEX] [--columns a,b] [--jobs 2]
 
 Results go to a file, one line of JSON for each (entry, column, dtype), so that a long run can be
-looked at while it goes on; ``--show FILE`` prints the table of such a file.
+looked at while it goes on; ``--show`` prints the table of such a file, ``--resume`` goes on with a
+run that was broken off.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ from .deviations import DEVIATIONS, OUT_OF_SCOPE, deviation
 
 #: Compiled programs are dropped after so many entries: each process would grow by ~10 MB an entry.
 CLEAR_EVERY = 60
-#: Seconds one cell may take.
-TIME_LIMIT = 240
+#: And when a process has so many memory mappings: a program has some, and Linux allows 65530
+#: (vm.max_map_count). Beyond that XLA crashes: a run of all samples did so after 227 entries.
+MOST_MAPPINGS = 20_000
+#: Seconds one cell may take: max_pool2d has 1440 samples, each to be compiled.
+TIME_LIMIT = 900
 
 
 def cell(entry: Entry, column: str, dtype: Any, limit: int | None) -> dict[str, Any]:
@@ -59,6 +63,12 @@ def cell(entry: Entry, column: str, dtype: Any, limit: int | None) -> dict[str, 
             return {"status": "fail", "samples": 0, "detail": detail}
 
 
+def crowded() -> bool:
+    """Whether there are too many compiled programs."""
+    maps = Path("/proc/self/maps")
+    return maps.exists() and maps.read_text().count("\n") > MOST_MAPPINGS
+
+
 def clear() -> None:
     """Forget every compiled program."""
     registry.clear_executables()
@@ -76,10 +86,13 @@ def sweep(options: argparse.Namespace) -> None:
     wanted = [e for e in entries() if re.search(options.entries, e.name)]
     columns = options.columns.split(",") if options.columns else list(COLUMNS)
     k, n = map(int, options.shard.split("/"))
-    with Path(options.file).open("a") as file:
+    path = Path(options.file)
+    done = {row["entry"] for row in results_in(path)} if options.resume else set()
+    with path.open("a") as file:
         for i, entry in enumerate(wanted[k::n]):
-            if entry.name in OUT_OF_SCOPE:
+            if entry.name in OUT_OF_SCOPE or entry.name in done:
                 continue
+            rows = []
             for column in columns:
                 for dtype in COLUMNS[column][1](entry):
                     started = time.perf_counter()
@@ -90,17 +103,25 @@ def sweep(options: argparse.Namespace) -> None:
                         entry=entry.name, column=column, dtype=str(dtype).removeprefix("torch."),
                         seconds=round(time.perf_counter() - started, 2),
                     )  # fmt: skip
-                    file.write(json.dumps(found) + "\n")
+                    rows.append(json.dumps(found) + "\n")
+                    if crowded():
+                        clear()
+            # An entry at once: a file that ends early holds whole entries, for --resume.
+            file.write("".join(rows))
             file.flush()
             if i % CLEAR_EVERY == CLEAR_EVERY - 1:
                 clear()
 
 
+def results_in(path: Path) -> list[dict[str, Any]]:
+    """The lines of a results file; none where there is no file."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def show(path: Path) -> None:
     """Print the table of a results file (the last line of each cell counts)."""
     cells: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for line in path.read_text().splitlines():
-        row = json.loads(line)
+    for row in results_in(path):
         cells[row["entry"], row["column"], row["dtype"]] = row
     status: dict[str, dict[str, set[str]]] = collections.defaultdict(
         lambda: collections.defaultdict(set)
@@ -142,12 +163,14 @@ def main() -> None:
     parser.add_argument("--file", default="op_db_results.jsonl", help="where results go")
     parser.add_argument("--shard", default="0/1", help="k/n: every n-th entry from the k-th")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --file")
     parser.add_argument("--show", action="store_true", help="only print the table of --file")
     options = parser.parse_args()
     path = Path(options.file)
     if not options.show:
         if options.jobs > 1:
-            path.unlink(missing_ok=True)
+            if not options.resume:
+                path.unlink(missing_ok=True)
             again = [sys.executable, "-m", "tests.parity.op_db.report", *sys.argv[1:], "--jobs=1"]
             shards = [
                 subprocess.Popen([*again, f"--shard={k}/{options.jobs}"], env={**os.environ})
@@ -156,7 +179,7 @@ def main() -> None:
             for process in shards:
                 process.wait()
         else:
-            if options.shard == "0/1":
+            if options.shard == "0/1" and not options.resume:
                 path.unlink(missing_ok=True)
             sweep(options)
             if options.shard != "0/1":

@@ -1,0 +1,98 @@
+"""benchmarks.jit: its nets in every framework compute the same, its parts run."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from benchmarks import build, frameworks, jit, pool
+
+STEPS = 3
+#: Deep graphs take a while to compile.
+LONG = [pytest.param(name, marks=pytest.mark.full) for name in ("resnet", "gpt", "gpt12")]
+
+
+def losses(label, workload):
+    framework = frameworks.parse(label)
+    library = pytest.importorskip({"jax": "jax", "torchlike": "torchlike"}[framework.library])
+    made = build.runner(framework, library, workload)
+    assert made.value is not None
+    found = [made.value(made.step()) for _ in range(STEPS)]
+    made.finish()
+    return found
+
+
+@pytest.mark.parametrize("workload", ["mlp", "cnn", *LONG])
+def test_nnx_computes_what_hand_written_jax_does(workload):
+    np.testing.assert_allclose(losses("nnx", workload), losses("jax", workload), rtol=3e-5)
+
+
+def test_the_lstm_in_nnx_has_one_bias_where_pytorch_has_two():
+    # Adam moves two biases twice as far as their sum alone: equal at first, then a little apart.
+    found, expected = losses("nnx", "lstm"), losses("jax", "lstm")
+    assert found[0] == pytest.approx(expected[0], rel=1e-5)
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("workload", ["resnet", "gpt12"])
+def test_long_nets_follow_hand_written_jax(workload):
+    # Batch norm over 8 images and momentum amplify the rounding of sums in another order.
+    np.testing.assert_allclose(
+        losses("torchlike.jit", workload), losses("jax", workload), rtol=2e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("side", "kernel", "stride"),
+    [(8, 3, 1), (8, 3, 2), (4, 3, 1), (2, 3, 1), (4, 3, 2), (9, 1, 2), (16, 7, 2)],
+)
+def test_lowerings_of_convolution_agree_with_lax(side, kernel, stride):
+    jax = pytest.importorskip("jax")
+    from benchmarks.workloads.jax_layers import convolution
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, side, side, 5), dtype=np.float32)
+    weight = rng.standard_normal((kernel, kernel, 5, 3), dtype=np.float32)
+    expected = jax.lax.conv_general_dilated(
+        x, weight, (stride, stride), [(kernel // 2, kernel // 2)] * 2,
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    )  # fmt: skip
+    found = convolution(jax.numpy.asarray(x), jax.numpy.asarray(weight), stride)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("side", [4, 7, 8])
+def test_max_pool_agrees_with_lax(side):
+    jax = pytest.importorskip("jax")
+    from benchmarks.workloads.jax_layers import max_pool_3x3
+
+    x = np.random.default_rng(0).standard_normal((2, side, side, 3), dtype=np.float32)
+    expected = jax.lax.reduce_window(
+        x, -np.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0))
+    )
+    np.testing.assert_array_equal(max_pool_3x3(jax.numpy.asarray(x)), expected)
+
+
+def test_hidden_cells_and_arguments_are_given_the_same_work():
+    jax, torchlike = pytest.importorskip("jax"), pytest.importorskip("torchlike")
+    ours, theirs = jit.hidden_cells(torchlike, jax, 3)
+    for _ in range(3):
+        np.testing.assert_array_equal(ours(), theirs())
+
+
+def test_the_command_times_and_weighs(tmp_path):
+    out = tmp_path / "out.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.jit", "--quick", "--workloads", "mlp", "--parts",
+         "compile", "memory", "--json", str(out)],
+        cwd=pool.ROOT, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text())
+    (compiling,), (memory,) = found["compile"], found["memory"]
+    assert all(seconds > 0 for seconds in compiling["torchlike.jit"] + compiling["jax@tuned"])
+    # 784-256-10 with Adam's two moments: 2.4 MB at least.
+    assert all(need > 2.4 for _, need in memory["torchlike.jit cleared"])

@@ -1,0 +1,129 @@
+"""One self-contained StableHLO module, for compilers that know nothing of torchlike or JAX.
+
+A saved program (``archive``) has its weights beside it and a backward. What IREE, TensorFlow's
+converters or a PJRT plugin want is a single function from tensors to tensors; here the weights are
+constants in it and everything that only a backward would use is gone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import export as jax_export
+
+from torchlike.export.artifact import PLATFORMS, Artifact, Unexportable
+from torchlike.export.loaded import LoadedModule, state_of
+from torchlike.export.program import ExportedProgram
+from torchlike.export.torchscript import ScriptFunction, ScriptModule
+from torchlike.tensor import Tensor
+from torchlike.trees import flatten_call
+
+
+def save_stablehlo(
+    program: Any, f: Any, *, example_inputs: tuple[Any, ...] | None = None, platform: str = "cpu"
+) -> None:
+    """Write a program as one StableHLO module whose function ``main`` takes the tensors among the
+    arguments and gives those among the results, in order.
+
+    The file is StableHLO's portable bytecode (the form whose compatibility over versions StableHLO
+    promises), with the weights of the moment as constants. With IREE::
+
+        iree-compile --iree-input-type=stablehlo --iree-hal-target-device=local \\
+            --iree-hal-local-target-device-backends=llvm-cpu model.mlirbc -o model.vmfb
+        iree-run-module --module=model.vmfb --function=main --input=@x.npy --output=@y.npy
+
+    Args:
+      program: what ``torch.export.export``, ``torch.jit.script``, ``torch.jit.trace`` or
+        ``torch.jit.load`` gave.
+      f: a path or a binary file.
+      example_inputs: arguments of the kind wanted, where the program was compiled for several.
+      platform: "cpu", "cuda" or "tpu": whose lowerings are used.
+
+    Raises:
+      TypeError: for anything but a program (an nn.Module: export it first).
+      ValueError: an unknown platform; no or more than one kind of call fits.
+      NotImplementedError: the program has dynamic dimensions.
+      Unexportable: it writes state (a module in training mode) or its results hold no tensor.
+    """
+    if platform not in PLATFORMS:
+        raise ValueError(f"platform must be one of {', '.join(PLATFORMS)}, not {platform!r}")
+    artifacts, state = _parts(program)
+    artifact = _the_one(artifacts, example_inputs)
+    data = bytes(_exported(artifact, state, platform).mlir_module_serialized)
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "wb") as file:
+            file.write(data)
+    else:
+        f.write(data)
+
+
+def _parts(program: Any) -> tuple[list[Artifact], Mapping[str, Tensor]]:
+    """The programs, one for each kind of call in the present mode, and the state they use."""
+    if isinstance(program, ExportedProgram):
+        return [program._artifact], state_of(program.module())
+    if isinstance(program, LoadedModule):
+        fitting = [
+            a for a in program._artifacts
+            if a.about["modeless"] or a.about["training"] is program.training
+        ]  # fmt: skip
+        return fitting, state_of(program)
+    if isinstance(program, ScriptModule):
+        state = state_of(program)
+        return program._script.artifacts(state), state
+    if isinstance(program, ScriptFunction):
+        return program.artifacts({}), {}
+    raise TypeError(
+        "save_stablehlo expects what torch.export.export, torch.jit.script, torch.jit.trace or "
+        f"torch.jit.load gave, not {type(program).__name__}"
+    )
+
+
+def _the_one(artifacts: Sequence[Artifact], example_inputs: tuple[Any, ...] | None) -> Artifact:
+    if example_inputs is not None:
+        leaves, structure = flatten_call(tuple(example_inputs), {})
+        artifacts = [a for a in artifacts if a.fits(leaves, structure)]
+    if len(artifacts) != 1:
+        found = "; ".join(f"({a.describe()})" for a in artifacts) or "none"
+        raise ValueError(
+            "one StableHLO module is one kind of call: pass example_inputs of the kind wanted. "
+            f"Fitting here: {found}"
+        )
+    return artifacts[0]
+
+
+def _exported(artifact: Artifact, state: Mapping[str, Tensor], platform: str) -> Any:
+    about = artifact.about
+    if any(not d.isdigit() for shape in about["shapes"] for d in shape):
+        raise NotImplementedError(
+            "save_stablehlo of a program with dynamic dimensions: export it with fixed shapes, one "
+            "file for each"
+        )
+    if about["written"] or about["slots"]:
+        raise Unexportable(
+            f"{about['name']} writes its state, which a function of its arguments cannot: call "
+            "model.eval() before it is exported"
+        )
+    wanted = [r for r in about["results"] if isinstance(r, dict)]
+    if not wanted:
+        raise Unexportable(f"{about['name']} returns no tensor")
+    avals = {
+        what: aval
+        for (kind, what), aval in zip(about["inputs"], artifact.forward.in_avals, strict=True)
+        if kind == "argument"
+    }
+
+    def main(*arguments: Any) -> Any:
+        def at(where: Sequence[Any]) -> Any:
+            kind, what = where
+            return arguments[what] if kind == "argument" else np.asarray(state[what]._read())
+
+        outputs = artifact.forward.call(*[at(where) for where in about["inputs"]])
+        return [at(r["same"]) if "same" in r else outputs[r["output"]] for r in wanted]
+
+    return jax_export.export(jax.jit(main), platforms=(platform,))(
+        *[jax.ShapeDtypeStruct(avals[i].shape, avals[i].dtype) for i in sorted(avals)]
+    )

@@ -1,0 +1,144 @@
+"""Sequences of numbers: arange, linspace, logspace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from torchlike import dtypes
+from torchlike.dispatch.registry import composite
+from torchlike.ops.creation import empty, finish, numpy_dtype, out_dtype
+from torchlike.ops.outputs import given
+from torchlike.storage import device_array
+from torchlike.tensor import Tensor
+
+
+@composite(method=False)
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """Numbers from ``start`` (0) up to, not including, ``end`` in steps.
+
+    RuntimeError for a zero step or bounds that do not fit its sign.
+    """
+    if end is None:
+        start, end = 0, start
+    bounds = [b.item() if isinstance(b, Tensor) else b for b in (start, end, step)]
+    bounds = [b.item() if isinstance(b, np.generic) else b for b in bounds]
+    start, end, step = bounds
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not all(math.isfinite(b) for b in (start, end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    inferred = dtypes.int64 if all(isinstance(b, int) for b in bounds) else None
+    target = out_dtype(out, dtype, inferred)
+    _refuse("arange", target, "bc")
+    if target == np.int64 and not int(step):
+        raise ValueError("step must be nonzero")
+    if target == np.int64:  # PyTorch truncates the bounds first, but for int64 alone
+        start, end, step = int(start), int(end), int(step)
+    if all(isinstance(b, int) for b in (start, end, step)):
+        count = len(range(start, end, step)) if step else 0
+    else:
+        count = max(math.ceil((end - start) / step), 0)
+    kind = np.int64 if target.kind in "iub" else np.float64
+    values = (kind(start) + np.arange(count, dtype=kind) * kind(step)).astype(target)
+    made = finish(device_array(values), device, requires_grad, layout)
+    return _sequence_into(out, made)
+
+
+@composite("range", method=False)
+def range_op(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    """Like ``arange`` with the end included (deprecated in PyTorch)."""
+    count = math.floor((end - start) / step) + 1
+    target = numpy_dtype(dtype)
+    _refuse("range", target, "bc")
+    values = (start + np.arange(count) * step).astype(target)
+    return finish(device_array(values), device)
+
+
+@composite(method=False)
+def linspace(
+    start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: Any = False,
+) -> Tensor:  # fmt: skip
+    """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
+    if _is_meta(start, end):
+        return _sequence_into(out, empty(steps, dtype=dtype, device="meta"))
+    target = out_dtype(out, dtype)
+    _refuse("linspace", target, "b")
+    values = _spaced(start, end, steps, target)
+    return _sequence_into(out, finish(device_array(values), device, requires_grad, layout))
+
+
+def _refuse(name: str, target: np.dtype, kinds: str) -> None:
+    """NotImplementedError where PyTorch has no sequence ``name`` of such a dtype."""
+    if target.kind in kinds:
+        scalar = dtypes.scalar_type(dtypes.from_numpy_dtype(target))
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar}'")
+
+
+def _is_meta(*ends: Any) -> Any:
+    """Whether an end is a tensor without a value."""
+    return any(isinstance(e, Tensor) and e.is_meta for e in ends)
+
+
+def _sequence_into(out: Tensor | None, made: Tensor) -> Tensor:
+    """``out=`` of a sequence: keeps its shape where the number of elements is right."""
+    fits = out is not None and out.numel() == made.numel()
+    return given(out, made.reshape(out.shape) if fits else made)  # type: ignore[union-attr]
+
+
+#: Where a product and a sum of the dtype have no rounding worth the name.
+_FUSED = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}
+
+
+def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
+    if isinstance(steps, (bool, float)):
+        raise TypeError(f"argument 'steps' must be int, not {type(steps).__name__}")
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    start, end = (b.item() if isinstance(b, Tensor) else b for b in (start, end))
+    # As in PyTorch each operation rounds to the dtype, 16-bit ones too.
+    work = np.dtype(np.float64) if target.kind in "iub" else target
+    if steps == 1:
+        return np.asarray([start]).astype(target)
+    if target.kind in "iu":
+        start, end = int(start), int(end)
+    a, b = work.type(start), work.type(end)
+    by = work.type((b - a) / work.type(max(steps - 1, 1)))
+    i = np.arange(steps).astype(work)
+    last = work.type(steps - 1)
+    if work in _FUSED:
+        # PyTorch's loop is compiled to fused multiply-adds: one rounding, not two.
+        a, b, by, i = (v.astype(_FUSED[work]) for v in (a, b, by, i))
+        last = steps - 1
+    values = np.where(np.arange(steps) < steps // 2, a + by * i, b - by * (last - i))
+    return values.astype(work).astype(target)
+
+
+@composite(method=False)
+def logspace(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: Any = False,
+) -> Tensor:  # fmt: skip
+    """``base`` to the powers of ``linspace(start, end, steps)``."""
+    if _is_meta(start, end):
+        return _sequence_into(out, empty(steps, dtype=dtype, device="meta"))
+    target = out_dtype(out, dtype)
+    _refuse("logspace", target, "b")
+    if target.kind in "iu" and steps > 1:
+        start, end = int(start), int(end)
+    if target.itemsize == 2 and target.kind not in "iu" and steps > 1:
+        # The ends and the base are rounded to 16 bits, what comes between is not.
+        start, end, base = (float(target.type(float(v))) for v in (start, end, base))
+    exponents = _spaced(start, end, steps, np.dtype(np.float64))
+    with np.errstate(over="ignore"):  # beyond the dtype's largest number is infinity
+        values = np.power(base, exponents).astype(target)
+    made = finish(device_array(values), device, requires_grad, layout)
+    return _sequence_into(out, made)
