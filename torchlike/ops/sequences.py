@@ -112,14 +112,17 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
         start, end = int(start), int(end)
     a, b = work.type(start), work.type(end)
     by = work.type((b - a) / work.type(max(steps - 1, 1)))
-    i = np.arange(steps).astype(work)
-    last = work.type(steps - 1)
+    # From the nearer end.
+    half = steps // 2
+    rising, falling = np.arange(half).astype(work), np.arange(steps - half)[::-1].astype(work)
     if work in _FUSED:
         # PyTorch's loop is compiled to fused multiply-adds: one rounding, not two.
-        a, b, by, i = (v.astype(_FUSED[work]) for v in (a, b, by, i))
-        last = steps - 1
-    values = np.where(np.arange(steps) < steps // 2, a + by * i, b - by * (last - i))
-    return values.astype(work).astype(target)
+        wide = _FUSED[work]
+        a, b, by, rising, falling = (v.astype(wide) for v in (a, b, by, rising, falling))
+    values = np.empty(steps, work)
+    values[:half] = a + by * rising
+    values[half:] = b - by * falling
+    return values.astype(target, copy=False)
 
 
 @composite(method=False)

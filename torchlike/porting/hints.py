@@ -18,7 +18,7 @@ INSTEAD = {
     "torch.fx": "jax.make_jaxpr shows the graph of a function of arrays",
     "torch.library": "torchlike.autograd.Function with jax code inside makes an operator",
     "torch.mps": "JAX manages the accelerator: see jax.devices()",
-    "torch.onnx": "jax.export writes a function of arrays as StableHLO",
+    "torch.onnx": "torchlike.export.save_stablehlo writes a program that other compilers take",
     "torch.profiler": "jax.profiler.trace records a profile",
     "torch.utils.cpp_extension": "jax.ffi calls native code, jax.experimental.pallas for kernels",
     "torch.utils.tensorboard": "the package tensorboardX has the same SummaryWriter",
