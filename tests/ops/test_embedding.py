@@ -52,3 +52,23 @@ def test_bags_of_half_precision_are_added_up_in_single():
     rows = torch.tensor([[0, 1, 2]])
     assert F.embedding_bag(rows, w, mode="sum").item() == 258  # 256 + 0.75 would be 256
     assert F.embedding_bag(rows, w, mode="mean").dtype is torch.bfloat16
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_max_norm_keeps_the_tangents_of_the_weight(mode):
+    weight = torch.tensor([[3.0, 4.0], [0.3, 0.1], [6.0, 8.0]])
+    tangent = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    index = torch.tensor([0, 2, 1, 0])
+
+    def looked_up(w):
+        return torch.nn.functional.embedding(index, w, max_norm=1.0)
+
+    def bags(w):
+        return torch.nn.functional.embedding_bag(index[None], w, max_norm=1.0, mode=mode)
+
+    value, pushed = torch.func.jvp(looked_up, (weight.clone(),), (tangent,))
+    assert value[0].tolist() == pytest.approx([0.6, 0.8])
+    assert torch.equal(pushed, tangent[index])
+    _, pushed = torch.func.jvp(bags, (weight.clone(),), (tangent,))
+    _, push = torch.func.linearize(bags, weight.clone())
+    assert torch.allclose(pushed, push(tangent))

@@ -90,14 +90,10 @@ def ldl_factor(A: Tensor, *, hermitian: Any = False, out: Any = None) -> Any:
 
 
 def _solved(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -> np.ndarray:
-    batch = np.broadcast_shapes(ld.shape[:-2], b.shape[:-2])
-    n, k = ld.shape[-1], b.shape[-1]
-    ld = np.broadcast_to(ld, (*batch, n, n))
-    pivots = np.broadcast_to(pivots, (*batch, n))
-    x = np.array(np.broadcast_to(b, (*batch, n, k)))
+    x = np.array(b)
     trs = _routine("trs", hermitian, ld)
-    for at in np.ndindex(batch):
-        if n and k:
+    for at in np.ndindex(x.shape[:-2]):
+        if x[at].size:
             x[at] = trs(ld[at], pivots[at], x[at], lower=True)[0]
     return x
 
@@ -126,10 +122,14 @@ def ldl_solve_op(LD: Input, pivots: Input, B: Input, hermitian: Bool):
             f"{type_name(B)}"
         )
     batch = jnp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
-    shape = jax.ShapeDtypeStruct((*batch, *B.shape[-2:]), B.dtype)
+    operands = (
+        jnp.broadcast_to(LD, (*batch, *LD.shape[-2:])),
+        jnp.broadcast_to(pivots, (*batch, LD.shape[-1])),
+        jnp.broadcast_to(B, (*batch, *B.shape[-2:])),
+    )
     return jax.pure_callback(
         lambda ld, p, b: _solved(np.asarray(ld), np.asarray(p), np.asarray(b), hermitian),
-        shape, LD, pivots, B,
+        jax.ShapeDtypeStruct(operands[2].shape, B.dtype), *operands, vmap_method="broadcast_all",
     )  # fmt: skip
 
 
