@@ -133,7 +133,11 @@ def _indices(part: np.ndarray, like: Tensor) -> Tensor:
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     """Indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of columns."""
     require_tensor(input, "nonzero")
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return tuple(_indices(p, input) for p in _positions(_at_least_1d(input), "nonzero"))
     if input.dim():
         rows = np.stack(_positions(input, "nonzero"), axis=1)

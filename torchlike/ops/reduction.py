@@ -41,19 +41,23 @@ def _accumulated(x: Any, dtype: Any) -> Any:
     return x.astype(np.int64) if x.dtype.kind in "iub" else x
 
 
+def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    """A sum or product in the dtype asked for; JAX's of bools are integers."""
+    x = _accumulated(input, dtype)
+    return reduce(x, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
+
+
 @op(casts_out=True, needs="nothing")
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The sum over ``dim`` (all by default); integers are summed in int64."""
-    x = _accumulated(input, dtype)
-    return jnp.sum(x, axes(dim, x.ndim), keepdims=keepdim)
+    return _total(jnp.sum, input, dim, keepdim, dtype)
 
 
 @op(casts_out="kernel")
 @real_only("nansum on CPU does not support complex inputs", RuntimeError)
 def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The sum with NaN as zero."""
-    x = _accumulated(input, dtype)
-    return jnp.nansum(x, axes(dim, x.ndim), keepdims=keepdim)
+    return _total(jnp.nansum, input, dim, keepdim, dtype)
 
 
 @op(casts_out=True, needs="nothing")
@@ -74,14 +78,17 @@ def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType 
 def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The mean of what is not NaN."""
     x = input if dtype is None else input.astype(dtype)
+    # jnp.nanmean adds 16-bit numbers up in 16 bits.
+    if x.dtype.itemsize == 2 and dtypes.kind_of(x.dtype) == "f":
+        wide = x.astype(np.float32)
+        return jnp.nanmean(wide, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
     return jnp.nanmean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
 @op(casts_out=True)
 def prod(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The product over ``dim`` (all by default)."""
-    x = _accumulated(input, dtype)
-    return jnp.prod(x, axes(dim, x.ndim), keepdims=keepdim)
+    return _total(jnp.prod, input, dim, keepdim, dtype)
 
 
 def _nonzero(x: Any) -> Any:

@@ -80,6 +80,11 @@ _NO_WINDOW_GRADIENT = "PyTorch 2.13 drops the gradient of a complex window"
 
 _CANCELS = "of float32 weights: numbers up to 400 that add up to 7 or 0, 3e-5 off in both"
 
+_SATURATED = (
+    "rounding before a softmax of scores in the thousands (4 of 192 samples); against float64 "
+    "torchlike is 0.009 off and PyTorch 0.012"
+)
+
 DEVIATIONS: dict[str, dict[str, str]] = {
     "addbmm": {"in-place": _RESIZES},
     "argsort": {"values": _TIES},
@@ -103,6 +108,10 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     },
     "native_batch_norm": {
         "meta": "PyTorch's meta tensors say (C) for statistics that are (0) on its CPU, and here",
+    },
+    "nn.functional.multi_head_attention_forward": {
+        "values float32": _SATURATED,
+        "values bfloat16": _SATURATED,
     },
     "pca_lowrank": {
         "second gradient complex128": "1.3e-7 off where 1e-7 is allowed: rounding, behind two "
