@@ -46,7 +46,8 @@ def _batch_normed(
     parameter = next((t for t in (weight, running_mean) if t is not None), input)
     mixed = parameter.dtype is not input.dtype
     if not training:
-        empty = input.new_empty(0, dtype=parameter.dtype)
+        # PyTorch's meta tensors say otherwise than its CPU.
+        empty = input.new_empty(input.shape[1] if input.is_meta else 0, dtype=parameter.dtype)
         if running_mean is None or running_var is None:
             raise RuntimeError("running_mean and running_var must be defined in evaluation mode")
         normed = batch_norm_eval(input, running_mean, running_var, weight, bias, eps)

@@ -139,9 +139,19 @@ def _counted(x: Any, slot: Any, inside: Any, weight: Any, bins: int) -> Any:
     return jnp.zeros((bins,), x.dtype).at[slot].add(added.astype(x.dtype))
 
 
+def _rounds_to(dtype: Any) -> Any:
+    """What rounds to a 16-bit dtype, where XLA would keep more bits between operations."""
+    if dtype.itemsize > 2:
+        return lambda x: x
+    info = jnp.finfo(dtype)
+    return lambda x: lax.reduce_precision(x, info.nexp, info.nmant)
+
+
 def _uniform_histogram(x: Any, bins: int, low: Any, high: Any, weight: Any) -> Any:
     inside = (x >= low) & (x <= high)
-    slot = jnp.floor((x - low) / (high - low) * bins)
+    # PyTorch's order of operations, of which each rounds to the dtype: it decides at the edges.
+    rounded = _rounds_to(x.dtype)
+    slot = jnp.floor(rounded(rounded(rounded(x - low) * bins) / rounded(high - low)))
     slot = jnp.where(inside, slot, 0).astype(np.int64)
     return _counted(x, slot, inside, weight, bins)
 

@@ -95,7 +95,6 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     "fft.ihfft2": {"out": "PyTorch leaves out= unwritten for some dims"},
     "fft.ihfftn": {"out": "PyTorch leaves out= unwritten for some dims"},
     "gather": {"errors": _OTHER_ERROR + "out= is a view that would have to be resized"},
-    "histc": {"values bfloat16": "PyTorch rounds the edges of the bins to bfloat16"},
     "istft": {
         "gradient complex128": _NO_WINDOW_GRADIENT,
         "second gradient complex128": _NO_WINDOW_GRADIENT,
@@ -105,9 +104,6 @@ DEVIATIONS: dict[str, dict[str, str]] = {
     },
     "masked.logaddexp": {
         "second gradient": "PyTorch gives NaN where both inputs are masked, torchlike 0",
-    },
-    "native_batch_norm": {
-        "meta": "PyTorch's meta tensors say (C) for statistics that are (0) on its CPU, and here",
     },
     "nn.functional.multi_head_attention_forward": {
         "values float32": _SATURATED,
