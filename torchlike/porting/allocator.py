@@ -6,9 +6,10 @@ With the blocks kept, ``exp`` of a 16 MB tensor takes 0.74 instead of 3.3 ms, an
 
 Not while programs are being compiled. What a compilation leaves in the heap for good lies between
 the large blocks of that time, and the holes between such pins fit nothing afterwards. So from a
-compilation until two seconds have passed without one, large blocks are mapped by themselves. An
-eager GPT step (8 layers, 16×256 tokens): peak 1,106 MB with the blocks always kept, 880 so, both at
-1.38 s of CPU time from the third step on (PyTorch 698). Measured on that step and turned down:
+compilation until half a second has passed without one, large blocks are mapped by themselves. An
+eager GPT step (8 layers, 16×256 tokens): peak 1,106 MB with the blocks always kept, 855 so (820
+after two seconds, 890 to 950 after a quarter), both at 1.38 s of CPU time from the third step on
+(PyTorch 696). Measured on that step and turned down:
 
 - blocks from 1 or 4 MiB always mapped: 709 MB, but 2.8 s; with huge pages (the environment variable
   ``GLIBC_TUNABLES=glibc.malloc.hugetlb=1``) 704 MB and 1.8 s, ``x + 1`` on 16 MB 2.2 ms, not 0.5;
@@ -39,7 +40,7 @@ _MIB = 1 << 20
 #: The event by which JAX tells of a compiled program, or one found in the persistent cache.
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 #: Seconds without a compilation after which large blocks are kept again.
-_QUIET = 2.0
+_QUIET = 0.5
 
 
 def tune_allocator() -> bool:
