@@ -117,6 +117,11 @@ def kind_of(numpy_dtype: Any) -> str:
     return "f" if numpy_dtype.kind == "V" else numpy_dtype.kind
 
 
+def is_half(numpy_dtype: Any) -> Any:
+    """Whether a dtype is a float of 16 bits."""
+    return numpy_dtype.itemsize == 2 and kind_of(numpy_dtype) == "f"
+
+
 _SCALAR_TYPES = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
     "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",

@@ -1,6 +1,5 @@
 """Iterators, exceptions handled inside, NaN guards: what may be used up, or be true only once."""
 
-import contextlib
 import dataclasses
 import enum
 import itertools
@@ -233,6 +232,5 @@ def test_a_tensor_in_a_string_shows_no_number_of_the_first_call():
         seen.append(f"{x}")
         return x * 2
 
-    with contextlib.suppress(JitCaptureError):
-        f(X)
-    assert all("-2." not in text for text in seen)
+    f(X)
+    assert seen == ["Tensor(<captured>, size=(3,), dtype=torch.float32)"]

@@ -155,7 +155,7 @@ class Artifact:
             "written": [_written(where, names) for where in program.written],
             "slots": [_slot(slot, t, names) for slot, t in program.slot_outputs],
             "results": [_result(x, names) for x in program.result[0]],
-            "result_structure": trees.encode(program.result[1].args[0]),
+            "result_structure": trees.encode(program.result[1]),
             "made": program.n_made,
             "boundary": [_boundary(b, names) for b in program.boundary],
             "residual_inputs": list(split.residual_inputs),

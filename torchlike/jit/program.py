@@ -19,6 +19,7 @@ from torchlike.jit.scalars import Table
 from torchlike.storage import Storage
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import _FIELDS, Tensor
+from torchlike.trees import unflatten
 
 
 class FreedNode(Node):
@@ -141,6 +142,7 @@ class Program:
         #: The storages written, where they are the same at each call.
         self.written_cells: list[Storage] | None = None
         self.n_made = 0
+        #: What the function returned: templates of its leaves, and their structure (trees.py).
         self.result: Any = None
         self.cotangent_avals: list[Any] = []
         self.boundary: list[Any] = []
@@ -319,14 +321,13 @@ def deliver(
         slot.bind(arguments, None if template is None else _build(template, arguments, made, node))
     for leaf, _, requires_grad in program.flags:
         (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
-    leaves, rebuild = program.result
-    if len(leaves) == 1 and rebuild.args[0] is None and type(leaves[0]) is Template:
-        return _build(leaves[0], arguments, made, node)  # a tensor alone
-    return rebuild([
+    leaves, structure = program.result
+    found = [
         _build(leaf, arguments, made, node) if isinstance(leaf, Template)
         else _number(leaf, made, numbers) if isinstance(leaf, NumberTemplate) else leaf
         for leaf in leaves
-    ])  # fmt: skip
+    ]  # fmt: skip
+    return found[0] if structure is None else unflatten(structure, found)
 
 
 def _number(template: NumberTemplate, made: list[Storage], numbers: Any) -> Any:

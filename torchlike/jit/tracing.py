@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import types
 from collections.abc import Callable, Sequence
@@ -27,7 +26,6 @@ from torchlike.trees import (
     flatten,
     flatten_call,
     forget_examples,
-    unflatten,
     unflatten_call,
 )
 
@@ -190,7 +188,7 @@ class Tracing:
             capture.watch.settle()
         self._check_python()
         forget_examples(structure)
-        program.result = (templates, functools.partial(unflatten, structure))
+        program.result = (templates, structure)
         program.written = [self._where(s) for s in capture.written]
         outputs = [capture.read(s) for s in capture.written] + [s.read() for s in self.made]
         program.n_made = len(self.made)

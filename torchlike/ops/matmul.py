@@ -156,8 +156,7 @@ def _scaled_sum(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 def _accumulator(x: Any) -> Any:
     """The dtype in which PyTorch adds up 16-bit products."""
-    half = x.dtype.itemsize == 2 and dtypes.kind_of(x.dtype) == "f"
-    return np.dtype(np.float32) if half else None
+    return np.dtype(np.float32) if dtypes.is_half(x.dtype) else None
 
 
 def _check_addend(input: Any, x: Any) -> None:

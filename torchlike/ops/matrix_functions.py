@@ -48,7 +48,7 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
 @op(namespaces=("", "linalg"), residuals=True)
 def matrix_exp(A: Input):
     """The matrix exponential of square matrices; in float32 for 16-bit ones."""
-    if A.dtype.itemsize == 2 and dtypes.kind_of(A.dtype) == "f":
+    if dtypes.is_half(A.dtype):
         return matrix_exp.spec.fn(A.astype(np.float32)).astype(A.dtype)
     require_matrix(A, "linalg.matrix_exp", square=True)
     if not A.size:

@@ -166,6 +166,12 @@ def _window_slices(x: Any, axis: int, geometry: tuple[int, ...], fill: Any) -> l
     ]
 
 
+def _beats(value: Any, best: Any) -> Any:
+    """Where a later element of a window takes the place of the best so far: larger, or NaN."""
+    better = value > best
+    return better | jnp.isnan(value) if value.dtype in dtypes.DIFFERENTIABLE else better
+
+
 def max_along(x: Any, index: Any, axis: int, geometry: tuple[int, ...]) -> tuple[Any, Any]:
     """Fold one dimension; ``index`` (flat positions, or None) follows its winner."""
     values = _window_slices(x, axis, geometry, _lowest(x.dtype))
@@ -173,9 +179,7 @@ def max_along(x: Any, index: Any, axis: int, geometry: tuple[int, ...]) -> tuple
     places: Any = None if index is None else _window_slices(index, axis, geometry, -1)
     where: Any = None if places is None else places[0]
     for k in range(1, len(values)):
-        better = values[k] > best
-        if x.dtype.kind == "f" or (x.dtype.itemsize == 2 and x.dtype.kind == "V"):
-            better = better | jnp.isnan(values[k])
+        better = _beats(values[k], best)
         if places is not None:
             # Padding is no candidate, even against a window of -inf.
             better = (better | (where < 0)) & (places[k] >= 0)
@@ -209,9 +213,7 @@ def _winners(x: Any, kernel: tuple[int, ...]) -> tuple[Any, Any]:
         ]
         x, tap = values[0], jnp.broadcast_to(taps[0], values[0].shape)
         for value, number in zip(values[1:], taps[1:], strict=True):
-            better = value > x
-            if x.dtype in dtypes.DIFFERENTIABLE:
-                better = better | jnp.isnan(value)
+            better = _beats(value, x)
             x, tap = jnp.where(better, value, x), jnp.where(better, number, tap)
         step *= kernel[d]
     return x, tap

@@ -79,7 +79,7 @@ def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DTy
     """The mean of what is not NaN."""
     x = input if dtype is None else input.astype(dtype)
     # jnp.nanmean adds 16-bit numbers up in 16 bits.
-    if x.dtype.itemsize == 2 and dtypes.kind_of(x.dtype) == "f":
+    if dtypes.is_half(x.dtype):
         wide = x.astype(np.float32)
         return jnp.nanmean(wide, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
     return jnp.nanmean(x, axes(dim, x.ndim), keepdims=keepdim)

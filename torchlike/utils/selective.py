@@ -70,7 +70,7 @@ class _Kept:
     def __init__(self, policy: Callable[..., Any]) -> None:
         self.policy = policy
         self.results: dict[int, tuple[Executable, Any, Any]] = {}
-        #: Whether a second run has begun to take them.
+        #: Whether a second run has taken them, and another one would find nothing.
         self.taken = False
 
 
@@ -121,7 +121,7 @@ class _Second(_Run):
                 "Trying to backward an extra time. You are only allowed to backward once on any "
                 "region computed under selective activation checkpoint."
             )
-        self.kept.taken = True
+        self.kept.taken = bool(self.kept.results)
         super().__enter__()
 
     def recall(self, exe: Executable) -> Any:
