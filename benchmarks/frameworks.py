@@ -1,15 +1,8 @@
-"""The frameworks that are compared, and the environment each one's process gets."""
+"""The frameworks that are compared."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-#: glibc's own variables for the settings that `torchlike.porting.allocator` makes by mallopt.
-_KEEP_LARGE_BLOCKS = {
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
-    "MALLOC_ARENA_MAX": "1",
-}
 
 
 @dataclass(frozen=True)
@@ -19,7 +12,8 @@ class Framework:
     Attributes:
         library: the package it times: torchlike, torch or jax.
         compiled: whether functions go through the library's compiler.
-        allocator: "tuned" keeps large freed blocks in the process, "stock" leaves malloc alone.
+        allocator: "tuned" keeps large freed blocks in the process and gives XLA torchlike's flags,
+            "stock" leaves malloc and XLA alone.
     """
 
     label: str
@@ -58,26 +52,3 @@ def parse(label: str) -> Framework:
         raise ValueError(f"{label!r}: the part after @ is 'tuned' or 'stock'")
     library, compiled, default = _KNOWN[name]
     return Framework(label, library, compiled, allocator or default)
-
-
-def environment(framework: Framework, cache: str) -> dict[str, str]:
-    """The variables to add for a process of `framework`; `cache` is its own compilation cache.
-
-    Every cache starts empty, or the first call of one framework would be warm and that of
-    another cold. OpenMP is left alone: PyTorch with OMP_WAIT_POLICY=PASSIVE is 2 to 5 times
-    slower, which would flatter everyone else.
-    """
-    added = {
-        "TORCHLIKE_CACHE_DIR": f"{cache}/torchlike",
-        "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor",
-        "JAX_COMPILATION_CACHE_DIR": f"{cache}/jax",
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-        "PYTHONUNBUFFERED": "1",
-    }
-    if framework.library == "torchlike":
-        # The worker calls tune_allocator(), which this variable keeps from doing anything.
-        added |= {"TORCHLIKE_ALLOCATOR": "system"} if framework.allocator == "stock" else {}
-    elif framework.allocator == "tuned":
-        added |= _KEEP_LARGE_BLOCKS
-    return added

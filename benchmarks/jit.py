@@ -44,7 +44,7 @@ if not __package__:
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import frameworks, quiet, start, tables
+from benchmarks import environments, frameworks, quiet, start, tables
 from benchmarks.pool import ROOT
 from benchmarks.session import Measurement, Plan, run_together
 from benchmarks.stats import ratio, spread
@@ -188,7 +188,7 @@ def first_step(label: str, name: str) -> float:
     """Seconds of the first step in a fresh process with an empty cache."""
     command = [sys.executable, str(ROOT / "benchmarks" / "first_step.py"), label, name]
     with tempfile.TemporaryDirectory(prefix="benchmark-cache-") as cache:
-        environment = os.environ | frameworks.environment(frameworks.parse(label), cache)
+        environment = os.environ | environments.variables(frameworks.parse(label), cache)
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT)
     if done.returncode:
         raise RuntimeError(done.stderr)
@@ -329,7 +329,7 @@ def _child(*words: str, framework: str = OURS) -> Any:
     with tempfile.TemporaryDirectory(prefix="benchmark-cache-") as cache:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.jit", *words], capture_output=True, text=True,
-            cwd=ROOT, env=os.environ | frameworks.environment(frameworks.parse(framework), cache),
+            cwd=ROOT, env=os.environ | environments.variables(frameworks.parse(framework), cache),
         )  # fmt: skip
     if done.returncode:
         raise RuntimeError(done.stderr)

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, Any
 
-from benchmarks import frameworks
+from benchmarks import environments, frameworks
 
 ROOT = Path(__file__).resolve().parents[1]
 #: torch.compile needs half a minute for a GPT step on two cores; this is far beyond.
@@ -42,7 +42,7 @@ class WorkerProcess:
             stderr=log,
             bufsize=0,  # a request that never left must not come up again when the pipe is closed
             cwd=ROOT,
-            env=os.environ | frameworks.environment(framework, self._cache.name),
+            env=os.environ | environments.variables(framework, self._cache.name),
         )
         try:
             hello = self._read()

@@ -31,7 +31,7 @@ if not __package__:
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import frameworks, tables
+from benchmarks import environments, frameworks, tables
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST_STEP = re.compile(r"first step:?\s+([0-9.]+)\s*(ms|s)\b")
@@ -65,7 +65,7 @@ def run_once(command: Sequence[str], cache: str, until: re.Pattern[str] | None) 
     Raises:
         StartError: when it fails, or its output never matches `until`.
     """
-    environment = os.environ | frameworks.environment(frameworks.parse("torchlike"), cache)
+    environment = os.environ | environments.variables(frameworks.parse("torchlike"), cache)
     start = time.perf_counter()
     reported = matched = None
     lines: list[str] = []

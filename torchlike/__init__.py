@@ -8,8 +8,10 @@ import importlib as _importlib
 from math import e, inf, nan, pi
 
 from torchlike import compilation_cache as _compilation_cache
+from torchlike import xla_flags as _xla_flags
 
 _compilation_cache.enable()
+_xla_flags.enable()
 
 from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles

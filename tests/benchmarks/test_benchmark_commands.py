@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from benchmarks import frameworks, pool, run, start
+from benchmarks import environments, frameworks, pool, run, start
+from torchlike import xla_flags
 
 ROOT = pool.ROOT
 
@@ -43,7 +44,7 @@ def test_unknown_framework_labels_are_refused(label):
 
 def test_every_cache_is_moved_and_openmp_left_alone():
     for label in ("torch", "torchlike", "jax@tuned"):
-        added = frameworks.environment(frameworks.parse(label), "/cache")
+        added = environments.variables(frameworks.parse(label), "/cache")
         caches = {name: value for name, value in added.items() if name.endswith("CACHE_DIR")}
         assert set(map(str, caches.values())) == {
             "/cache/torchlike",
@@ -53,13 +54,21 @@ def test_every_cache_is_moved_and_openmp_left_alone():
         assert not [name for name in added if name.startswith(("OMP", "MKL", "KMP", "GOMP"))]
 
 
+def test_xla_gets_our_flags_where_the_allocator_is_set():
+    def flags(label):
+        return environments.variables(frameworks.parse(label), "/c")["XLA_FLAGS"]
+
+    assert flags("jax@tuned") == xla_flags.extended(xla_flags.FOUND)
+    assert flags("jax") == flags("torch") == xla_flags.FOUND
+
+
 def test_allocator_settings_reach_the_process():
-    tuned = frameworks.environment(frameworks.parse("jax@tuned"), "/c")
+    tuned = environments.variables(frameworks.parse("jax@tuned"), "/c")
     assert "MALLOC_MMAP_THRESHOLD_" in tuned
-    assert "MALLOC_MMAP_THRESHOLD_" not in frameworks.environment(frameworks.parse("jax"), "/c")
-    stock = frameworks.environment(frameworks.parse("torchlike@stock"), "/c")
+    assert "MALLOC_MMAP_THRESHOLD_" not in environments.variables(frameworks.parse("jax"), "/c")
+    stock = environments.variables(frameworks.parse("torchlike@stock"), "/c")
     assert stock["TORCHLIKE_ALLOCATOR"] == "system"
-    assert "TORCHLIKE_ALLOCATOR" not in frameworks.environment(frameworks.parse("torchlike"), "/c")
+    assert "TORCHLIKE_ALLOCATOR" not in environments.variables(frameworks.parse("torchlike"), "/c")
 
 
 def test_workloads_are_chosen_by_name_and_by_group():
