@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -58,9 +58,11 @@ class WholeEntries(LRUCache):
         entry = os.path.join(folder, f"{key}-cache")
         if os.path.exists(entry):
             return
-        handle, draft = tempfile.mkstemp(dir=folder, suffix=".draft")
+        # Not by tempfile: it draws a random name, and what draws while a function is captured is
+        # taken for a draw of the function's.
+        draft = f"{entry}.{os.getpid()}.{threading.get_ident()}.draft"
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(draft, "wb") as file:
                 file.write(value)
             os.replace(draft, entry)
         except BaseException:

@@ -107,6 +107,9 @@ class Capture:
         self.slots: dict[tuple[int, str], Slot] = {}
         self.slots_written: dict[tuple[int, str], Slot] = {}
         self.host_values: list[tuple[Callable[[], Any], Any]] = []
+        #: What the getters gave, as they gave it: a float passed as an array instead would be
+        #: another signature to jax.jit, and the second call would compile the program again.
+        self.first_values: list[Any] = []
         #: Plain Python attributes read and written: (owner, name, value then).
         self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.attributes_written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
@@ -273,6 +276,7 @@ class Capture:
             value = self._drawn[len(self.host_values)] if again else getter()
             placeholder = jnp.array(value, jnp.float64 if isinstance(value, float) else None)
         self.host_values.append((getter, placeholder))
+        self.first_values.append(value)
         return placeholder
 
     def do_not_repeat(self, why: str) -> None:

@@ -16,7 +16,7 @@ from torchlike.jit import double, joint
 from torchlike.jit.capture import Capture, Slot
 from torchlike.jit.keys import static_key
 from torchlike.jit.scalars import Table
-from torchlike.storage import Storage
+from torchlike.storage import Storage, device_array
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import _FIELDS, Tensor
 from torchlike.trees import unflatten
@@ -255,7 +255,7 @@ class Program:
         for i in [i for i in self.donated if getrefcount(arrays[i]) != _SOLE]:
             # On the CPU a copy by NumPy: it compiles nothing (18 ms a shape).
             on_cpu = jax.default_backend() == "cpu"
-            arrays[i] = np.array(arrays[i]) if on_cpu else jnp.array(arrays[i])
+            arrays[i] = device_array(np.array(arrays[i])) if on_cpu else jnp.array(arrays[i])
         if self.getters:
             if drawn is None:  # the first run uses what the capture itself drew
                 drawn = [getter() for getter in self.getters]

@@ -193,7 +193,7 @@ class Tracing:
         outputs = [capture.read(s) for s in capture.written] + [s.read() for s in self.made]
         program.n_made = len(self.made)
         self.n_forward = len(outputs)
-        self.first_values = [placeholder for _, placeholder in capture.host_values]
+        self.first_values = capture.first_values
         return outputs + gradients
 
     # -- outputs -----------------------------------------------------------------------------------

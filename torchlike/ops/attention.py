@@ -62,10 +62,11 @@ def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> Non
         )
 
 
-def _weights(
+def _powers(
     query: Any, key: Any, mask: Any, is_causal: bool, scale: float | None, enable_gqa: bool
-) -> Any:
-    """Attention weights (…, L, S) in float32 or wider; rows masked whole are 0."""
+) -> tuple[Any, Any]:
+    """Attention weights (…, L, S) in float32 or wider, and the sums (…, L, 1) they are still to be
+    divided by; rows masked whole are 0."""
     if enable_gqa and key.shape[-3] != query.shape[-3]:
         key = jnp.repeat(key, query.shape[-3] // key.shape[-3], -3)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
@@ -91,7 +92,7 @@ def _weights(
     if may_be_empty:
         # A row masked whole attends to nothing; PyTorch gives 0 there rather than NaN.
         total = jnp.where(total == 0, 1, total)
-    return powers / total
+    return powers, total
 
 
 def _attend(weights: Any, value: Any, enable_gqa: bool) -> Any:
@@ -108,8 +109,11 @@ def attention_op(
 ):  # fmt: skip
     """``softmax(query @ key.T * scale + mask) @ value``."""
     _check(query, key, value, attn_mask, enable_gqa)
-    weights = _weights(query, key, attn_mask, is_causal, scale, enable_gqa)
-    return _attend(weights, value, enable_gqa)
+    powers, total = _powers(query, key, attn_mask, is_causal, scale, enable_gqa)
+    # Divided afterwards, there is one array of (…, L, S) less: XLA's memory for the jitted step of
+    # a GPT (4 layers, 8×128 tokens) 88 -> 73.5 MB.
+    wide = _attend(powers, value, enable_gqa).astype(total.dtype)
+    return (wide / total).astype(value.dtype)
 
 
 @op("attention_weights_op", namespaces=(), method=False, residuals=True,
@@ -120,7 +124,8 @@ def attention_weights_op(
 ):  # fmt: skip
     """The weights alone, for attention with dropout."""
     _check(query, key, value, attn_mask, enable_gqa)
-    return _weights(query, key, attn_mask, is_causal, scale, enable_gqa).astype(query.dtype)
+    powers, total = _powers(query, key, attn_mask, is_causal, scale, enable_gqa)
+    return (powers / total).astype(query.dtype)
 
 
 @op("attend_op", namespaces=(), method=False, grad_name="UnsafeViewBackward0")

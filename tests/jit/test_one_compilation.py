@@ -1,0 +1,55 @@
+"""A training step is captured once and compiled once by XLA, with nothing in the cache before."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import sys
+import torchlike as torch
+
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.Dropout(0.5), torch.nn.Linear(5, 2))
+optimizer = torch.optim.{optimizer}
+x, y = torch.randn(4, 3), torch.tensor([0, 1, 1, 0])
+
+@torch.jit
+def step(x, y):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(net(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+for turn in range(4):
+    step(x, y).item()
+    print("after", turn, step.compiles, file=sys.stderr)
+"""
+
+OPTIMIZERS = (
+    "SGD(net.parameters(), lr=0.1, momentum=0.9)",
+    "Adam(net.parameters())",
+    "AdamW(net.parameters())",
+    "RMSprop(net.parameters())",
+)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_the_second_call_compiles_nothing(optimizer, tmp_path):
+    # JAX logs each compilation, also one that it then finds in the persistent cache.
+    env = {**os.environ, "TORCHLIKE_CACHE_DIR": str(tmp_path), "JAX_LOG_COMPILES": "1"}
+    code = SCRIPT.format(optimizer=optimizer)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    *turns, rest = re.split(r"after \d (\d)\n", done.stderr)
+    logs, captures = turns[::2], turns[1::2]
+    assert captures == ["1"] * 4
+    assert rest == ""
+    compiled = [log.count("Finished XLA compilation of jit(program)") for log in logs]
+    assert compiled == [1, 0, 0, 0]
+    assert not any("Finished XLA compilation" in log for log in logs[1:])
