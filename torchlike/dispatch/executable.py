@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 from jax import tree_util
 
-from torchlike import dtypes, meta
+from torchlike import dtypes, meta, modes
 
 Aval = tuple[tuple[int, ...], Any]
 
@@ -51,6 +51,20 @@ def _unusable(aval: Aval) -> Any:
     shape, dtype = aval
     fill = jnp.nan if dtype in dtypes.DIFFERENTIABLE else 0
     return jnp.full(shape, fill, dtype)
+
+
+def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, which JAX traces, out of sight of a running capture: it runs no user code."""
+
+    @functools.wraps(function)
+    def traced(*args: Any) -> Any:
+        capture = modes.current.capture
+        if capture is None:
+            return function(*args)
+        with capture.watch.paused():
+            return function(*args)
+
+    return traced
 
 
 @tree_util.register_pytree_node_class
@@ -96,8 +110,8 @@ class Executable:
 
     __slots__ = (
         "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "forward",
-        "forward_vjp", "has_tuple", "keeps_residuals", "kept", "mask", "name", "op", "pure", "rule",
-        "saves", "transformed", "wanted",
+        "forward_vjp", "has_tuple", "keeps_residuals", "kept", "library", "mask", "name", "op",
+        "pure", "rule", "saves", "transformed", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +126,7 @@ class Executable:
         residuals: Any = False,
         free: tuple[int, ...] = (),
         differentiable: Any = True,
+        library: bool = False,
     ) -> None:
         self.name = name
         #: The name of the op it belongs to; "" for views and backward passes.
@@ -145,8 +160,13 @@ class Executable:
             return _strengthen(out)
 
         self.pure = strong
-        self.forward = jax.jit(strong, inline=True)
-        self.forward_vjp = jax.jit(self._forward_vjp, inline=True)
+        #: Whether all of it is torchlike's own code, which nobody need watch being traced.
+        self.library = library
+        self.forward = self._jitted(strong)
+        self.forward_vjp = self._jitted(self._forward_vjp)
+
+    def _jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return jax.jit(unwatched(function) if self.library else function, inline=True)
 
     # -- forward -----------------------------------------------------------------------------------
 
@@ -191,7 +211,7 @@ class Executable:
         """
         found = self._backward.get(dropped_avals)
         if found is None:
-            found = jax.jit(functools.partial(self._run_backward, dropped_avals), inline=True)
+            found = self._jitted(functools.partial(self._run_backward, dropped_avals))
             self._backward[dropped_avals] = found
         return found
 

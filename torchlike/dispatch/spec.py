@@ -119,6 +119,7 @@ class OpSpec:
             residuals=self.residuals,
             free=self.schema.scalar_operands,
             differentiable=self.differentiable,
+            library=self.fn.__module__.startswith("torchlike."),
         )
         exe.op = self.name
         self.cache[(mask, statics, lengths) if lengths else (mask, statics)] = exe

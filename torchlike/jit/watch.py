@@ -16,12 +16,14 @@ standard library) is not looked into.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import gc
 import os
 import random
 import sys
 import time
 import types
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -84,6 +86,20 @@ class Watch(Reach):
             sys.setprofile(previous)
         if self._gc_was_on:
             gc.enable()
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Out of sight: library code that JAX traces, whose calls are most of a capture's. Seeing
+        them too took half of a convolutional step's capture (0.29 s, 0.15 without)."""
+        seeing = sys.getprofile()
+        if seeing not in (self._event, self._chained):
+            yield
+            return
+        sys.setprofile(None)
+        try:
+            yield
+        finally:
+            sys.setprofile(seeing)
 
     def _chained(self, frame: Any, event: str, arg: Any) -> None:
         self._event(frame, event, arg)

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import meta, modes
+from torchlike.dispatch.executable import unwatched
 from torchlike.storage import device_array
 from torchlike.tensor import Tensor
 
@@ -41,7 +42,7 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
                     new[n + i * n_states + k] = s.astype(old.dtype)
             return tuple(new)
 
-        found = (jax.jit(update, inline=True), jax.jit(update, donate_argnums=0))
+        found = (jax.jit(unwatched(update), inline=True), jax.jit(update, donate_argnums=0))
         _compiled[key] = found
     return found
 
