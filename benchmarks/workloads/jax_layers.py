@@ -92,6 +92,32 @@ def convolution(x: jax.Array, kernel: jax.Array, stride: int) -> jax.Array:
     return rows.reshape(*columns.shape[:-1], outputs)
 
 
+@functools.partial(jax.custom_vjp, nondiff_argnums=(2,))
+def convolution_in_parts(x: jax.Array, kernel: jax.Array, images: int) -> jax.Array:
+    """`convolution` with stride 1, its kernel's gradient of so many images at a time.
+
+    All at once, what XLA lays out for it falls out of the cache: 2.25 ms instead of 1.5 for 32
+    images of 14×14 with 32 and 64 channels, 4 at a time.
+    """
+    return convolution(x, kernel, 1)
+
+
+def _parts_forward(x: jax.Array, kernel: jax.Array, images: int) -> Any:
+    return convolution(x, kernel, 1), (x, kernel)
+
+
+def _parts_backward(images: int, kept: Any, g: jax.Array) -> Any:
+    x, kernel = kept
+    (dx,) = jax.vjp(lambda x: convolution(x, kernel, 1), x)[1](g)
+    cuts = [slice(i, i + images) for i in range(0, len(x), images)]
+    dkernel = [jax.vjp(lambda k, x=x[cut]: convolution(x, k, 1), kernel)[1](g[cut])[0]
+               for cut in cuts]  # fmt: skip
+    return dx, sum(dkernel[1:], dkernel[0])
+
+
+convolution_in_parts.defvjp(_parts_forward, _parts_backward)
+
+
 def max_pool_3x3(x: jax.Array) -> jax.Array:
     """3×3 max pooling of (N, H, W, C) by steps of 2, padded by 1, as a maximum of nine slices."""
     return functools.reduce(jnp.maximum, _windows(x, 3, 2, (x.shape[1] - 1) // 2 + 1, -np.inf))

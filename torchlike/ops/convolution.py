@@ -22,6 +22,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from torchlike.ops.convolution_gradient import Geometry, channels_last
+
 #: Outputs of at most this many positions go through im2col (4x4: see above).
 _TINY_OUTPUT = 16
 #: Depthwise kernels of at most this many taps are sums of shifted images (7x7).
@@ -65,16 +67,9 @@ def _channels_last(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -
         # unless the padding is done beforehand.
         x = jnp.pad(x, [(0, 0), (0, 0), *pads])
         pads = [(0, 0)] * len(pads)
-    n = x.ndim - 2
-    spatial = tuple(range(1, n + 1))
-    dims = lax.ConvDimensionNumbers(
-        (0, n + 1, *spatial), (n + 1, n, *range(n)), (0, n + 1, *spatial)
-    )
-    y = lax.conv_general_dilated(
-        jnp.moveaxis(x, 1, -1), jnp.transpose(weight, (*range(2, n + 2), 1, 0)), stride, pads,
-        rhs_dilation=dilation, dimension_numbers=dims,
-    )  # fmt: skip
-    return jnp.moveaxis(y, -1, 1)
+    geometry = Geometry(tuple(stride), tuple(map(tuple, pads)), tuple(dilation))
+    kernel = jnp.transpose(weight, (*range(2, weight.ndim), 1, 0))
+    return jnp.moveaxis(channels_last(jnp.moveaxis(x, 1, -1), kernel, geometry), -1, 1)
 
 
 def _by_groups(convolve: Any, x: Any, weight: Any, groups: int) -> Any:
@@ -110,7 +105,7 @@ def convolution(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, grou
     def im2col(x: Any, weight: Any) -> Any:
         return _as_im2col(x, weight, out, stride, pads, dilation)
 
-    def channels_last(x: Any, weight: Any) -> Any:
+    def whole(x: Any, weight: Any) -> Any:
         return _channels_last(x, weight, stride, pads, dilation)
 
     if not jnp.issubdtype(x.dtype, jnp.inexact) or 0 in (x.size, weight.size):
@@ -124,11 +119,11 @@ def convolution(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, grou
         if on_cpu and math.prod(out) <= _TINY_OUTPUT:
             return im2col(x, weight)
         if on_cpu:
-            return channels_last(x, weight)
+            return whole(x, weight)
     elif on_cpu:
         if weight.shape[1] == 1 and math.prod(kernel) <= _FEW_TAPS:
             return _depthwise(x, weight, out, stride, pads, dilation)
-        return _by_groups(channels_last, x, weight, groups)
+        return _by_groups(whole, x, weight, groups)
     return lax.conv_general_dilated(
         x, weight, stride, pads, rhs_dilation=dilation, feature_group_count=groups,
         dimension_numbers=lax.conv_dimension_numbers(x.shape, weight.shape, _layout(x.ndim - 2)),
