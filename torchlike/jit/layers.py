@@ -42,8 +42,9 @@ def scan_layers(layers: Iterable[Any], x: Any, *args: Any, **kwargs: Any) -> Any
     First call of 24 transformer blocks of width 128, CPU seconds, loop → scan_layers:
     forward 1.7 → 0.7 s, with backward 4.3 → 3.3, with AdamW (whose update stays one a parameter)
     9.6 → 7.5. The steps themselves take longer there, about 1.3 times for these blocks: XLA's CPU
-    backend compiles equal kernels once anyway, and runs a loop's body less well. So it is for deep
-    nets on backends that do neither.
+    backend compiles equal kernels once anyway, and runs a loop's body less well; a convolution in
+    it 50 times less well (3x3 on 32 images of 14x14, 32 → 64 channels, with its gradient: 87 ms
+    instead of 2.3). So it is for deep nets on backends that do neither.
 
     Args:
       layers: modules: an nn.Sequential, nn.ModuleList or any other iterable of them.
