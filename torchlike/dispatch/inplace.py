@@ -54,7 +54,10 @@ _REORDERING = frozenset(("index_put",))
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
     """RuntimeError where an op cannot read ``other`` while it writes the memory they share."""
     whole = spec.name in _REORDERING
-    if (other is not target or whole) and spec.name not in _IDEMPOTENT:
+    if other is target:
+        if whole:
+            raise RuntimeError(errors.PARTIAL_OVERLAP)
+    elif spec.name not in _IDEMPOTENT:
         widths = target.itemsize, other.itemsize
         views.check_partial_overlap(target._geometry, other._geometry, whole=whole, widths=widths)
 
@@ -151,6 +154,7 @@ def in_place_executable(
             kept=out_of_place.kept, rule=out_of_place.rule, residuals=spec.residuals,
             free=spec.schema.scalar_operands, differentiable=spec.differentiable,
         )  # fmt: skip
+        exe.facts = spec, statics, lengths
         spec.cache[key] = exe
     return exe
 

@@ -1,0 +1,37 @@
+"""Writing by index what shares memory with the target: refused where PyTorch refuses it."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torchlike  # noqa: E402
+
+CASES = {
+    "itself, dense": lambda t, a, i: a.__setitem__(i(0, 1), a),
+    "itself, behind an ellipsis": lambda t, a, i: a.__setitem__((..., i(0, 1)), a),
+    "a view of its own, not dense": lambda t, a, i: (v := a[:, :2]).__setitem__(i(0, 1), v),
+    "a view by its last dimension": lambda t, a, i: (v := a.split(1, 2)[0]).__setitem__(
+        (..., i(0)), v
+    ),
+    "another view with the same elements": lambda t, a, i: a[:, :2].__setitem__(i(0, 1), a[:, :2]),
+    "permuted": lambda t, a, i: (v := a.permute(2, 0, 1)).__setitem__(i(0, 1), v),
+    "a dense part": lambda t, a, i: a.__setitem__(i(1), a[:1]),
+    "by a mask": lambda t, a, i: a.__setitem__(a > -1, a.flatten()),
+    "index_put_": lambda t, a, i: a.index_put_((i(0, 1),), a),
+    "accumulated": lambda t, a, i: (v := a[:, :2]).index_put_((i(0, 1),), v, accumulate=True),
+    "empty": lambda t, a, i: (v := a[:, :0]).index_put_((i(0, 1),), v),
+}
+
+
+def outcome(framework, case):
+    a = framework.arange(12.0).reshape(2, 3, 2)
+    try:
+        case(framework, a, lambda *indices: framework.tensor(indices))
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return a.tolist()
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_as_pytorch(case):
+    assert outcome(torchlike, case) == outcome(torch, case)
