@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import torchlike as torch
+import torchlike.distributed.nn
 from torchlike import distributed as dist
+from torchlike.distributed.elastic.multiprocessing.errors import record
 
 X = torch.tensor([1.0, 2.0])
 
@@ -145,3 +148,27 @@ def test_inside_a_compiled_step() -> None:
         last = step(X).item()
     assert last < first
     assert step.compiles == 1
+
+
+def test_collectives_with_gradients_in_a_world_of_one(world):
+    x = torch.ones(2, requires_grad=True)
+    (gathered,) = dist.nn.functional.all_gather(x)
+    (gathered * 3 + dist.nn.functional.all_reduce(x)).sum().backward()
+    assert x.grad.tolist() == [4, 4]
+    assert gathered is not x
+
+
+def test_recorded_errors(tmp_path, monkeypatch):
+    @record
+    def main(value):
+        if value is None:
+            raise ValueError("none given")
+        return value
+
+    path = tmp_path / "error.json"
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(path))
+    assert main(3) == 3
+    assert not path.exists()
+    with pytest.raises(ValueError, match="none given"):
+        main(None)
+    assert json.loads(path.read_text())["message"]["message"] == "ValueError: none given"

@@ -16,7 +16,9 @@ _xla_flags.enable()
 from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
 from torchlike import ops as _ops  # noqa: E402 - registers the ops
+from torchlike import sparse_names as _sparse_names  # noqa: E402 - registers coalesce, spmm
 from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
+from torchlike import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike import unsupported as _unsupported  # noqa: E402 - registers what raises
 from torchlike.autograd.grad_mode import (  # noqa: E402
     enable_grad,
@@ -62,6 +64,7 @@ from torchlike.settings import (  # noqa: E402
 from torchlike.tensor import (  # noqa: E402
     Size,
     Tensor,
+    UntypedStorage,
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -85,15 +88,20 @@ from torchlike import (  # noqa: E402
     autograd,
     backends,
     compiler,
+    cpu,
     cuda,
     distributed,
     fft,
     func,
+    futures,
+    fx,
     hub,
     interop,
     jit,
+    library,
     linalg,
     masked,
+    mps,
     nested,
     nn,
     optim,
@@ -102,6 +110,7 @@ from torchlike import (  # noqa: E402
     signal,
     sparse,
     special,
+    types,
     utils,
     version,
     xpu,
@@ -125,18 +134,37 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
     set_autocast_gpu_dtype,
 )
 from torchlike.compile import compile  # noqa: E402
+from torchlike.device_modules import get_device_module  # noqa: E402
 from torchlike.errors import OutOfMemoryError  # noqa: E402
 from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.interop import from_jax_function  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
 from torchlike.streams import Event, Stream  # noqa: E402
+from torchlike.symbolic import (  # noqa: E402
+    SymBool,
+    SymFloat,
+    SymInt,
+    sym_float,
+    sym_int,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+    sym_sqrt,
+    sym_sum,
+)
+from torchlike.typed_storage import TypedStorage  # noqa: E402
+
+_unsupported.make_modules()
 
 #: The PyTorch release whose behaviour is the reference.
 __version__ = "2.13.0+torchlike"
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
-_LATER = frozenset({"distributions", "multiprocessing", "onnx", "profiler", "testing"})
+_LATER = frozenset(
+    {"_dynamo", "_inductor", "distributions", "multiprocessing", "onnx", "profiler", "testing"}
+)
 
 
 def __getattr__(name: str):

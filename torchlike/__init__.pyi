@@ -17,20 +17,27 @@ from math import e as e
 from math import inf as inf
 from math import nan as nan
 from math import pi as pi
+from torchlike import _dynamo as _dynamo
+from torchlike import _inductor as _inductor
 from torchlike import accelerator as accelerator
 from torchlike import amp as amp
 from torchlike import autograd as autograd
 from torchlike import backends as backends
 from torchlike import compiler as compiler
+from torchlike import cpu as cpu
 from torchlike import cuda as cuda
 from torchlike import distributed as distributed
 from torchlike import distributions as distributions
 from torchlike import fft as fft
 from torchlike import func as func
+from torchlike import futures as futures
+from torchlike import fx as fx
 from torchlike import hub as hub
 from torchlike import interop as interop
+from torchlike import library as library
 from torchlike import linalg as linalg
 from torchlike import masked as masked
+from torchlike import mps as mps
 from torchlike import multiprocessing as multiprocessing
 from torchlike import nested as nested
 from torchlike import nn as nn
@@ -43,6 +50,7 @@ from torchlike import signal as signal
 from torchlike import sparse as sparse
 from torchlike import special as special
 from torchlike import testing as testing
+from torchlike import types as types
 from torchlike import utils as utils
 from torchlike import version as version
 from torchlike import xpu as xpu
@@ -69,6 +77,7 @@ from torchlike.autograd.grad_mode import is_inference_mode_enabled as is_inferen
 from torchlike.autograd.grad_mode import no_grad as no_grad
 from torchlike.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from torchlike.compile import compile as compile
+from torchlike.device_modules import get_device_module as get_device_module
 from torchlike.devices import device as device
 from torchlike.devices import get_default_device as get_default_device
 from torchlike.devices import set_default_device as set_default_device
@@ -104,7 +113,19 @@ from torchlike.settings import set_num_threads as set_num_threads
 from torchlike.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from torchlike.streams import Event as Event
 from torchlike.streams import Stream as Stream
+from torchlike.symbolic import SymBool as SymBool
+from torchlike.symbolic import SymFloat as SymFloat
+from torchlike.symbolic import SymInt as SymInt
+from torchlike.symbolic import sym_float as sym_float
+from torchlike.symbolic import sym_int as sym_int
+from torchlike.symbolic import sym_ite as sym_ite
+from torchlike.symbolic import sym_max as sym_max
+from torchlike.symbolic import sym_min as sym_min
+from torchlike.symbolic import sym_not as sym_not
+from torchlike.symbolic import sym_sqrt as sym_sqrt
+from torchlike.symbolic import sym_sum as sym_sum
 from torchlike.tensor import Size as Size
+from torchlike.tensor import UntypedStorage as UntypedStorage
 from torchlike.tensor import channels_last as channels_last
 from torchlike.tensor import channels_last_3d as channels_last_3d
 from torchlike.tensor import contiguous_format as contiguous_format
@@ -114,6 +135,7 @@ from torchlike.tensor import memory_format as memory_format
 from torchlike.tensor import preserve_format as preserve_format
 from torchlike.tensor import sparse_coo as sparse_coo
 from torchlike.tensor import strided as strided
+from torchlike.typed_storage import TypedStorage as TypedStorage
 
 bfloat16: _dtype
 bool: _dtype
@@ -1835,6 +1857,9 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _tuple[T
 
 def split_with_sizes_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``split_with_sizes`` as a tensor of its own (contiguous), not a view."""
+
+def spmm(input: Any, mat2: Any) -> Any:
+    """A matrix product, of which a matrix may be sparse."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sqrt`` elementwise; integers give the default float dtype."""

@@ -18,6 +18,7 @@ inside the boxes, and sums over the examples.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -26,6 +27,16 @@ import numpy as np
 
 from torchlike import errors, meta, modes
 from torchlike.meta import MetaArray, StandIn
+
+
+class _Reverse(threading.local):
+    """What this thread knows of reverse-mode transforms, which need no level."""
+
+    #: How many ``grad``, ``vjp`` and ``linearize`` are running their function.
+    running = 0
+
+
+reverse = _Reverse()
 
 
 class Level:

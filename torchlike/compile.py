@@ -21,9 +21,10 @@ def compile(
     ``parameters`` and attributes are the module's own.
 
     Differs from PyTorch: the whole function becomes one graph or JitCaptureError says why not
-    (``fullgraph`` is always on); ``backend``, ``mode`` and ``options`` are accepted and have no
-    effect, since XLA is the only backend. ``dynamic`` speaks of Python numbers among the arguments
-    (see ``torchlike.jit``): each shape compiles once.
+    (``fullgraph`` is always on; ``torch._dynamo.config.suppress_errors`` lets a function run
+    eagerly instead); ``backend``, ``mode`` and ``options`` are accepted and have no effect, since
+    XLA is the only backend. ``dynamic`` speaks of Python numbers among the arguments (see
+    ``torchlike.jit``): each shape compiles once.
     """
     if model is None:
         return functools.partial(

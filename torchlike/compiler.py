@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
+
 from torchlike import modes
-from torchlike.jit.function import JitFunction
+from torchlike.dispatch.registry import clear_executables
+from torchlike.jit.function import JitFunction, reset_all
 
 
 def is_compiling() -> Any:
@@ -45,3 +48,10 @@ def cudagraph_mark_step_begin() -> None:
 def list_backends(exclude_tags: Any = ()) -> list[str]:
     """["xla"]."""
     return ["xla"]
+
+
+def reset() -> None:
+    """Forget every compiled program; what is run next is compiled again."""
+    reset_all()
+    clear_executables()
+    jax.clear_caches()

@@ -455,6 +455,9 @@ class TensorMethods:
     def clone(self, *, memory_format: Any = ...) -> Tensor:
         """A copy with the same values and (by default) the same memory order."""
 
+    def coalesce(self) -> Any:
+        """RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``coalesce``."""
+
     def col_indices(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
 
@@ -538,6 +541,9 @@ class TensorMethods:
 
     def deg2rad_(self) -> Tensor:
         """``deg2rad`` elementwise; integers give the default float dtype."""
+
+    def dense_dim(self) -> _int:
+        """How many dimensions it has."""
 
     def dequantize(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
@@ -853,6 +859,9 @@ and the edges: a named pair."""
 
     def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The slices of a dimension at the positions in a vector. IndexError when out of range."""
+
+    def indices(self) -> Any:
+        """RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``indices``."""
 
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Products summed over the last dimensions."""
@@ -1330,6 +1339,9 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
         """Call ``hook(leaf)`` after a gradient was added to the leaf's ``.grad``."""
 
+    def reinforce(self, reward: Any) -> None:
+        """RuntimeError: it went away; ``torch.distributions`` has ``log_prob``."""
+
     def relu(self, *, out: Tensor | None = None) -> Tensor:
         """``max(input, 0)``. RuntimeError for bool tensors."""
 
@@ -1501,6 +1513,9 @@ out of range, NotImplementedError for integers without ``dtype``."""
     def sort(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a named pair."""
 
+    def sparse_dim(self) -> _int:
+        """0: a dense tensor has no dimension with indices."""
+
     def sparse_mask(self, mask: Any) -> Any:
         """The elements at the places of ``mask``, in coordinate form."""
 
@@ -1536,6 +1551,9 @@ out of range, NotImplementedError for integers without ``dtype``."""
 
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: _str = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None) -> Tensor:
         """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
+
+    def storage(self) -> Any:
+        """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
 
     def sub(self, other: Tensor | Number, *, alpha: Number = 1, out: Tensor | None = None) -> Tensor:
         """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
@@ -1623,6 +1641,9 @@ less than all. JitCaptureError under a jit; NotImplementedError for compressed l
     def to_sparse_bsr(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
 
+    def to_sparse_coo(self) -> Any:
+        """What is not zero in coordinate form: ``to_sparse()``."""
+
     def to_sparse_csc(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
 
@@ -1706,6 +1727,9 @@ less than all. JitCaptureError under a jit; NotImplementedError for compressed l
 
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """``unsqueeze`` in place: this tensor's geometry changes, its memory does not."""
+
+    def values(self) -> Any:
+        """RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``values``."""
 
     def var(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
         """The var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""

@@ -100,6 +100,10 @@ class Node:
     def release(self) -> None:
         """Free what was saved for backward."""
 
+    def is_released(self) -> Any:
+        """Whether a backward pass freed what this node saved."""
+        return False
+
     # What users see -------------------------------------------------------------------------------
 
     def name(self) -> str:
@@ -179,7 +183,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor) -> None:
         super().__init__("torch::autograd::AccumulateGrad", [])
-        self.sequence = _FIRST + self.sequence
+        self.sequence = _FIRST  # those that are ready run in the order of the edges
         self.variable = variable
         self.post_hooks: dict[int, Any] | None = None
 
@@ -218,6 +222,14 @@ def gradient_edge(t: Tensor) -> Edge | None:
 record_view: Callable[[Tensor, Tensor], Any] | None = None
 
 
+def move_retained(old: Any, old_nr: int, new: Any, new_nr: int = 0) -> None:
+    """retain_grad follows a tensor to its new value."""
+    if old.retained:
+        kept = old.retained.pop(old_nr, None)
+        if kept is not None:
+            new.retained = {**(new.retained or {}), new_nr: kept}
+
+
 def rejoin(view: Tensor) -> None:
     """Give a view its history again after its base got a new one through an in-place op.
 
@@ -226,15 +238,22 @@ def rejoin(view: Tensor) -> None:
     base = view._base
     assert base is not None
     assert record_view is not None
-    if view._made_by and modes.current.grad_enabled and base.requires_grad:
+    made_by = view._made_by
+    if made_by and made_by != VARIABLE and modes.current.grad_enabled and base.requires_grad:
         raise RuntimeError(_ambiguous_view(view, errors.BASE_MODIFIED))
     view._history = base._history
+    old, old_nr = view._node, view._output_nr
     view._node, view._output_nr = record_view(base, view), 0
+    if old is not None and old.retained and view._node is not None:
+        move_retained(old, old_nr, view._node)
 
 
 tensor.install(history_of_view=rejoin)
 
 
+#: ``_made_by`` of a variable of ``grad`` or ``vjp`` that an outer transform differentiates, too: a
+#: leaf to whoever wants to write to it.
+VARIABLE = "variable"
 #: How ``_made_by`` of a custom Function's only output begins.
 CUSTOM_FUNCTION = "custom Function "
 
@@ -265,11 +284,11 @@ def check_in_place(t: Tensor, recorded: Any = None) -> None:
         return
     base = t._base
     if base is not None:
-        if t._made_by:
+        if t._made_by and t._made_by != VARIABLE:
             raise RuntimeError(_ambiguous_view(t, errors.VIEW_MODIFIED))
-        if requires_grad and base._node is None:
+        if requires_grad and (base._node is None or base._made_by == VARIABLE):
             raise RuntimeError(errors.LEAF_VIEW_IN_PLACE)
         if t._requires_grad and t._node is None:
             raise RuntimeError(errors.LEAF_IN_PLACE)
-    elif requires_grad and t._node is None:
+    elif requires_grad and (t._node is None or t._made_by == VARIABLE):
         raise RuntimeError(errors.LEAF_IN_PLACE)

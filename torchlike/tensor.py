@@ -87,6 +87,8 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     #: The tape node this tensor is an output of, and which output.
     _node: Any = None
     _output_nr: int = 0
+    #: Whether it retained its gradient when detach_() took its node.
+    _retained: bool = False
     _grad: Tensor | None = None
     #: On a base: how often an in-place op changed its history; on a view: the count it knows.
     _history: int = 0
@@ -415,7 +417,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
 
     @property
     def retains_grad(self) -> Any:
-        return self._node is not None and self._node.retains_grad(self._output_nr)
+        if self._node is None:
+            return self._retained
+        return self._node.retains_grad(self._output_nr)
 
     @property
     def _version(self) -> int:
@@ -438,7 +442,13 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
 
     @property
     def data(self) -> Tensor:
-        """The same memory without history: writes through it are not recorded."""
+        """The same memory without history: writes through it are not recorded. RuntimeError for
+        what ``vmap`` maps."""
+        cell = self._storage.cell if modes.current.levels else None
+        if type(cell) in boxes.BOXES and not self.requires_grad:
+            if getattr(cell, "batched", False):
+                raise RuntimeError("accessing `data` under vmap transform is not allowed")
+            return self.detach()
         return self._alias()
 
     @data.setter
@@ -670,6 +680,11 @@ class UntypedStorage:
     __module__ = "torchlike"
 
     def __init__(self, storage: Storage) -> None:
+        if not isinstance(storage, Storage):
+            raise NotImplementedError(
+                "torch.UntypedStorage(…): storages are made of tensors. Use instead: "
+                "torch.empty(n, dtype=torch.uint8).untyped_storage()."
+            )
         self._storage = storage
 
     def data_ptr(self) -> int:
@@ -737,7 +752,7 @@ channels_last_3d = memory_format("channels_last_3d")
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
 _FIELDS = frozenset(
     ("_storage", "_view", "_base", "_requires_grad", "_node", "_output_nr", "_grad", "_history",
-     "_made_by", "_accumulator", "_hooks", "_inference")
+     "_made_by", "_accumulator", "_hooks", "_inference", "_retained")
 )  # fmt: skip
 
 

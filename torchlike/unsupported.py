@@ -5,7 +5,10 @@ From this one table come the functions that raise NotImplementedError in those w
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from torchlike.dispatch.registry import NAMESPACES, add_method, export
@@ -40,6 +43,24 @@ _FP8 = Gap("scaled products of 8-bit floats are not there", "matmul in bfloat16"
 _ATTENTION = Gap(
     "it is the kernel of one backend", "torch.nn.functional.scaled_dot_product_attention"
 )
+_TRITON = Gap("Triton kernels cannot be compiled by XLA here", "jax.experimental.pallas through "
+              "torchlike.from_jax_function")  # fmt: skip
+_DISPATCHER = Gap("there is no dispatcher of that kind", "torch.library.custom_op and its "
+                  "register_ methods")  # fmt: skip
+_FX = Gap(
+    "there are no graphs of Python code", "torchlike.jit, or torchlike.export and its StableHLO"
+)
+_CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
+           "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
+_WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
+_DCP = Gap(
+    "there are no checkpoints in shards", "torch.save and torch.load, or orbax on jax arrays"
+)
+_QUANT = Gap(
+    "there is no quantization of modules", "a floating dtype of fewer bits, such as bfloat16"
+)
+_UNBACKED = Gap("XLA compiles for fixed shapes, so a fake cannot have unknown sizes",
+                "results padded to a fixed size")  # fmt: skip
 
 #: namespace -> name -> gap. "Tensor" are methods, "aten" is torch.ops.aten.
 GAPS: dict[str, dict[str, Gap]] = {
@@ -66,6 +87,77 @@ GAPS: dict[str, dict[str, Gap]] = {
     "nested": dict.fromkeys(
         ("nested_tensor", "nested_tensor_from_jagged", "as_nested_tensor", "to_padded_tensor",
          "narrow", "masked_select"), _NESTED),
+    "library": {
+        **dict.fromkeys(("triton_op", "wrap_triton"), _TRITON),
+        **dict.fromkeys(("fallthrough_kernel", "get_kernel", "register_torch_dispatch"),
+                        _DISPATCHER),
+        "get_ctx": _UNBACKED,
+    },
+    "fx": dict.fromkeys(
+        ("symbolic_trace", "map_arg", "GraphModule", "Graph", "Node", "Tracer", "Proxy",
+         "Interpreter", "Transformer", "replace_pattern"), _FX),
+    "fx.node": dict.fromkeys(("map_arg", "map_aggregate", "Node", "Target"), _FX),
+    "fx.proxy": dict.fromkeys(("Proxy", "GraphAppendingTracer", "TracerBase"), _FX),
+    "fx.graph": dict.fromkeys(("Graph", "CodeGen"), _FX),
+    "fx.graph_module": {"GraphModule": _FX},
+    "fx.traceback": dict.fromkeys(
+        ("preserve_node_meta", "annotate", "annotate_fn", "set_current_meta"), _FX),
+    "fx.passes.regional_inductor": {"regional_inductor": _FX},
+    "fx.passes.shape_prop": {"ShapeProp": _FX},
+    "fx.experimental.proxy_tensor": {"make_fx": _FX},
+    "utils.cpp_extension": dict.fromkeys(
+        ("load", "load_inline", "CUDAExtension", "CppExtension", "SyclExtension", "BuildExtension",
+         "include_paths", "library_paths"), _CPP),
+    "ao.quantization": dict.fromkeys(
+        ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
+         "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
+         "DeQuantStub", "QConfig"), _QUANT),
+    "nn.quantized": {"FloatFunctional": _QUANT},
+    "distributed.rpc": dict.fromkeys(
+        ("init_rpc", "shutdown", "rpc_async", "rpc_sync", "remote", "get_worker_info", "RRef",
+         "TensorPipeRpcBackendOptions", "WorkerInfo"), _WORLD),
+    "distributed.rpc.functions": {"async_execution": _WORLD},
+    "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _WORLD),
+    "distributed.optim": dict.fromkeys(
+        ("DistributedOptimizer", "ZeroRedundancyOptimizer"), _WORLD),
+    "distributed.checkpoint": dict.fromkeys(
+        ("load", "save", "async_save", "load_state_dict", "save_state_dict", "FileSystemReader",
+         "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
+    "distributed.checkpoint.state_dict": dict.fromkeys(
+        ("get_model_state_dict", "set_model_state_dict", "get_optimizer_state_dict",
+         "set_optimizer_state_dict", "get_state_dict", "set_state_dict", "StateDictOptions"), _DCP),
+    "distributed.checkpoint.optimizer": {"load_sharded_optimizer_state_dict": _DCP},
+    "distributed.checkpoint.stateful": {"Stateful": _DCP},
+    "distributed.checkpoint.default_planner": dict.fromkeys(
+        ("DefaultLoadPlanner", "DefaultSavePlanner"), _DCP),
+    "distributed.tensor": dict.fromkeys(
+        ("distribute_tensor", "distribute_module", "DTensor", "Shard", "Replicate", "Partial",
+         "Placement"), _WORLD),
+    "distributed.tensor.placement_types": dict.fromkeys(
+        ("Shard", "Replicate", "Partial", "Placement"), _WORLD),
+    "distributed.tensor.parallel": dict.fromkeys(
+        ("parallelize_module", "loss_parallel", "ColwiseParallel", "RowwiseParallel",
+         "SequenceParallel", "PrepareModuleInput", "PrepareModuleOutput"), _WORLD),
+    "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
+    "distributed.fsdp": dict.fromkeys(
+        ("fully_shard", "FullyShardedDataParallel", "FSDPModule", "MixedPrecision",
+         "MixedPrecisionPolicy", "CPUOffload", "CPUOffloadPolicy", "ShardingStrategy",
+         "StateDictType", "FullStateDictConfig", "ShardedStateDictConfig", "BackwardPrefetch",
+         "FullOptimStateDictConfig", "OptimStateKeyType"), _WORLD),
+    "distributed.fsdp.fully_sharded_data_parallel": dict.fromkeys(
+        ("FullyShardedDataParallel", "MixedPrecision", "CPUOffload", "StateDictType",
+         "ShardingStrategy", "BackwardPrefetch", "FullStateDictConfig"), _WORLD),
+    "distributed.fsdp.sharded_grad_scaler": {"ShardedGradScaler": _WORLD},
+    "distributed.fsdp.wrap": dict.fromkeys(
+        ("transformer_auto_wrap_policy", "size_based_auto_wrap_policy", "enable_wrap", "wrap",
+         "always_wrap_policy", "lambda_auto_wrap_policy", "ModuleWrapPolicy"), _WORLD),
+    "distributed.pipelining": dict.fromkeys(
+        ("pipeline", "PipelineStage", "SplitPoint", "ScheduleGPipe", "Schedule1F1B"), _WORLD),
+    "distributed.pipelining.schedules": dict.fromkeys(
+        ("get_schedule_class", "ScheduleGPipe", "Schedule1F1B", "PipelineScheduleSingle",
+         "PipelineScheduleMulti", "ScheduleZBVZeroBubble", "ScheduleDualPipeV"), _WORLD),
+    "nn.attention": dict.fromkeys(
+        ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION),
     "cuda.jiterator": dict.fromkeys(
         ("_create_jit_fn", "_create_multi_output_jit_fn"), _JITERATOR),
     "aten": dict.fromkeys(
@@ -86,15 +178,27 @@ GAPS: dict[str, dict[str, Gap]] = {
     },
 }  # fmt: skip
 
+#: Namespaces that are no modules, or whose modules take their functions themselves.
+_MADE_ELSEWHERE = frozenset(
+    ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library", "fx",
+     "nn.attention")
+)  # fmt: skip
+
 
 def raising(name: str, gap: Gap) -> Callable[..., Any]:
-    """A function that raises NotImplementedError with the gap's words."""
+    """A function that raises NotImplementedError with the gap's words; for a name in capitals a
+    class, of which nothing is an instance, whose constructor does."""
+    said = f"torch.{name}: {gap.why}. Use instead: {gap.instead}."
+    short = name.rsplit(".", 1)[-1]
+    doc = f"Not supported: {gap.why}. Use instead: {gap.instead}."
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"torch.{name}: {gap.why}. Use instead: {gap.instead}.")
+        raise NotImplementedError(said)
 
-    function.__name__ = function.__qualname__ = name.rsplit(".", 1)[-1]
-    function.__doc__ = f"Not supported: {gap.why}. Use instead: {gap.instead}."
+    if short[0].isupper():
+        return type(short, (), {"__new__": function, "__doc__": doc})
+    function.__name__ = function.__qualname__ = short
+    function.__doc__ = doc
     return function
 
 
@@ -115,3 +219,27 @@ def _register() -> None:
 
 
 _register()
+
+
+def make_modules() -> None:
+    """Give every namespace of the table its module: those that nobody else makes hold nothing but
+    what raises, so that scripts import them, ask what is an instance of what, and go on."""
+    for space in GAPS:
+        if space in _MADE_ELSEWHERE:
+            continue
+        names = space.split(".")
+        for i in range(len(names)):
+            _module(".".join(("torchlike", *names[:i])), names[i])
+        module = sys.modules[f"torchlike.{space}"]
+        for name, function in functions(space).items():
+            if not hasattr(module, name):
+                setattr(module, name, function)
+
+
+def _module(parent: str, name: str) -> None:
+    full = f"{parent}.{name}"
+    if full not in sys.modules:
+        made = sys.modules[full] = ModuleType(full, "What torchlike refuses; see the functions.")
+        made.__spec__ = ModuleSpec(full, None, is_package=True)
+        made.__path__ = []
+        setattr(sys.modules[parent], name, made)

@@ -1,6 +1,8 @@
 """One test for each entry of docs/autograd.md: where torchlike differs from PyTorch, on purpose."""
 
+import gc
 import re
+import weakref
 from pathlib import Path
 
 import pytest
@@ -110,9 +112,13 @@ def test_a_jitted_functions_residuals_are_not_packed():
     assert (seen, x.grad.tolist()) == ([], [6])
 
 
-def test_nodes_have_no_saved_attributes():
-    with pytest.raises(AttributeError):
-        _ = leaf(1.0).exp().grad_fn._saved_result
+def test_nodes_show_what_they_keep():
+    largest = leaf(1.0, 2.0).max(-1)[0].grad_fn
+    assert largest._saved_dim == -1
+    assert not hasattr(largest, "_saved_indices")
+    for node in (leaf(1.0).exp().grad_fn, leaf(1.0).view(1, 1).grad_fn):
+        assert not hasattr(node, "_raw_saved_result")
+        assert not hasattr(node, "_saved_self_sym_sizes")
 
 
 def test_pin_memory_changes_nothing():
@@ -261,6 +267,146 @@ def test_special_functions_have_gradients():
 def test_gradcheck_has_no_fast_mode():
     x = torch.tensor([0.3, 0.7], dtype=torch.float64, requires_grad=True)
     assert gradcheck(torch.sin, (x,), fast_mode=True)
+
+
+def test_swapped_data_are_not_those_that_were_saved():
+    x = leaf(1.0, 2.0)
+    y = (x * x).sum()
+    x.data = torch.tensor([5.0, 6.0])
+    y.backward()
+    assert (x.grad.tolist(), x.tolist()) == ([2, 4], [5, 6])
+
+
+def test_hooks_of_a_view_that_was_written_to():
+    x, seen = leaf(1.0, 2.0, 3.0), []
+    y = x * 2
+    v = y[:2]
+    v.register_hook(lambda g: seen.append(g.tolist()))
+    v.mul_(3)
+    y.sum().backward()
+    assert (seen, x.grad.tolist()) == ([[3, 3]], [6, 6, 2])
+
+
+def test_inference_tensors_may_be_saved():
+    with torch.inference_mode():
+        w = torch.tensor([3.0])
+    assert gradient(lambda x: x * w, 1.0) == [3]
+
+
+def test_create_graph_does_not_warn():
+    x = leaf(3.0)
+    (x * x).sum().backward(create_graph=True)  # a warning would be an error
+    assert x.grad.requires_grad
+    node = weakref.ref(x.grad.grad_fn)
+    del x
+    gc.collect()
+    assert node() is None
+
+
+def test_what_a_gradient_does_not_depend_on_gets_zeros():
+    x, y = leaf(2.0), leaf(3.0)
+    (g,) = torch.autograd.grad(x * y, x, create_graph=True)  # it is y
+    gx, gy = torch.autograd.grad(g, [x, y])
+    assert (gx.tolist(), gy.tolist()) == ([0], [1])
+
+
+def test_nodes_of_ops_are_of_one_class():
+    x = leaf(1.0)
+    product, exponential = (x * 2).grad_fn, x.exp().grad_fn
+    assert type(product) is type(exponential)
+    assert (product.name(), exponential.name()) == ("MulBackward0", "ExpBackward0")
+
+
+def test_composed_ops_are_one_node():
+    x, w = leaf(1.0, 2.0), torch.ones(2, 2)
+    for y, name in (
+        (x @ x, "Matmul"), (w @ x, "Matmul"), (torch.nn.functional.linear(x, w), "Linear"),
+        (torch.einsum("i,i->", x, x), "Einsum"), (x.sum(0), "Sum"),
+    ):  # fmt: skip
+        assert y.grad_fn.name() == f"{name}Backward0"
+
+
+def test_captured_tensors_may_be_written_to():
+    total = torch.zeros(2)
+
+    def f(x):
+        with torch.no_grad():
+            total.add_(x)
+        return (total * x).sum()
+
+    x = torch.tensor([1.0, 2.0])
+    assert torch.func.grad(f)(x).tolist() == [1, 2]
+    assert total.tolist() == [1, 2]
+    total = torch.zeros(2)
+    with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+        torch.func.jvp(lambda x: total.add_(x), (x,), (x,))
+
+
+def test_writes_to_arguments_arrive_at_the_end():
+    x, seen = torch.tensor([1.0, 2.0]), []
+
+    def f(a):
+        a.detach().mul_(3)
+        seen.append(x.tolist())
+        return a.sum()
+
+    torch.func.grad(f)(x)
+    assert (seen, x.tolist()) == ([[1, 2]], [3, 6])
+
+
+def test_requires_grad_inside_transforms():
+    def f(x):
+        y = (x * 2).requires_grad_()
+        return (y * x).sum()
+
+    x = torch.tensor([1.0, 2.0])
+    assert torch.func.grad(f)(x).tolist() == [4, 8]
+    assert torch.func.vmap(f)(x).tolist() == [2, 8]
+
+
+def test_detach_in_place_lets_go_of_every_level():
+    def f(x):
+        y = x * 3
+        return (y.detach_() * x + x.data * x).sum()
+
+    x = torch.tensor([1.0, 2.0])
+    inner = torch.func.grad(f)
+    assert inner(x).tolist() == [4, 8]
+    assert torch.func.grad(lambda x: inner(x).sum())(x).tolist() == [0, 0]
+    for write in (lambda x: x * x.data, lambda x: (x * 1).detach_()):
+        with pytest.raises(RuntimeError, match=r"not allowed|Can't detach views in-place"):
+            torch.func.vmap(write)(x)
+
+
+def test_the_mapped_dimension_is_the_first():
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def vmap(info, in_dims, x):
+            assert (in_dims, x.shape) == ((0,), (3, 2))
+            return x * 2, 0
+
+    strides = []
+
+    def f(a):
+        strides.append(a.stride())
+        return Doubled.apply(a)
+
+    assert torch.func.vmap(f, in_dims=1)(torch.ones(2, 3)).tolist() == [[2, 2]] * 3
+    assert strides == [(1,)]
+
+
+def test_aux_may_hold_numbers():
+    x = torch.tensor([1.0, 2.0])
+    g, aux = torch.func.grad(lambda x: ((x * x).sum(), {"n": 2, "s": "a"}), has_aux=True)(x)
+    assert (g.tolist(), aux) == ([2, 4], {"n": 2, "s": "a"})
 
 
 def test_the_page_and_the_tests_agree():

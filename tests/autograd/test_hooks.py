@@ -135,3 +135,51 @@ def test_refusals():
         torch.ones(1).retain_grad()
     with pytest.raises(RuntimeError, match="non-leaf"):
         (leaf(1.0) * 2).register_post_accumulate_grad_hook(lambda t: None)
+
+
+def test_node_hooks_see_a_gradient_for_each_operand():
+    x, seen = torch.ones(2, requires_grad=True), []
+    for y in (x * 3, torch.ones(2) * x, x * x, x.exp()):
+        y.grad_fn.register_hook(
+            lambda inputs, outputs: seen.append([g is not None for g in inputs])
+        )
+        y.sum().backward()
+    assert seen == [[True, False], [False, True], [True, True], [True]]
+
+
+def test_a_node_hook_may_replace_the_gradients():
+    x = torch.ones(2, requires_grad=True)
+    y = x * 3
+    y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 10, inputs[1]))
+    y.sum().backward()
+    assert x.grad.tolist() == [30, 30]
+
+
+def test_leaves_get_their_gradients_in_the_order_of_the_operands():
+    a, b, seen = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True), []
+    a.register_hook(lambda g: seen.append("a"))
+    b.register_hook(lambda g: seen.append("b"))
+    (a * b).backward()
+    (b * a).backward()
+    assert seen == ["a", "b", "b", "a"]
+
+
+def test_retain_grad_follows_a_view_whose_base_was_written_to():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    v = y[:2]
+    v.retain_grad()
+    y.mul_(3)
+    v.sum().backward()
+    assert (v.grad.tolist(), x.grad.tolist()) == ([1, 1], [6, 6, 0])
+
+
+def test_hooks_of_the_node_that_accumulates():
+    x, seen = torch.ones(2, requires_grad=True), []
+    node = x.view_as(x).grad_fn.next_functions[0][0]
+    node.register_prehook(lambda outputs: seen.append(("before", x.grad, outputs[0].tolist())))
+    node.register_hook(
+        lambda inputs, outputs: seen.append((x.grad.tolist(), inputs, outputs[0].tolist()))
+    )
+    (x * 3).sum().backward()
+    assert seen == [("before", None, [3, 3]), ([3, 3], (), [3, 3])]

@@ -29,6 +29,48 @@ def test_compiled_once() -> None:
     assert hessian.compiles == 1
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_per_sample_gradients_of_a_wide_layer(rows: int) -> None:
+    """One row makes the gradient an outer product, which has a lowering of its own (256x256)."""
+    torch.manual_seed(0)
+    w, x = torch.randn(256, 256), torch.randn(3, rows, 256)
+
+    def loss(w: Any, a: Any) -> Any:
+        return torch.nn.functional.linear(a.relu(), w).sin().sum()
+
+    per_sample = func.vmap(func.grad(loss), in_dims=(None, 0))
+    expected = torch.stack([(a.relu() @ w.T).cos().T @ a.relu() for a in x])
+    for run in (per_sample, torch.jit(per_sample)):
+        torch.testing.assert_close(run(w, x), expected, rtol=1e-4, atol=1e-4)  # sums of 256 terms
+    twice = func.grad(lambda w: func.grad(loss)(w, x[0]).square().sum())
+    w64, x64 = w.double(), x.double()
+    reference = func.grad(lambda w: ((x64[0].relu() @ w.T).cos().T @ x64[0].relu()).square().sum())(
+        w64
+    )
+    torch.testing.assert_close(twice(w).double(), reference, rtol=1e-3, atol=1e-2)
+
+
+def test_keyword_arguments_are_not_mapped() -> None:
+    y = torch.tensor([3.0, 4.0])
+    a = torch.tensor([1.0, 2.0])
+    assert func.vmap(lambda a, y: a * y)(a, y=y).tolist() == [[3, 4], [6, 8]]
+    assert func.vmap(lambda a, y: a * y, chunk_size=1)(a, y=y).tolist() == [[3, 4], [6, 8]]
+
+
+def test_jacobians_of_scalars() -> None:
+    x = torch.tensor(3.0)
+    for jacobian in (func.jacrev, func.jacfwd):
+        found = jacobian(lambda a: a**2)(x)
+        assert (found.item(), found.shape) == (6, ())
+    assert func.hessian(lambda a: a**3)(x).item() == 18
+
+
+def test_vjp_gives_a_tuple() -> None:
+    _, pull = func.vjp(lambda a: a * 2, X)
+    (found,) = pull(X)
+    close(found, 2 * X)
+
+
 def test_jitted_functions_inside() -> None:
     f = torch.jit(lambda a: (a * 2).sin())
     close(func.vmap(f)(X), (X * 2).sin())

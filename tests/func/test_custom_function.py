@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -131,7 +133,19 @@ def test_refusals() -> None:
         def vmap(info: Any, in_dims: Any, a: Any) -> Any:
             return a
 
+    class TooFew(Tripled):
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, a: Any) -> Any:
+            return (a, a), (0,)
+
+    class NotOne(Tripled):
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, a: Any) -> Any:
+            return a, (0,)
+
     for f, words in (
+        (TooFew, r"out_dims=\(0,\) to be compatible .* a tuple of 2"),
+        (NotOne, r"out_dims=\(0,\) to be compatible .* Tensor"),
         (Tripled, "does not have vmap support"),
         (Both, "both generate_vmap_rule=True and an overridden vmap"),
         (OneReturn, "Expected the vmap staticmethod to have two returns"),
@@ -139,3 +153,92 @@ def test_refusals() -> None:
     ):
         with pytest.raises(RuntimeError, match=words):
             func.vmap(f.apply)(X)
+
+
+class Product(torch.autograd.Function):
+    """What it saves for forward has another meaning than what it saves for backward."""
+
+    @staticmethod
+    def forward(a: Any, b: Any) -> Any:
+        return a * b
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(output, *inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        a, b = ctx.saved_tensors
+        return g * b, g * a
+
+    @staticmethod
+    def jvp(ctx: Any, da: Any, db: Any) -> Any:
+        output, a, b = ctx.saved_tensors
+        close(output, a * b)
+        return da * b + db * a
+
+
+def test_what_is_saved_for_forward_is_another_list() -> None:
+    a, b = X.clone().requires_grad_(), (X + 1).requires_grad_()
+    da, db = torch.autograd.grad(Product.apply(a, b).sum(), (a, b))
+    close(da, X + 1)
+    close(db, X)
+    close(func.jvp(Product.apply, (X, X + 1), (X, X))[1], X * (X + 1) + X * X)
+
+
+def test_tangents_are_counted() -> None:
+    class TooMany(Tripled):
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t, t
+
+    with pytest.raises(RuntimeError, match=r"number of forward gradients \(expected 1 but got 2"):
+        func.jvp(TooMany.apply, (X,), (X,))
+
+
+class Mixin:
+    """Stands after Function among the bases of the class below."""
+
+
+class WithNumber(torch.autograd.Function, Mixin):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(a: Any, factor: int) -> Any:
+        return a * factor, factor, None
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.factor = inputs[1]
+
+    @staticmethod
+    def vjp(ctx: Any, g: Any, *_: Any) -> Any:
+        return g * ctx.factor, None
+
+
+def test_outputs_that_are_no_tensors() -> None:
+    seen = []
+
+    def f(a: Any) -> Any:
+        product, *others = WithNumber.apply(a, 3)
+        seen.append(others)
+        return product
+
+    close(func.vmap(f)(X), 3 * X)
+    assert seen == [[3, None]]
+    close(func.grad(lambda x: func.vmap(f)(x).sum())(X), torch.full_like(X, 3.0))
+
+
+def _used_class() -> Any:
+    class Local(Generated):
+        pass
+
+    close(func.grad(lambda x: func.vmap(Local.apply)(x).sum())(X), 3 * X)
+    return weakref.ref(Local)
+
+
+def test_classes_are_collected() -> None:
+    gone = _used_class()
+    gc.collect()
+    assert gone() is None

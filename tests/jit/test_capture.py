@@ -418,3 +418,28 @@ def test_training_and_evaluation_are_two_programs_with_one_state():
         np.testing.assert_allclose(compiled(x).detach(), norm(x).detach(), rtol=1e-5, atol=1e-6)
     assert norm.num_batches_tracked.item() == 3
     assert compiled.compiles == 2
+
+
+def test_a_result_whose_graph_was_run_backward_inside_a_custom_function_too():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    def step(x):
+        y = Square.apply(x)
+        y.sum().backward()
+        return y
+
+    for run in (step, torch.jit(step)):
+        x = torch.tensor([1.0, 3.0], requires_grad=True)
+        y = run(x)
+        assert (y.tolist(), x.grad.tolist()) == ([1.0, 9.0], [2.0, 6.0])
+        with pytest.raises(RuntimeError, match="second time"):
+            y.sum().backward()

@@ -62,7 +62,8 @@ NOT_PUSHED = (
     "eq", "ge", "gt", "isin", "le", "logical_not", "lt", "logical_and", "logical_or", "logical_xor",
     "isclose", "ne", "signbit", "isfinite", "isinf", "isposinf", "isneginf", "isreal", "isnan",
     "bool", "byte", "char", "int", "long", "short", "bucketize", "searchsorted", "all", "any",
-    "argmax", "argmin", "argsort", "count_nonzero", "hash_tensor",
+    "argmax", "argmin", "argsort", "count_nonzero", "hash_tensor", "linalg.matrix_rank",
+    "linalg.matrix_rank.hermitian",
 )  # fmt: skip
 _NOT_COMPARED = {name for names in NOT_COMPARED.values() for name in names}
 

@@ -1,4 +1,4 @@
-"""Writing by index what shares memory with the target: refused where PyTorch refuses it."""
+"""Writing what shares memory with the target: refused where PyTorch refuses it."""
 
 import pytest
 
@@ -19,6 +19,12 @@ CASES = {
     "by a mask": lambda t, a, i: a.__setitem__(a > -1, a.flatten()),
     "index_put_": lambda t, a, i: a.index_put_((i(0, 1),), a),
     "accumulated": lambda t, a, i: (v := a[:, :2]).index_put_((i(0, 1),), v, accumulate=True),
+    "copied onto itself, expanded": lambda t, a, i: (
+        a[0, 0].expand(4, -1).copy_(a[0, 0].expand(4, -1))
+    ),
+    "copied onto itself, not dense": lambda t, a, i: a[:, :2].copy_(a[:, :2]),
+    "copied into an expanded view": lambda t, a, i: a[0, 0].expand(4, -1).copy_(a[1, :2].T),
+    "copied from its neighbour": lambda t, a, i: a[0, :2].copy_(a[0, 1:]),
     "empty": lambda t, a, i: (v := a[:, :0]).index_put_((i(0, 1),), v),
 }
 

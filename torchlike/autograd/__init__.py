@@ -1,5 +1,7 @@
 """Autograd: ``backward``, ``grad``, grad modes, custom functions."""
 
+import importlib as _importlib
+
 from torchlike.autograd import forward_ad, functional, graph
 from torchlike.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from torchlike.autograd.backward import backward, grad
@@ -14,6 +16,13 @@ from torchlike.autograd.grad_mode import (
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.autograd.saved import is_strict_in_place, set_strict_in_place
 from torchlike.tensor import Tensor as Variable
+
+
+def __getattr__(name: str):
+    if name == "profiler":  # the profiler's room stands above this one
+        return _importlib.import_module("torchlike.autograd.profiler")
+    raise AttributeError(f"module 'torchlike.autograd' has no attribute {name!r}", name=name)
+
 
 __all__ = [
     "Function",

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlike import errors, modes
 from torchlike.autograd import engine
-from torchlike.boxes import Batched
+from torchlike.boxes import Batched, reverse
 from torchlike.dispatch.boxed import VmapLevel
 from torchlike.dispatch.record import still
 from torchlike.dispatch.registry import add_method
@@ -69,7 +69,7 @@ def backward(
     RuntimeError when a tensor does not require grad, when a non-scalar has no gradient given, when
     the graph was already freed.
     """
-    if any(level.transform != "forward_ad" for level in modes.current.levels):
+    if reverse.running or any(x.transform != "forward_ad" for x in modes.current.levels):
         raise RuntimeError(errors.BACKWARD_IN_TRANSFORM)
     roots = _as_tuple(tensors)
     if grad_tensors is None:

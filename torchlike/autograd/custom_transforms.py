@@ -13,6 +13,12 @@ from torchlike.dispatch.boxed import JvpLevel, VmapLevel
 from torchlike.dispatch.record import still
 from torchlike.tensor import Tensor, wrap
 
+_INCOMPATIBLE = (
+    "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "
+    "Expected out_dims={dims} to be compatible with the structure of `output`, which is {made}."
+)
+#: Where a Function keeps its mapped forms: {(axes, size, randomness): Function}.
+_GENERATED = "_mapped_forms"
 _SEE = "For more details, see PyTorch's notes on extending autograd with torch.func."
 
 
@@ -31,12 +37,12 @@ def level_of(args: Sequence[Any]) -> boxes.Level | None:
 
 
 def run_at(
-    level: boxes.Level, function: Any, args: Sequence[Any], context: Callable[[], Any]
+    level: boxes.Level, base: Any, function: Any, args: Sequence[Any], context: Callable[[], Any]
 ) -> Any:
     """``function.apply(*args)`` one level down, its result as tensors of the level.
 
-    ``context()`` makes a fresh ctx. RuntimeError in PyTorch's words where the Function lacks what
-    the transform needs.
+    ``base`` is autograd.Function, ``context()`` makes a fresh ctx. RuntimeError in PyTorch's words
+    where the Function lacks what the transform needs.
     """
     if function.setup_context is None:
         raise RuntimeError(
@@ -54,10 +60,10 @@ def run_at(
         if 0 not in axes:
             made, batched = function.apply(*inside), None
         else:
-            made, batched = _mapped(level, function, axes, inside)
+            made, batched = _mapped(level, base, function, axes, inside)
     if not isinstance(made, tuple):
-        return _boxed(level, made, None if batched is None else batched)
-    dims = batched if isinstance(batched, (tuple, list)) else (batched,) * len(made)
+        return _boxed(level, made, batched)
+    dims = batched if isinstance(batched, tuple) else (batched,) * len(made)
     return tuple(_boxed(level, o, d) for o, d in zip(made, dims, strict=True))
 
 
@@ -84,9 +90,9 @@ def _boxed(level: VmapLevel, output: Any, dim: int | None) -> Any:
 
 
 def _mapped(
-    level: VmapLevel, function: Any, axes: list[int | None], inside: list[Any]
+    level: VmapLevel, base: Any, function: Any, axes: list[int | None], inside: list[Any]
 ) -> tuple[Any, Any]:
-    """The outputs for all examples, and where their dimension is."""
+    """The outputs for all examples, and where their dimension is: an int, None, or one for each."""
     name = function.__name__
     has_rule = function.vmap is not None
     if function.generate_vmap_rule:
@@ -96,7 +102,8 @@ def _mapped(
                 "overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
                 f"overridden vmap staticmethod to avoid ambiguity. {_SEE}"
             )
-        return _generated(function, tuple(axes), level.size, level.randomness).apply(*inside), 0
+        generated = _generated(base, function, tuple(axes), level.size, level.randomness)
+        return generated.apply(*inside), 0
     if not has_rule:
         raise RuntimeError(
             f"You tried to vmap over {name}, but it does not have vmap support. Please override "
@@ -108,23 +115,34 @@ def _mapped(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with "
             f"pytree structure compatible with the output. Got a {type(result)} instead"
         )
-    return result
+    made, dims = result
+    several = isinstance(dims, (tuple, list))
+    if several and not (isinstance(made, tuple) and len(dims) == len(made)):
+        shown = f"a tuple of {len(made)}" if isinstance(made, tuple) else type(made).__name__
+        raise RuntimeError(_INCOMPATIBLE.format(dims=dims, made=shown))
+    return made, tuple(dims) if several else dims
 
 
-_made: dict[Any, Any] = {}
+def _generated(
+    base: Any, function: Any, axes: tuple[int | None, ...], size: int, randomness: str
+) -> Any:
+    """A Function of all examples, whose forward and backward are those of one, mapped.
+
+    It refers to ``function``, and is kept there: both live as long as the user's class.
+    """
+    made = function.__dict__.get(_GENERATED)
+    if made is None:
+        made = {}
+        setattr(function, _GENERATED, made)
+    key = (axes, size, randomness)
+    if key not in made:
+        made[key] = _generate(base, function, axes, size, randomness)
+    return made[key]
 
 
-def _generated(function: Any, axes: tuple[int | None, ...], size: int, randomness: str) -> Any:
-    """A Function of all examples, whose forward and backward are those of one, mapped."""
-    key = (function, axes, size, randomness)
-    if key not in _made:
-        _made[key] = _generate(function, axes, size, randomness)
-    return _made[key]
-
-
-def _generate(function: Any, axes: tuple[int | None, ...], size: int, randomness: str) -> Any:
-    base = function.__mro__[-2]  # autograd.Function, which stands above this file
-
+def _generate(
+    base: Any, function: Any, axes: tuple[int | None, ...], size: int, randomness: str
+) -> Any:
     def entered(level: VmapLevel, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         return [
             wrap(Batched(level, still(v))) if d == 0 and isinstance(v, Tensor)
@@ -133,12 +151,16 @@ def _generate(function: Any, axes: tuple[int | None, ...], size: int, randomness
         ]  # fmt: skip
 
     def left(level: VmapLevel, t: Any) -> Any:
+        if not isinstance(t, Tensor):
+            return t
         cell = t._read()
         if isinstance(cell, Batched) and cell.level is level:
             t = cell.value
             if cell.batched:
                 return t
         return t.expand(level.size, *t.shape)
+
+    backward_of_one = function.vjp if function.backward is base.backward else function.backward
 
     class Mapped(base):
         generate_vmap_rule = True
@@ -188,12 +210,14 @@ def _generate(function: Any, axes: tuple[int | None, ...], size: int, randomness
             inner, dims = ctx._mapped
             with VmapLevel(size, randomness) as level:
                 inner._to_save = tuple(entered(level, ctx.saved_tensors, dims))
-                grads = function.backward(
-                    inner, *entered(level, cotangents, (0,) * len(cotangents))
-                )
+                try:
+                    grads = backward_of_one(
+                        inner, *entered(level, cotangents, (0,) * len(cotangents))
+                    )
+                finally:
+                    inner._to_save = ()
                 grads = grads if isinstance(grads, tuple) else (grads,)
                 found = [None if g is None else left(level, g) for g in grads]
-            inner._to_save = ()
             # What all examples share gets the sum.
             return tuple(
                 g if g is None or d == 0 else g.sum(0) for g, d in zip(found, axes, strict=True)
@@ -223,6 +247,8 @@ def _pushed(
                 )
             ctx = context()
             function.setup_context(ctx, tuple(inside), output)
+            if ctx._to_push is not None:
+                ctx._to_save = ctx._to_push
             given = [c.tangent if m else None for c, m in zip(cells, moving, strict=True)]
             if ctx._materialize:
                 given = [
@@ -234,8 +260,8 @@ def _pushed(
             tangents = found if isinstance(found, tuple) else (found,)
             if len(tangents) != len(outputs):
                 raise RuntimeError(
-                    f"{function.__name__}'s jvp returned {len(tangents)} tangents for "
-                    f"{len(outputs)} outputs"
+                    "Function's jvp returned an invalid number of forward gradients (expected "
+                    f"{len(outputs)} but got {len(tangents)})"
                 )
     duals = tuple(
         wrap(Dual(level, still(o), None if t is None else still(t))) if isinstance(o, Tensor) else o

@@ -165,6 +165,8 @@ def run(
                 if isinstance(node, AccumulateGrad):
                     if accumulate and (targets is None or node in wanted):
                         accumulate_grad(node, incoming[0], create_graph)
+                        if node.hooks is not None and node.hooks[1]:
+                            _after(node, (), incoming, create_graph)
                 elif runs:
                     outgoing = _run_node(node, incoming, create_graph)
                     if not retain_graph:
@@ -266,12 +268,22 @@ def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) ->
     def shown(values: Any) -> tuple[Any, ...]:
         return tuple(v if v is None or create_graph else _tensor(v) for v in values)
 
-    grads = shown(outgoing)
+    given = shown(outgoing)
+    # One for each of next_functions; None where no gradient is wanted.
+    following = node.next_functions
+    places = [i for i, (behind, _) in enumerate(following) if behind is not None]
+    spread = len(places) == len(given) < len(following)
+    grads = given
+    if spread:
+        at = dict(zip(places, given, strict=True))
+        grads = tuple(at.get(i) for i in range(len(following)))
     assert node.hooks is not None
     for hook in list(node.hooks[1].values()):
         changed = hook(grads, shown(incoming))
         if changed is not None:
             grads = changed if isinstance(changed, tuple) else (changed,)
+    if spread:
+        grads = tuple(grads[i] for i in places)
     return [g if g is None or create_graph else g._read() for g in grads]
 
 

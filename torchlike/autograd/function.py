@@ -25,6 +25,8 @@ class FunctionCtx:
     def __init__(self) -> None:
         self.needs_input_grad: tuple[Any, ...] = ()
         self._to_save: tuple[Any, ...] = ()
+        #: What was saved for `jvp`; None where that uses what was saved for backward.
+        self._to_push: tuple[Any, ...] | None = None
         self._saved: list[Any] | None = None
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: frozenset[int] = frozenset()
@@ -35,15 +37,13 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, where ``ctx.saved_tensors`` gives them."""
-        for i, t in enumerate(tensors):
-            if t is not None and not isinstance(t, Tensor):
-                raise TypeError(
-                    f"save_for_backward can only save variables, but argument {i} is of type "
-                    f"{type(t).__name__}"
-                )
+        _check_savable("save_for_backward", tensors)
         self._to_save = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for ``jvp``, where ``ctx.saved_tensors`` gives them."""
+        _check_savable("save_for_forward", tensors)
+        self._to_push = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs ``forward`` changed in place; it must return them."""
@@ -76,6 +76,14 @@ class FunctionCtx:
         if self._node is None:
             return self._to_save
         return self._node.saved_tensors
+
+
+def _check_savable(what: str, tensors: Sequence[Any]) -> None:
+    for i, t in enumerate(tensors):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(
+                f"{what} can only save variables, but argument {i} is of type {type(t).__name__}"
+            )
 
 
 class FunctionNode(Node):
@@ -178,6 +186,9 @@ class FunctionNode(Node):
         if self.saved:  # with nothing saved it can run again, as in PyTorch
             self.saved = None
 
+    def is_released(self) -> Any:
+        return self.saved is None
+
 
 def _backward_of(function: Any) -> Callable[..., Any]:
     """``backward``, or ``vjp`` as it may be called. RuntimeError when there are both."""
@@ -258,7 +269,7 @@ class Function:
         previous = modes.current.grad_enabled
         level = level_of(args)
         if level is not None:  # inside vmap or jvp: recorded there as well, so with grad mode on
-            output = run_at(level, cls, args, FunctionCtx)
+            output = run_at(level, Function, cls, args, FunctionCtx)
         modes.current.grad_enabled = False
         try:
             if level is not None:
@@ -301,7 +312,7 @@ class Function:
             else (kept(t), *_place(t, args, edges), position.get(id(t), -1))
             for t in ctx._to_save
         ]  # fmt: skip
-        ctx._to_save = ()
+        ctx._to_save, ctx._to_push = (), None
         ctx._node = node
         return made if isinstance(output, tuple) else made[0]
 

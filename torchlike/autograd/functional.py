@@ -72,8 +72,8 @@ def _gradients(
         at = next(i for i, o in enumerate(outputs) if not o.requires_grad)
         raise RuntimeError(
             f"Output {at} of the user-provided function does not require gradients. The outputs "
-            f"must be computed in a differentiable manner from the input when running {name} in "
-            "strict mode."
+            "must be computed in a differentiable manner from the input when running in strict "
+            "mode."
         )
     found: tuple[Tensor | None, ...] = (None,) * len(inputs)
     if used:

@@ -168,6 +168,14 @@ class PackedNode(OpNode):
             values = values[:n]
         self.saved = tuple(values)
 
+    def kept_values(self) -> Sequence[Any]:
+        self._check_alive()
+        self._fetch(())
+        try:
+            return self.saved
+        finally:
+            self._put_back()
+
     def _put_back(self) -> None:
         self.saved, self.residuals = (), None
 
@@ -258,6 +266,10 @@ class WatchedNode(OpNode):
         self._check_alive()
         for watch in self._watches:
             watch.check()
+
+    def kept_values(self) -> Sequence[Any]:
+        self._check()
+        return self.saved
 
     def run(self, cotangents: list[Any]) -> Sequence[Any]:
         self._check()

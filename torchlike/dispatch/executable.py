@@ -109,9 +109,9 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "forward",
-        "forward_vjp", "has_tuple", "keeps_residuals", "kept", "library", "mask", "name", "op",
-        "pure", "rule", "saves", "transformed", "wanted",
+        "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "facts",
+        "forward", "forward_vjp", "has_tuple", "keeps_residuals", "kept", "library", "mask", "name",
+        "op", "pure", "rule", "saves", "transformed", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -131,6 +131,8 @@ class Executable:
         self.name = name
         #: The name of the op it belongs to; "" for views and backward passes.
         self.op = ""
+        #: Its (OpSpec, static arguments, lengths of its lists), for dispatch/kept.py; or None.
+        self.facts: Any = None
         self.mask = mask
         self.wanted = tuple(i for i in range(n_operands) if mask >> i & 1)
         self.kept = tuple(range(n_operands)) if kept is None else kept

@@ -193,10 +193,7 @@ def assign(target: Tensor, value: Tensor) -> None:
     new_base = execute(exe, [base._read(), value._read(), *dynamic], [base, value, *dynamic])
     base._write(new_base._read())
     _set_history(base, new_base)
-    old, old_nr = target._node, target._output_nr
     tape.rejoin(target)
-    if old is not None:
-        move_retained(old, old_nr, target._node)
 
 
 def _set_history(t: Tensor, source: Tensor | None) -> None:
@@ -210,15 +207,7 @@ def _set_history(t: Tensor, source: Tensor | None) -> None:
         return
     t._node, t._output_nr, t._requires_grad = source._node, source._output_nr, True
     if old is not None:
-        move_retained(old, old_nr, t._node, t._output_nr)
-
-
-def move_retained(old: Any, old_nr: int, new: Any, new_nr: int = 0) -> None:
-    """retain_grad follows a tensor to its new value."""
-    if old.retained:
-        kept = old.retained.pop(old_nr, None)
-        if kept is not None:
-            new.retained = {**(new.retained or {}), new_nr: kept}
+        tape.move_retained(old, old_nr, t._node, t._output_nr)
 
 
 def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, ...]]:
@@ -309,10 +298,15 @@ def copy_(
     geometry = target._geometry
     recorded = target.requires_grad
     name = "FillBackward0"
-    if source is not target:
+    # What is copied onto itself is left as it is, however its memory overlaps.
+    onto_itself = source is target or (
+        isinstance(source, Tensor) and source._storage is target._storage
+        and source._geometry == geometry and source.dtype is target.dtype
+    )  # fmt: skip
+    if not onto_itself:
         views.check_writable(geometry)
     if isinstance(source, Tensor):
-        if source._storage is target._storage and source is not target and not (
+        if source._storage is target._storage and not onto_itself and not (
             expanded and source._geometry.size != geometry.size
         ):  # fmt: skip
             widths = target.itemsize, source.itemsize

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from torchlike import boxes, dtypes, errors, modes, tape
+from torchlike.dispatch import kept
 from torchlike.dispatch.executable import Executable, flatten
 from torchlike.storage import Storage
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import TENSOR_TYPES, Tensor, wrap
 
 _RELEASED: Any = object()
+_SAVED = "_saved_"
 
 
 class OpNode(Node):
@@ -48,7 +51,6 @@ class OpNode(Node):
         return tuple((None, 0) if e is None else e for e in edges)
 
     def is_released(self) -> Any:
-        """Whether a backward pass freed what this node saved."""
         return self.saved is _RELEASED
 
     def _check_alive(self) -> None:
@@ -75,12 +77,12 @@ class OpNode(Node):
         exe = self.exe
         operands: list[Any] = list(self.saved)
         if exe.rule is not None:
-            operands[0] = _rejoined(operands[0], (self, 0))
+            operands[0] = rejoined(operands[0], (self, 0))
         else:
             edge_of = dict(zip(exe.wanted, self.edges, strict=True))
             for position, i in enumerate(exe.kept):
                 if edge_of.get(i) is not None:
-                    operands[position] = _rejoined(operands[position], edge_of[i])
+                    operands[position] = rejoined(operands[position], edge_of[i])
         operands += cotangents
         mask = 0
         arrays = []
@@ -108,6 +110,45 @@ class OpNode(Node):
             exe.double[key] = found
         return found
 
+    def __getattr__(self, name: str) -> Any:
+        """``_saved_self`` and the like; see kept.py. RuntimeError once they were freed."""
+        found = None
+        if name.startswith(_SAVED):
+            found = kept.names_of(self).get(name.removeprefix(_SAVED))
+        if found is None:
+            raise AttributeError(f"'{self.short_name()}' object has no attribute '{name}'")
+        kind, place = found
+        if kind == "static":
+            return kept.static_of(self.exe, place)
+        if kind == "sizes":
+            return self.avals[self.exe.dropped.index(place)][0]
+        if kind == "result":
+            return rejoined(self.kept_values()[0], (self, 0))
+        if place not in self.exe.kept:
+            return None
+        value = self.kept_values()[self.exe.kept.index(place)]
+        if value is None:
+            return None
+        if not hasattr(value, "shape"):
+            return value if kept.is_scalar(self.exe, place) else wrap(jnp.asarray(value))
+        edge = dict(zip(self.exe.wanted, self.edges, strict=True)).get(place)
+        if edge is None:
+            return wrap(value)
+        node = edge[0]
+        if isinstance(node, tape.AccumulateGrad):
+            leaf = node.variable
+            if leaf._view is None and leaf._storage.cell is value:
+                return leaf  # not written to since: the very object, as in PyTorch
+        return rejoined(value, edge)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *(_SAVED + name for name in kept.names_of(self))]
+
+    def kept_values(self) -> Sequence[Any]:
+        """What was saved, as arrays and numbers."""
+        self._check_alive()
+        return self.saved
+
     def release(self) -> None:
         # A node that saved nothing (a view, a sum) can run again, as in PyTorch.
         if self.exe.saves:
@@ -115,7 +156,7 @@ class OpNode(Node):
             self.residuals = None
 
 
-def _rejoined(array: Any, edge: Edge | None) -> Tensor:
+def rejoined(array: Any, edge: Edge | None) -> Tensor:
     """A saved array as a tensor with its place in the graph."""
     assert edge is not None
     t = object.__new__(Tensor)
@@ -135,7 +176,7 @@ def still(t: Tensor) -> Tensor:
     edge = gradient_edge(t)
     if edge is None:
         return wrap(t._read())
-    same = _rejoined(t._read(), edge)
+    same = rejoined(t._read(), edge)
     if isinstance(edge[0], tape.AccumulateGrad):
         node = edge[0]
         same._accumulator = lambda: node  # kept alive: no graph may hold it yet
@@ -241,7 +282,12 @@ def _all_edges(
     exe: Executable, edges: list[Edge | None], operands: Sequence[Any]
 ) -> tuple[Edge | None, ...]:
     edge_of = dict(zip(exe.wanted, edges, strict=True))
-    return tuple(edge_of.get(i) for i, o in enumerate(operands) if type(o) in TENSOR_TYPES)
+    # A number in a tensor's place (x * 2) has an edge as well, as in PyTorch, that leads nowhere.
+    numbers = 0 if exe.facts is None else exe.facts[0].wrapped_mask
+    return tuple(
+        edge_of.get(i) for i, o in enumerate(operands)
+        if type(o) in TENSOR_TYPES or (numbers >> i & 1 and o is not None)
+    )  # fmt: skip
 
 
 def _wrap(array: Any) -> Tensor:

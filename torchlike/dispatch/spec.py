@@ -122,6 +122,7 @@ class OpSpec:
             library=self.fn.__module__.startswith("torchlike."),
         )
         exe.op = self.name
+        exe.facts = self, statics, lengths
         self.cache[(mask, statics, lengths) if lengths else (mask, statics)] = exe
         return exe
 

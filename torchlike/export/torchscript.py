@@ -15,10 +15,11 @@ import jax
 import numpy as np
 
 from torchlike import jit, nn, random
-from torchlike.export import archive
+from torchlike.export import archive, type_tests
 from torchlike.export.artifact import Artifact
 from torchlike.export.loaded import LoadedModule, about_state, state_of
 from torchlike.export.program import built
+from torchlike.futures import Future
 from torchlike.jit.function import JitFunction
 from torchlike.tensor import Tensor
 from torchlike.trees import flatten, flatten_call, unflatten
@@ -348,19 +349,11 @@ def interface(obj: type) -> type:
     return obj
 
 
-def fork(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def fork(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
     """``fn(*args)`` now, for ``wait``: XLA runs what is independent in parallel by itself."""
-    return _Future(fn(*args, **kwargs))
-
-
-class _Future:
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def wait(self) -> Any:
-        return self._value
-
-    value = wait
+    future: Future[Any] = Future()
+    future.set_result(fn(*args, **kwargs))
+    return future
 
 
 def wait(future: Any) -> Any:
@@ -385,7 +378,6 @@ class strict_fusion:
         pass
 
 
-Future = _Future
 script_method = jit.export
 _PUBLIC = (
     Attribute, Error, RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule,
@@ -394,6 +386,7 @@ _PUBLIC = (
 )  # fmt: skip
 jit.install({x.__name__: x for x in _PUBLIC} | {
     "Future": Future, "TracedModule": TracedModule, "script_method": script_method,
+    "isinstance": type_tests.isinstance,
 })  # fmt: skip
 
 __all__ = [x.__name__ for x in _PUBLIC]

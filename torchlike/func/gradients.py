@@ -7,15 +7,16 @@ behind it: an outer transform's variable, or a tensor that requires grad.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from torchlike import autograd, boxes, modes
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.func import trees
 from torchlike.func.vmap import vmap
-from torchlike.tape import AccumulateGrad, gradient_edge
+from torchlike.tape import VARIABLE, AccumulateGrad, gradient_edge
 from torchlike.tensor import Tensor, wrap
 
 
@@ -34,8 +35,27 @@ def variable(x: Any, name: str) -> Tensor:
         if type(cell) not in boxes.BOXES or cell.level is not levels[-1]:
             return wrap(levels[-1].lift(x)).requires_grad_()
     if x.requires_grad and modes.current.grad_enabled:
-        return x.clone()
+        connected = x.clone()
+        connected._made_by = VARIABLE
+        return connected
     return wrap(x._read()).requires_grad_()
+
+
+@contextlib.contextmanager
+def differentiating(leaves: Sequence[Tensor], variables: Sequence[Tensor]) -> Iterator[None]:
+    """Inside runs the function of a reverse-mode transform. What it wrote to its variables (without
+    recording, or it is an error) is written to the caller's tensors at the end."""
+    versions = [v._storage.version for v in variables]
+    boxes.reverse.running += 1
+    try:
+        with enable_grad():
+            yield
+    finally:
+        boxes.reverse.running -= 1
+    for x, v, version in zip(leaves, variables, versions, strict=True):
+        if v._storage.version != version:
+            with modes.unrecorded():
+                x.copy_(v)
 
 
 def depends_elsewhere(tensors: Sequence[Any], variables: Sequence[Tensor]) -> bool:
@@ -150,8 +170,9 @@ def grad_and_value(
         leaves, structure = trees.flatten(chosen(args, argnums))
         variables = [variable(x, what) for x in leaves]
         previous = modes.current.grad_enabled
-        with enable_grad():
+        with differentiating(leaves, variables):
             output = func(*replaced(args, argnums, trees.unflatten(structure, variables)), **kwargs)
+        with enable_grad():
             output, aux = split_aux(output, has_aux, what)
             if not isinstance(output, Tensor):
                 raise RuntimeError(f"{what}: Expected f(*args) to return a Tensor, got "
@@ -190,8 +211,8 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False) -> Ca
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``: ``vjp_fn(cotangents)`` gives a gradient
-    for each primal, in a tuple (for a single primal the gradient alone).
+    """``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``: ``vjp_fn(cotangents)`` gives a tuple
+    with the gradient of each primal, also of a single one.
 
     RuntimeError when func gives something else than tensors, ValueError for primals that are no
     tensors.
@@ -199,7 +220,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     leaves, structure = trees.flatten(primals)
     variables = [variable(x, "vjp") for x in leaves]
     previous = modes.current.grad_enabled
-    with enable_grad():
+    with differentiating(leaves, variables):
         output = func(*trees.unflatten(structure, variables))
     output, aux = split_aux(output, has_aux, "vjp(f, *primals)")
     outputs, out_structure = trees.flatten(output)
@@ -225,8 +246,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         )
         with enable_grad():
             found = _cotangent_gradients(outputs, variables, given, recorded, retain_graph)
-        result = trees.unflatten(structure, found)
-        return result[0] if len(primals) == 1 else result
+        return trees.unflatten(structure, found)
 
     seen = trees.tree_map(lambda t: outside(t, further), output)
     if has_aux:
@@ -273,7 +293,7 @@ def jacrev(
         sizes = [o.numel() for o in outputs]
         jacobian = trees.unflatten(out_structure, [
             trees.unflatten(in_structure, [
-                part.reshape(*o.shape, *x.shape)
+                part.reshape((*o.shape, *x.shape))
                 for part, x in zip(parts, inputs, strict=True)
             ])
             for o, parts in zip(

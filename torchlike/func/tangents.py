@@ -9,12 +9,14 @@ from typing import Any
 from torchlike import autograd, modes
 from torchlike.autograd.forward_ad import make_level_dual, parts_at
 from torchlike.autograd.grad_mode import enable_grad
+from torchlike.boxes import Batched
 from torchlike.dispatch.boxed import JvpLevel
 from torchlike.func import trees
 from torchlike.func.gradients import (
     basis,
     chosen,
     depends_elsewhere,
+    differentiating,
     jacrev,
     outside,
     replaced,
@@ -37,6 +39,21 @@ def jvp(
     RuntimeError when primals and tangents differ in structure or shape, when func gives something
     else than tensors, or (``strict``) when an output does not depend on the primals.
     """
+    return _pushed(func, primals, tangents, strict, has_aux, _write)
+
+
+def _write(i: int, x: Tensor, direction: Tensor, primal: Tensor, tangent: Tensor | None) -> None:
+    """What func wrote to an argument, written to the caller's tensors."""
+    with modes.unrecorded():
+        x.copy_(primal)
+        direction.zero_() if tangent is None else direction.copy_(tangent)
+
+
+def _pushed(
+    func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, has_aux: Any,
+    write: Callable[..., None],
+) -> Any:  # fmt: skip
+    """`jvp`, with ``write(i, primal, tangent, new ones)`` for each argument that func wrote to."""
     for what, value in (("primals", primals), ("tangents", tangents)):
         if not isinstance(value, tuple):
             raise RuntimeError(
@@ -81,6 +98,9 @@ def jvp(
                 tangent = primal.detach().new_zeros(primal.shape)
             found.append((primal, tangent))
         aux = trees.tree_map(lambda t: parts_at(level, t)[0] if isinstance(t, Tensor) else t, aux)
+        written = {i: parts_at(level, d) for i, d in enumerate(duals) if d._storage.version}
+    for i, (primal, tangent) in written.items():
+        write(i, values[i], directions[i], primal, tangent)
     primal_out, tangent_out = (
         trees.unflatten(out_structure, [pair[i] for pair in found]) for i in (0, 1)
     )
@@ -105,18 +125,28 @@ def jacfwd(
             given = trees.unflatten(in_structure, list(values))
             return func(*replaced(args, argnums, given), **kwargs)
 
+        written: dict[int, Tensor] = {}
+
+        def note(i: int, x: Tensor, direction: Tensor, primal: Tensor, tangent: Any) -> None:
+            # Of all tangents alike: the primal depends on none.
+            cell = primal._read()
+            written[i] = cell.value[0] if isinstance(cell, Batched) and cell.batched else primal
+
         def push(*tangents: Any) -> Any:
-            found = jvp(of_leaves, tuple(inputs), tangents, has_aux=has_aux)
+            found = _pushed(of_leaves, tuple(inputs), tangents, False, has_aux, note)
             return (found[1], found[2]) if has_aux else (found[1], None)
 
         columns, aux = vmap(push, out_dims=(0, None) if not has_aux else 0, randomness=randomness)(
             *basis(inputs)
         )
+        for i, primal in written.items():
+            with modes.unrecorded():
+                inputs[i].copy_(primal)
         leaves, out_structure = trees.flatten(columns)
         sizes = [x.numel() for x in inputs]
         jacobian = trees.unflatten(out_structure, [
             trees.unflatten(in_structure, [
-                part.movedim(0, -1).reshape(*part.shape[1:], *x.shape)
+                part.movedim(0, -1).reshape((*part.shape[1:], *x.shape))
                 for part, x in zip(column.split(sizes), inputs, strict=True)
             ])
             for column in leaves
@@ -145,8 +175,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         raise RuntimeError("linearize: Expected at least one Tensor in primals")
     variables = [variable(x, "linearize") for x in leaves]
     previous = modes.current.grad_enabled
-    with enable_grad():
+    with differentiating(leaves, variables):
         output = func(*trees.unflatten(structure, variables))
+    with enable_grad():
         outputs, out_structure = trees.flatten(output)
         for o in outputs:
             if not isinstance(o, Tensor):

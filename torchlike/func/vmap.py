@@ -29,8 +29,8 @@ def vmap(
     Args:
       func: takes tensors without the mapped dimension; returns tensors (in tuples, lists, dicts).
       in_dims: the mapped dimension of each positional argument, None for one that is the same for
-        all examples; a tuple matching the arguments, or one for all. Keyword arguments are mapped
-        over dimension 0.
+        all examples; a tuple matching the arguments, or one for all. Keyword arguments are not
+        mapped: all examples get the same.
       out_dims: where the mapped dimension goes in the results; None for a result that is no tensor.
       randomness: "error", "different" numbers for each example, or the "same".
       chunk_size: how many examples to do at a time (memory), None for all.
@@ -39,7 +39,7 @@ def vmap(
     for values of one example asked for by Python, and for writing them into outside tensors.
 
     Differs from PyTorch: with randomness="different" the numbers are those of a loop over the
-    examples; ``detach()`` inside does not share memory.
+    examples.
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(
@@ -54,26 +54,20 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         inputs, structure = trees.flatten(args)
         dims = _input_dims(name, in_dims, args, inputs, structure)
-        named, named_structure = trees.flatten(kwargs)
-        named_dims = [0 if isinstance(t, Tensor) else None for t in named]
-        size = _mapped_size(name, in_dims, [*inputs, *named], [*dims, *named_dims])
+        size = _mapped_size(name, in_dims, inputs, dims)
 
         def run(values: list[Any], size: int) -> Any:
-            given = values[: len(inputs)], values[len(inputs) :]
-            return _run(
-                name, func, VmapLevel(size, randomness), given, (structure, named_structure),
-                (dims, named_dims), out_dims,
-            )  # fmt: skip
+            level = VmapLevel(size, randomness)
+            return _run(name, func, level, values, kwargs, structure, dims, out_dims)
 
-        every, every_dim = [*inputs, *named], [*dims, *named_dims]
         if chunk_size is None or chunk_size >= size:
-            return run(every, size)
+            return run(inputs, size)
         chunks = []
         for start in range(0, size, chunk_size):
             n = min(chunk_size, size - start)
             chunks.append(run(
                 [x if d is None else x.narrow(d, start, n)
-                 for x, d in zip(every, every_dim, strict=True)], n,
+                 for x, d in zip(inputs, dims, strict=True)], n,
             ))  # fmt: skip
         return _joined(chunks, out_dims, name)
 
@@ -145,8 +139,8 @@ def _mapped_size(name: str, in_dims: Any, inputs: list[Any], dims: list[Any]) ->
 
 
 def _run(
-    name: str, func: Callable[..., Any], level: VmapLevel, given: Any, structures: Any, dims: Any,
-    out_dims: Any,
+    name: str, func: Callable[..., Any], level: VmapLevel, inputs: list[Any],
+    kwargs: dict[str, Any], structure: Any, dims: list[Any], out_dims: Any,
 ) -> Any:  # fmt: skip
     """One pass over all examples of a level."""
     with level:
@@ -160,11 +154,8 @@ def _run(
             seen.append((x, dim, inside))
             return inside
 
-        trees_in = [
-            trees.unflatten(structure, [enter(x, d) for x, d in zip(xs, ds, strict=True)])
-            for xs, ds, structure in zip(given, dims, structures, strict=True)
-        ]
-        result = func(*trees_in[0], **trees_in[1])
+        entered = [enter(x, d) for x, d in zip(inputs, dims, strict=True)]
+        result = func(*trees.unflatten(structure, entered), **kwargs)
         outputs, structure = trees.flatten(result)
         places = _output_dims(name, out_dims, outputs, structure)
         left = [_leave(level, o, d) for o, d in zip(outputs, places, strict=True)]

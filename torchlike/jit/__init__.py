@@ -23,6 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike.errors import JitCaptureError
+from torchlike.jit.buckets import bucket_of, pad_to_bucket
 from torchlike.jit.explain import Entry, Explanation, explain
 from torchlike.jit.function import JitFunction
 from torchlike.jit.layers import scan_layers
@@ -38,6 +39,7 @@ from torchlike.jit.markers import (
 )
 
 _mode = "on"
+_fallback: str | None = None
 
 
 def set_mode(mode: str) -> None:
@@ -47,6 +49,15 @@ def set_mode(mode: str) -> None:
     if mode not in ("on", "off"):
         raise ValueError(f"mode must be 'on' or 'off', not {mode!r}")
     _mode = mode
+
+
+def set_fallback(fallback: str | None) -> None:
+    """What functions do that are given to ``jit`` or ``compile`` from now on and do not say:
+    ``fallback="eager"``, or None to raise. ValueError for anything else."""
+    global _fallback
+    if fallback not in (None, "eager"):
+        raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
+    _fallback = fallback
 
 
 def jit(
@@ -101,7 +112,7 @@ def jit(
         return fn
     return JitFunction(
         fn, max_programs=max_programs, static_argnums=static_argnums,
-        static_argnames=static_argnames, dynamic=dynamic, fallback=fallback,
+        static_argnames=static_argnames, dynamic=dynamic, fallback=fallback or _fallback,
     )  # fmt: skip
 
 
@@ -120,6 +131,6 @@ class _CallableModule(types.ModuleType):
 sys.modules[__name__].__class__ = _CallableModule
 
 __all__ = [
-    "Entry", "Explanation", "JitCaptureError", "JitFunction", "explain", "jit", "scan_layers",
-    "set_mode",
+    "Entry", "Explanation", "JitCaptureError", "JitFunction", "bucket_of", "explain", "jit",
+    "pad_to_bucket", "scan_layers", "set_fallback", "set_mode",
 ]  # fmt: skip

@@ -46,6 +46,8 @@ class Explanation:
     argument_bytes: int
     output_bytes: int
     temporary_bytes: int
+    #: Instructions of the optimized program.
+    instructions: int
     #: Seconds XLA took (the persistent cache makes them fewer).
     compile_seconds: float
     has_backward: bool
@@ -69,6 +71,7 @@ class Explanation:
             ("argument bytes", f"{self.argument_bytes:,}"),
             ("output bytes", f"{self.output_bytes:,}"),
             ("temporary bytes", f"{self.temporary_bytes:,}"),
+            ("instructions", f"{self.instructions:,}"),
             ("compile time", f"{self.compile_seconds * 1e3:.1f} ms"),
             ("backward", "a second executable" if self.has_backward else "none outside"),
             ("kept", f"no: {self.not_kept}" if self.not_kept else "yes"),
@@ -107,7 +110,8 @@ def _of_eager(compiled: JitFunction, result: Any) -> Explanation:
     return Explanation(
         name=compiled._name, result=result, inputs=[], outputs=[], guards=[],
         not_kept=f"ran eagerly: {why}", flops=0.0, bytes_accessed=0.0, argument_bytes=0,
-        output_bytes=0, temporary_bytes=0, compile_seconds=0.0, has_backward=False,
+        output_bytes=0, temporary_bytes=0, instructions=0, compile_seconds=0.0,
+        has_backward=False,
     )  # fmt: skip
 
 
@@ -141,8 +145,15 @@ def _explanation(compiled: JitFunction, program: Program, result: Any) -> Explan
         argument_bytes=getattr(memory, "argument_size_in_bytes", 0),
         output_bytes=getattr(memory, "output_size_in_bytes", 0),
         temporary_bytes=getattr(memory, "temp_size_in_bytes", 0),
-        compile_seconds=seconds, has_backward=program.backward is not None,
+        instructions=_instructions(executable), compile_seconds=seconds,
+        has_backward=program.backward is not None,
     )  # fmt: skip
+
+
+def _instructions(executable: Any) -> int:
+    """How many instructions are in the entry computation, its parameters not counted."""
+    entry = executable.as_text().partition("\nENTRY ")[2].partition("\n}")[0]
+    return sum(" = " in line and " parameter(" not in line for line in entry.splitlines())
 
 
 def _role(kind: str, what: Any, names: dict[int, str]) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import logging
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,6 +32,8 @@ _LEAVES = 5
 _capturing = threading.RLock()
 #: Stands for a tensor among the leaves that a program remembers.
 _TENSOR = object()
+#: All functions there are, for ``reset_all``.
+_functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 
 
 class JitFunction:
@@ -50,6 +53,7 @@ class JitFunction:
     ) -> None:  # fmt: skip
         if fallback not in (None, "eager"):
             raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
+        _functions.add(self)
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
         self._programs: dict[Any, list[Program]] = {}
@@ -327,3 +331,9 @@ class JitFunction:
                 self._name,
                 ", ".join(f"`{label}`" for label in new),
             )
+
+
+def reset_all() -> None:
+    """Forget every compiled program of every function."""
+    for function in list(_functions):
+        function.reset()

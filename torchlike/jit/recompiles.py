@@ -97,7 +97,7 @@ class Recompiles:
 
 def _remedy(reason: str) -> str:
     if reason.startswith("the shape"):
-        return "Pad the input to a few fixed shapes."
+        return "Pad the input to a few fixed shapes (torchlike.jit.pad_to_bucket)."
     if reason.startswith("argument"):
         return (
             "Each value of a Python argument is compiled for: pass a changing number as a tensor."

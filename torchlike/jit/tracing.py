@@ -12,7 +12,6 @@ from jax import core
 
 from torchlike import modes, tape
 from torchlike.autograd import engine
-from torchlike.dispatch.record import OpNode
 from torchlike.errors import JitCaptureError
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
@@ -459,7 +458,7 @@ def _is_freed(node: Node, first_sequence: int) -> Any:
         if at in seen or at.sequence < first_sequence:
             continue
         seen.add(at)
-        if isinstance(at, OpNode) and at.is_released():
+        if at.is_released():
             return True
         stack += [e[0] for e in at.edges if e is not None]
     return False

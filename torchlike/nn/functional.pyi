@@ -167,6 +167,9 @@ def grid_sample(input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mo
 def group_norm(input: Tensor, num_groups: _int, weight: Any = None, bias: Any = None, eps: _float = 1e-05) -> Tensor:
     """Normalise each of ``num_groups`` groups of channels of (N, C, …) (Wu & He 2018)."""
 
+def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None) -> Tensor:
+    """Matrix products in groups, as a mixture of experts has them."""
+
 def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
     """A sample of the Gumbel-softmax distribution (Jang et al. 2016; Maddison et al. 2016), in the
 logits' shape; ``hard``: one-hot, with the gradient of the soft sample."""

@@ -67,5 +67,19 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     lowrank as lowrank,
     reflectors as reflectors,
     indefinite as indefinite,
+    grouped as grouped,
     aten as aten,
 )
+
+import importlib.util as _util
+from typing import Any as _Any
+
+from torchlike.ops.custom import find as _find
+
+
+def __getattr__(name: str) -> _Any:
+    """The operators of a namespace, as ``torch.ops.namespace``: any name is one, as in PyTorch."""
+    if name.startswith("_") or _util.find_spec(f"{__name__}.{name}") is not None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    found = globals()[name] = _find(name)
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from torchlike.dispatch.registry import NAMESPACES, composite, op
-from torchlike.dispatch.schema import Bool, Input, OptFloat, OptInput
+from torchlike.dispatch.schema import Bool, DType, Input, OptFloat, OptInput
 from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.promotion import check_broadcast
 from torchlike.tensor import Tensor
@@ -76,7 +76,6 @@ def _powers(
     scores = jnp.matmul(query, jnp.swapaxes(key, -1, -2), preferred_element_type=wide)
     if wide != query.dtype:  # a scaled 16-bit query would be rounded once more
         scores = scores * jnp.asarray(factor, wide)
-    may_be_empty = mask is not None
     if mask is not None:
         check_broadcast(scores, mask)
         scores = jnp.where(mask, scores, -jnp.inf) if mask.dtype == np.bool_ else (
@@ -84,15 +83,19 @@ def _powers(
     if is_causal:
         rows, columns = scores.shape[-2:]
         scores = jnp.where(np.tril(np.ones((rows, columns), bool)), scores, -jnp.inf)
+    powers, total, _ = softmax_parts(scores, mask is not None)
+    return powers, jnp.where(total == 0, 1, total) if mask is not None else total
+
+
+def softmax_parts(scores: Any, may_be_empty: bool) -> tuple[Any, Any, Any]:
+    """``exp(scores - top)``, its sum over the last dimension (kept), and ``top``, the greatest
+    score. Where ``may_be_empty``, a row masked whole has powers of 0, for it attends to nothing;
+    PyTorch gives 0 there rather than NaN."""
     top = lax.stop_gradient(jnp.max(scores, -1, keepdims=True, initial=-jnp.inf))
     if may_be_empty:
         top = jnp.where(top == -jnp.inf, 0, top)
     powers = jnp.exp(scores - top)
-    total = jnp.sum(powers, -1, keepdims=True)
-    if may_be_empty:
-        # A row masked whole attends to nothing; PyTorch gives 0 there rather than NaN.
-        total = jnp.where(total == 0, 1, total)
-    return powers, total
+    return powers, jnp.sum(powers, -1, keepdims=True), top
 
 
 def _attend(weights: Any, value: Any, enable_gqa: bool) -> Any:
@@ -132,6 +135,18 @@ def attention_weights_op(
 def attend_op(weights: Input, value: Input, enable_gqa: Bool):
     """``weights @ value``."""
     return _attend(weights, value, enable_gqa)
+
+
+@op("modified_attention_op", namespaces=(), method=False, grad_name="FlexAttentionBackward")
+def modified_attention_op(scores: Input, value: Input, dtype: DType):
+    """Attention from its scores (…, L, S), which are -inf where masked: what it gives in ``dtype``,
+    and the logarithms of the sums (…, L), in the precision of the scores."""
+    powers, total, top = softmax_parts(scores, True)
+    # The logarithm of 0 would have a gradient of NaN, chosen or not.
+    filled = jnp.where(total == 0, 1, total)
+    logs = jnp.where(total == 0, -jnp.inf, jnp.log(filled) + top)
+    out = jnp.matmul((powers / filled).astype(dtype), value.astype(dtype))
+    return out, logs[..., 0]
 
 
 @composite(namespaces=("nn.functional",), method=False)

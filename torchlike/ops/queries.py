@@ -8,7 +8,7 @@ from torchlike import dtypes, views
 from torchlike.dispatch.registry import composite
 from torchlike.ops.comparison import isclose
 from torchlike.ops.views import require_tensor
-from torchlike.tensor import Tensor, UntypedStorage
+from torchlike.tensor import Tensor
 
 
 @composite()
@@ -34,12 +34,6 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a tensor."""
     return isinstance(obj, Tensor)
-
-
-@composite(method=False)
-def is_storage(obj: Any) -> bool:
-    """Whether ``obj`` is a storage."""
-    return isinstance(obj, UntypedStorage)
 
 
 def _from_method(name: str) -> None:

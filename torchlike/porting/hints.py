@@ -8,15 +8,15 @@ INSTEAD = {
         "a function of jax.numpy, jax.scipy or jax.lax may do the same: t.jax() gives a tensor's "
         "array and torchlike.from_jax(array) a tensor"
     ),
-    "torch._dynamo": "XLA compiles here, there is no Dynamo to configure: leave the line out",
-    "torch._inductor": "XLA compiles here, there is no Inductor to configure: leave the line out",
+    "torch._dynamo": "torchlike.jit compiles here: torchlike.jit.explain, or leave the line out",
+    "torch._inductor": "XLA compiles here, there is no Inductor: leave the line out",
     "torch.ao": "quantisation has no counterpart here",
     "torch.quantization": "quantisation has no counterpart here",
     "torch.backends": "XLA chooses the kernels: leave the line out",
     "torch.cuda": "JAX manages the accelerator: see jax.devices() and jax.profiler",
     "torch.distributed": "jax.sharding spreads arrays over devices, and tensors carry arrays",
     "torch.fx": "jax.make_jaxpr shows the graph of a function of arrays",
-    "torch.library": "torchlike.autograd.Function with jax code inside makes an operator",
+    "torch.library": "torch.library.custom_op makes a function an operator",
     "torch.mps": "JAX manages the accelerator: see jax.devices()",
     "torch.onnx": "torchlike.export.save_stablehlo writes a program that other compilers take",
     "torch.profiler": "jax.profiler.trace records a profile",

@@ -11,12 +11,14 @@ from torchlike.serialization.load import (
     load,
     safe_globals,
 )
+from torchlike.serialization.locations import default_restore_location
 from torchlike.serialization.safe import load_safetensors, save_safetensors
 from torchlike.serialization.save import save
 
 __all__ = [
     "add_safe_globals",
     "clear_safe_globals",
+    "default_restore_location",
     "get_safe_globals",
     "load",
     "load_safetensors",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from torchlike import boxes, modes, views
+from torchlike.dispatch.detached import DetachedStorage
 from torchlike.dispatch.registry import composite
 from torchlike.ops.views.making import make_view, require_tensor
-from torchlike.tensor import Tensor, wrap
+from torchlike.tensor import Tensor
 from torchlike.views import step
 
 
@@ -14,9 +15,10 @@ def detach(input: Tensor) -> Tensor:
     """The same memory without autograd history."""
     require_tensor(input, "detach")
     found = input._alias()
-    if type(input._storage.cell) in boxes.BOXES:
-        # At every level. Differs from PyTorch: the result does not share memory then.
-        found = wrap(input._read().detached())
+    if type(input._storage.cell) in boxes.BOXES:  # at every level
+        found._storage = DetachedStorage(input._storage)
+        if input._view is not None:  # not the one that keeps what it read
+            found._view = views.View(*input._view.__reduce__()[1])
     if modes.current.inference or input._inference:
         found._inference = True
     return found
@@ -25,7 +27,8 @@ def detach(input: Tensor) -> Tensor:
 @composite()
 def detach_(input: Tensor) -> Tensor:
     """Drop the autograd history of this tensor. RuntimeError for views."""
-    if input._base is not None:
+    cell = input._storage.cell if modes.current.levels else None
+    if input._base is not None or type(cell) is boxes.Batched:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
             "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
@@ -35,6 +38,10 @@ def detach_(input: Tensor) -> Tensor:
         )
     if modes.current.capture is not None:
         modes.current.capture.field_write(input, "detach_()")
+    if type(cell) is boxes.Dual:
+        input._storage.cell = cell.detached()
+    if input.retains_grad:
+        input._retained = True
     # Views made before keep their history, so the count of histories stays.
     input._node, input._output_nr, input._requires_grad = None, 0, False
     return input

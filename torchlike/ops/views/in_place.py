@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike import modes
-from torchlike.dispatch.inplace import move_retained
 from torchlike.dispatch.registry import add_method
-from torchlike.tape import check_in_place
+from torchlike.tape import check_in_place, move_retained
 from torchlike.tensor import Tensor
 
 

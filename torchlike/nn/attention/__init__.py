@@ -1,4 +1,4 @@
-"""``torch.nn.attention``: which kernel scaled_dot_product_attention may use."""
+"""``torch.nn.attention``: which kernel scaled_dot_product_attention may use; flex_attention."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["SDPBackend", "sdpa_kernel"]
+from torchlike.unsupported import functions as _unsupported
+
+#: A flag scripts set; there are no kernels among which one could fail to be chosen.
+WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(enum.IntEnum):
@@ -33,3 +36,20 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend "
                              "instances")  # fmt: skip
     yield
+
+
+def list_flash_attention_impls() -> list[str]:
+    """[]: none of PyTorch's flash kernels can be used."""
+    return []
+
+
+def current_flash_attention_impl() -> str | None:
+    """None: no flash kernel was put in the place of the default."""
+    return None
+
+
+def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
+    """Nothing to do: the default is in use."""
+
+
+globals().update(_unsupported("nn.attention"))

@@ -1,0 +1,116 @@
+"""Writes inside the functions of ``torch.func``, and ``detach`` there, against PyTorch: the same
+results and the same tensors afterwards, or the same error."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torchlike  # noqa: E402
+
+
+def _multiply(x: Any) -> Any:
+    x.mul_(2)
+    return x**2
+
+
+def _through_detach(x: Any) -> Any:
+    x.detach().mul_(2)
+    return x**2
+
+
+def _through_data(x: Any) -> Any:
+    x.data.mul_(2)
+    return x**2
+
+
+def _element(x: Any) -> Any:
+    x[0] = 5.0
+    return x**2
+
+
+def _element_of_detached(x: Any) -> Any:
+    x.detach()[0] = 5.0
+    return x**2
+
+
+def _detached_and_kept(x: Any) -> Any:
+    y = x * 3
+    part = y.detach()
+    y.add_(1)
+    return y * part
+
+
+def _detached_in_place(x: Any) -> Any:
+    y = x * 3
+    y.detach_()
+    return y * x
+
+
+def _view(x: Any) -> Any:
+    y = x * 1
+    y.view(2, 1).mul_(3)
+    return y * x
+
+
+def _zeroed(x: Any) -> Any:
+    y = x * 2
+    x.detach().zero_()
+    return y + x
+
+
+FUNCTIONS = (_multiply, _through_detach, _through_data, _element, _element_of_detached,
+             _detached_and_kept, _detached_in_place, _view, _zeroed)  # fmt: skip
+
+
+#: Where torchlike lets go of every level's history, PyTorch of the innermost's: docs/autograd.md.
+OF_ONE_LEVEL = {
+    ("hessian", _detached_in_place), ("grad of grad", _detached_in_place),
+    ("vmap of grad", _detached_in_place), ("grad of grad", _through_data),
+}  # fmt: skip
+
+
+def _sum(f: Any) -> Any:
+    return lambda x: f(x).sum()
+
+
+TRANSFORMS: dict[str, Any] = {
+    "grad": lambda T, f, x: T.func.grad(_sum(f))(x),
+    "vjp": lambda T, f, x: (lambda o, pull: (o, *pull(T.ones(2))))(*T.func.vjp(f, x)),
+    "jvp": lambda T, f, x: T.func.jvp(f, (x,), (T.ones(2),)),
+    "vmap": lambda T, f, x: T.func.vmap(f)(T.stack([x, x])),
+    "vmap, unbatched": lambda T, f, x: T.func.vmap(lambda x, y: f(x) * y, (None, 0))(x, T.ones(3)),
+    "jacfwd": lambda T, f, x: T.func.jacfwd(f)(x),
+    "jacrev": lambda T, f, x: T.func.jacrev(f)(x),
+    "hessian": lambda T, f, x: T.func.hessian(_sum(f))(x),
+    "grad of grad": lambda T, f, x: T.func.grad(lambda x: T.func.grad(_sum(f))(x).sum())(x),
+    "vmap of grad": lambda T, f, x: T.func.vmap(T.func.grad(_sum(f)))(T.stack([x, x])),
+    "grad of vmap": lambda T, f, x: T.func.grad(
+        lambda x: T.func.vmap(f)(T.stack([x, x])).sum())(x),
+    "jvp of vmap": lambda T, f, x: T.func.jvp(T.func.vmap(f), (T.ones(2, 2),), (T.ones(2, 2),)),
+}  # fmt: skip
+
+
+def _run(T: Any, transform: str, f: Any) -> Any:
+    x = T.tensor([1.0, 2.0])
+    try:
+        found = TRANSFORMS[transform](T, f, x)
+    except RuntimeError as error:
+        return str(error)[:40]
+    many = found if isinstance(found, tuple) else (found,)
+    return [t.tolist() for t in many], x.tolist()
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__[1:])
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_writes(transform: str, f: Any) -> None:
+    if (transform, f) in OF_ONE_LEVEL:
+        pytest.skip("a difference of its own")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's: some ops have no batching rule
+        expected = _run(torch, transform, f)
+    assert _run(torchlike, transform, f) == expected

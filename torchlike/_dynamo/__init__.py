@@ -1,0 +1,150 @@
+"""``torch._dynamo``: what scripts tell PyTorch's compiler front end, and ask of it.
+
+Dynamo itself has no counterpart: ``torchlike.jit`` captures a whole function, so there is one graph
+and no graph break. What cannot be captured raises JitCaptureError.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchlike._dynamo import config
+from torchlike.compile import compile
+from torchlike.compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+)
+from torchlike.jit.explain import Explanation
+from torchlike.jit.explain import explain as _explain
+from torchlike.jit.function import JitFunction
+from torchlike.nn import Module
+from torchlike.tensor import Tensor
+
+__all__ = [
+    "ExplainOutput",
+    "OptimizedModule",
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "disallow_in_graph",
+    "explain",
+    "graph_break",
+    "is_compiling",
+    "list_backends",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "maybe_mark_dynamic",
+    "optimize",
+    "reset",
+]
+
+
+class OptimizedModule(Module):
+    """What ``torch.compile(module)`` gives in PyTorch; here it gives the module itself, so nothing
+    is an instance of this class."""
+
+
+@dataclass
+class ExplainOutput:
+    """What ``explain`` found."""
+
+    graph_count: int
+    graph_break_count: int
+    break_reasons: list[str]
+    #: Instructions of the compiled program.
+    op_count: int
+    out_guards: list[str] = field(default_factory=list)
+    compile_times: str = ""
+    #: All that ``torchlike.jit.explain`` says.
+    explanation: Explanation | None = None
+
+    def __str__(self) -> str:
+        lines = [
+            f"Graph Count: {self.graph_count}",
+            f"Graph Break Count: {self.graph_break_count}",
+            f"Op Count: {self.op_count}",
+            "Break Reasons:",
+            *(f"  Break Reason {i}: {why}" for i, why in enumerate(self.break_reasons, 1)),
+            "Out Guards:",
+            *(f"  Guard {i}: {guard}" for i, guard in enumerate(self.out_guards, 1)),
+            f"Compile Times: {self.compile_times}",
+        ]
+        return "\n".join(lines)
+
+
+def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """``explain(f)(*args)`` calls ``f`` compiled and says how many graphs it took: 1, or 0 with the
+    reason when it cannot be compiled and ran eagerly.
+
+    Differs from PyTorch: ``graphs`` and ``ops_per_graph`` are not there; ``torchlike.jit.explain``
+    lists the program's inputs, outputs and costs. The call is a real one.
+    """
+    compiled = JitFunction(f.forward if isinstance(f, Module) else f, fallback="eager")
+
+    def inner(*args: Any, **kwargs: Any) -> ExplainOutput:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # that it runs eagerly: said below
+            found = _explain(compiled)(*args, **kwargs)
+        if compiled.ran_eagerly:
+            return ExplainOutput(0, 1, [found.not_kept], 0, explanation=found)
+        return ExplainOutput(
+            1, 0, [], found.instructions, found.guards, f"{found.compile_seconds:.4f} s", found
+        )
+
+    return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
+
+
+def optimize(
+    backend: Any = "inductor", *, nopython: Any = False, dynamic: Any = None, disable: Any = False,
+    **_: Any,
+) -> Callable[[Any], Any]:  # fmt: skip
+    """``torch.compile`` as a decorator with arguments."""
+    return functools.partial(
+        compile, backend=backend, fullgraph=nopython, dynamic=dynamic, disable=disable
+    )
+
+
+def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it is.
+
+    Differs from PyTorch: there are no graph breaks, so it becomes part of the graph.
+    """
+    return fn
+
+
+def graph_break(msg: str = "") -> None:
+    """Nothing: there are no graph breaks."""
+
+
+def mark_dynamic(t: Any, index: Any, **_: Any) -> None:
+    """Say that a dimension will change.
+
+    Differs from PyTorch: a program is compiled for each shape (``torchlike.jit.pad_to_bucket``
+    keeps them few). TypeError unless ``t`` is a tensor, IndexError for a dimension it has not.
+    """
+    if not isinstance(t, Tensor):
+        raise TypeError(f"mark_dynamic expects a Tensor, not {type(t).__name__}")
+    for dim in index if isinstance(index, (tuple, list)) else (index,):
+        if not -t.dim() <= dim < t.dim():
+            raise IndexError(f"a tensor of {t.dim()} dimensions has no dimension {dim}")
+
+
+maybe_mark_dynamic = mark_dynamic
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Nothing: every dimension is compiled for."""
+
+
+def mark_static_address(t: Any, guard: Any = True) -> None:
+    """Nothing: arrays have no addresses that a program could rely on."""

@@ -1,0 +1,1 @@
+"""``torch.distributed.elastic``: what a script's ``main`` is decorated with."""

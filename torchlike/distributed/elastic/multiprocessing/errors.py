@@ -1,0 +1,40 @@
+"""``record``: the exception that ends a worker, written where its launcher looks."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+
+def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., Any]:
+    """The function; an exception that leaves it is also written to the file that the environment's
+    TORCHELASTIC_ERROR_FILE names, as JSON, or given to ``error_handler.record_exception``."""
+
+    @functools.wraps(fn)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except Exception as error:
+            if error_handler is None:
+                _write(error)
+            else:
+                error_handler.record_exception(error)
+            raise
+
+    return wrapped
+
+
+def _write(error: Exception) -> None:
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not path:
+        return
+    told = {"message": f"{type(error).__name__}: {error}", "extraInfo": {
+        "py_callstack": "".join(traceback.format_exception(error)),
+        "timestamp": str(int(time.time()))}}  # fmt: skip
+    with open(path, "w") as file:
+        json.dump({"message": told}, file)

@@ -1,0 +1,3 @@
+"""``torch.fx.experimental``: questions about shapes, which are plain numbers here."""
+
+from torchlike.fx.experimental import symbolic_shapes as symbolic_shapes

@@ -1,0 +1,58 @@
+"""``torchlike.jit.pad_to_bucket``: inputs of many lengths in a few shapes, each compiled once."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike.dispatch.registry import NAMESPACES
+from torchlike.tensor import Tensor
+
+
+def bucket_of(size: int, buckets: Sequence[int] | None = None) -> int:
+    """The smallest bucket that holds ``size``; without buckets, the next power of two.
+
+    ValueError when every bucket is smaller, or when they are not in ascending order.
+    """
+    if buckets is None:
+        return 1 << max(size - 1, 0).bit_length()
+    if list(buckets) != sorted(set(buckets)):
+        raise ValueError(f"buckets must be different and in ascending order, not {buckets}")
+    at = bisect_left(buckets, size)
+    if at == len(buckets):
+        raise ValueError(f"no bucket holds {size}: the largest of {list(buckets)} is smaller")
+    return buckets[at]
+
+
+def pad_to_bucket(
+    x: Tensor, dim: int = -1, *, buckets: Sequence[int] | None = None, value: Any = 0
+) -> Tensor:
+    """``x`` with ``value`` behind it, so that dimension ``dim`` has the size of a bucket.
+
+    For what is given to a function compiled by ``torchlike.jit``, which compiles once for each
+    shape: sentences of 1 to 1,000 tokens have ten powers of two for shapes. Call it outside of the
+    function; what the function may not count (in a loss, an average, attention) it masks, by a
+    ``value`` that it ignores (``ignore_index``, a padding token) or by the true length as a tensor.
+
+    Args:
+      x: a tensor with at least one dimension.
+      dim: which dimension to pad.
+      buckets: the sizes, ascending; by default the powers of two.
+      value: what to fill up with.
+
+    Raises:
+      ValueError: no bucket holds the size.
+      IndexError: ``x`` has no such dimension.
+    """
+    if not -x.dim() <= dim < x.dim():
+        raise IndexError(
+            "Dimension out of range (expected to be in range of "
+            f"[{-max(x.dim(), 1)}, {max(x.dim(), 1) - 1}], but got {dim})"
+        )
+    missing = bucket_of(x.shape[dim], buckets) - x.shape[dim]
+    if not missing:
+        return x
+    # From the last dimension backwards, a pair for each: before, behind.
+    behind = [0] * (2 * (x.dim() - 1 - dim % x.dim())) + [0, missing]
+    return NAMESPACES["nn.functional"]["pad"](x, behind, value=value)

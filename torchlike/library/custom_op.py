@@ -1,0 +1,104 @@
+"""``custom_op``: a Python function as an operator that autograd and transforms see as one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from torchlike.library import registration
+from torchlike.library.infer import infer_schema
+
+
+class CustomOpDef:
+    """An operator made by ``custom_op``: call it, and register what it lacks."""
+
+    def __init__(self, operator: Any, function: Callable[..., Any]) -> None:
+        self.operator = operator
+        self._init_fn = function
+        self.__name__ = operator.name
+        self.__doc__ = function.__doc__
+
+    @property
+    def _qualname(self) -> str:
+        return self.operator.qualname
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.operator(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+        """What it does with meta tensors: empty tensors of the right shapes."""
+        registration.set_kernel(self.operator, "meta", fn)
+        return fn
+
+    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
+        """Another kernel for some device types, None for all; without ``fn`` a decorator."""
+        registered = registration.register_kernel(self.operator.qualname, device_types, fn)
+        return registered if fn is None else fn
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *,
+        setup_context: Callable[..., Any] | None = None,
+    ) -> None:  # fmt: skip
+        """The autograd formula: ``backward(ctx, *grads)`` gives a gradient for each input (a list
+        for a list), ``setup_context(ctx, inputs, output)`` keeps what that needs. RuntimeError for
+        an operator that writes into its arguments."""
+        registration.set_formula(self.operator, backward, setup_context)
+
+    def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
+        """``func(info, in_dims, *args) -> (outputs, out_dims)``; without it a decorator."""
+        registered = registration.register_vmap(self.operator.qualname, func)
+        return registered if func is None else func
+
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
+        """Cast floating arguments to a dtype under autocast."""
+        registration.register_autocast(self.operator.qualname, device_type, cast_inputs)
+
+    @contextlib.contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """A region in which the kernel registered for a device type is (not) used."""
+        disabled = self.operator.disabled
+        before = set(disabled)
+        (disabled.discard if enabled else disabled.add)(device_type)
+        try:
+            yield
+        finally:
+            disabled.clear()
+            disabled.update(before)
+
+
+def custom_op(
+    name: str, fn: Callable[..., Any] | None = None, /, *, mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None, schema: str | None = None, tags: Any = None,
+) -> Any:  # fmt: skip
+    """Make a function the operator ``namespace::name``; without ``fn`` a decorator.
+
+    Args:
+      mutates_args: names of the tensors it changes in place, or "unknown".
+      device_types: which devices the function is for; None for all.
+      schema: "(Tensor x) -> Tensor"; from the function's annotations unless given.
+
+    Gives a CustomOpDef. ValueError for a name without namespace, or annotations that a schema
+    cannot have. A result that shares memory with an argument is a RuntimeError.
+
+    Differs from PyTorch: under ``torchlike.jit`` the function itself is traced and becomes part of
+    the program, so it must consist of operators; under ``vmap`` without a rule it is mapped.
+    """
+    namespace, colons, short = name.partition("::")
+    if not (namespace and colons and short) or "::" in short:
+        raise ValueError(
+            f"custom_op(name, ...): expected a name of the form 'namespace::name', got {name!r}"
+        )
+
+    def make(function: Callable[..., Any]) -> CustomOpDef:
+        text = infer_schema(function, mutates_args=mutates_args) if schema is None else schema
+        if name in registration.OPERATORS:  # defined again, as in a notebook
+            registration.forget(name)
+        operator = registration.define_operator(name, text, True, function.__doc__)
+        registration.set_kernel(operator, device_types, function)
+        return CustomOpDef(operator, function)
+
+    return make if fn is None else make(fn)

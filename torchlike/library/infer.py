@@ -1,0 +1,117 @@
+"""``infer_schema``: an operator's schema from the annotations of a Python function."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from torchlike import devices, dtypes
+from torchlike.library.schema import _REQUIRED, Argument, Schema, Type
+from torchlike.tensor import Tensor
+
+_BASES: dict[Any, str] = {
+    Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",
+    dtypes.dtype: "ScalarType", devices.device: "Device",
+}  # fmt: skip
+_NUMBER = frozenset((int, float, bool))
+_PLAIN = {(), ("?",)}
+_LISTS = _PLAIN | {("[]",), ("[]", "?")}
+#: Which marks a base may have, in the order they are written.
+_MARKS = {
+    "Tensor": _PLAIN | {("[]",), ("?", "[]")}, "SymInt": _LISTS, "float": _LISTS, "bool": _LISTS,
+    "Scalar": _PLAIN | {("[]",)}, "str": _PLAIN, "ScalarType": _PLAIN, "Device": _PLAIN,
+}  # fmt: skip
+_RETURNED = {"Tensor", "SymInt", "float", "bool", "Scalar"}
+
+
+def _type(annotation: Any) -> Type | None:
+    """The schema's type for an annotation, None where there is none."""
+    if annotation in _BASES:
+        return Type(_BASES[annotation])
+    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        rest = frozenset(args) - {type(None)}
+        inner = Type("Scalar") if rest == _NUMBER else _type(*rest) if len(rest) == 1 else None
+        optional = ("?",) if type(None) in args else ()
+        return None if inner is None else Type(inner.base, inner.marks + optional)
+    if origin in (list, collections.abc.Sequence) and len(args) == 1:
+        inner = _type(args[0])
+        return None if inner is None else Type(inner.base, (*inner.marks, "[]"))
+    return None
+
+
+def _valid() -> str:
+    return ", ".join(f"{b}{''.join(m)}" for b in _MARKS for m in sorted(_MARKS[b]))
+
+
+def infer(
+    function: Callable[..., Any], mutates_args: str | Iterable[str], name: str = ""
+) -> Schema:  # fmt: skip
+    """The schema of a function. ValueError in PyTorch's words for one that cannot be written."""
+    signature = inspect.signature(function, eval_str=True)
+
+    def refuse(why: str) -> typing.NoReturn:
+        raise ValueError(f"infer_schema(func): {why} Got func with signature {signature})")
+
+    written = "unknown" if mutates_args == "unknown" else frozenset(mutates_args)
+    arguments: list[Argument] = []
+    for p in signature.parameters.values():
+        if p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+            refuse("We do not support positional-only args, varargs, or varkwargs.")
+        if p.annotation is p.empty:
+            refuse(f"Parameter {p.name} must have a type annotation.")
+        kind = _type(p.annotation)
+        if kind is None or kind.marks not in _MARKS[kind.base]:
+            tuples = typing.get_origin(p.annotation) is tuple
+            refuse(
+                f"Parameter {p.name} has unsupported type {p.annotation}. "
+                + "We do not support Tuple inputs in schema. As a workaround, please try to use "
+                "List instead. " * tuples + f"The valid types are: {_valid()}."
+            )
+        alias = ""
+        if kind.holds_tensors and (written == "unknown" or p.name in written):
+            alias = f"(a{sum(bool(a.alias) for a in arguments)}!)"
+        elif written != "unknown" and p.name in written:
+            refuse(f"Parameter {p.name} is in mutable_args but only Tensors or collections of "
+                   "Tensors can be mutated")  # fmt: skip
+        default = _REQUIRED if p.default is p.empty else p.default
+        known = (int, float, bool, str, dtypes.dtype, type(None))
+        if default is not _REQUIRED and not isinstance(default, known):
+            refuse(f"Parameter {p.name} has an unsupported default value type {type(default)}. "
+                   "Give one of int, float, bool, str, dtype or None.")  # fmt: skip
+        arguments.append(Argument(p.name, kind, default, p.kind is p.KEYWORD_ONLY, alias))
+    unknown = set() if written == "unknown" else set(written) - set(signature.parameters)
+    if unknown:
+        refuse(f"{unknown} in mutates_args were not found in the custom op's signature. "
+               "mutates_args should contain the names of all args that the custom op mutates, or "
+               "just the string 'unknown' if you don't know.")  # fmt: skip
+    result = signature.return_annotation
+    if result is signature.empty:
+        refuse("No return type annotation was provided. Please add one.")
+    if result is None:
+        return Schema(name, tuple(arguments), (), False)
+    single = typing.get_origin(result) is not tuple
+    returns = [_type(r) for r in ((result,) if single else typing.get_args(result))]
+    for r in returns:
+        if r is None or r.base not in _RETURNED or r.marks not in ((), ("[]",)):
+            refuse(f"Return has unsupported type {result}. The valid types are: Tensor, "
+                   "list[Tensor], int, float, bool and tuples of them.")  # fmt: skip
+    found = tuple(r for r in returns if r is not None)
+    return Schema(name, tuple(arguments), found, single)
+
+
+def infer_schema(
+    prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str],
+    op_name: str | None = None, tags: Any = (),
+) -> str:  # fmt: skip
+    """The schema of a function with annotations, as text: ``(Tensor x, float s=2.) -> Tensor``.
+
+    mutates_args: names of the tensors it changes in place, or "unknown" (all of them).
+
+    ValueError for what has no annotation, or one that has no type in a schema.
+    """
+    return str(infer(prototype_function, mutates_args, op_name or ""))

@@ -1,0 +1,243 @@
+"""Operators by name: ``Library``, ``define``, ``impl``, and what is registered for one later."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlike.library.operator import Operator
+from torchlike.library.schema import parse, split_name
+from torchlike.ops import custom
+
+#: Every operator by its qualified name.
+OPERATORS: dict[str, Operator] = {}
+#: Namespaces that have their one Library of kind "DEF".
+_defined: set[str] = set()
+#: PyTorch's dispatch keys -> device types.
+_KEYS = {
+    "CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "Meta": "meta",
+    "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "default",
+}  # fmt: skip
+
+
+def define_operator(qualname: str, text: str, opaque: bool, doc: str | None = None) -> Operator:
+    """A new operator with a schema (without its name). RuntimeError where there is one already."""
+    namespace, name, overload = split_name(qualname)
+    schema = parse(qualname + text)
+    operator = Operator(namespace, name, overload, schema, opaque, doc)
+    if qualname in OPERATORS:
+        raise RuntimeError(
+            f"Tried to register an operator ({schema}) with the same name and overload name "
+            "multiple times. Each overload's schema should only be registered with a single call "
+            "to def()."
+        )
+    custom.add(operator)
+    OPERATORS[qualname] = operator
+    return operator
+
+
+def forget(qualname: str) -> None:
+    """Remove an operator."""
+    custom.remove(OPERATORS.pop(qualname))
+
+
+def lookup(op: Any) -> Operator:
+    """The operator of a name, an overload, or a CustomOpDef. RuntimeError for an unknown name."""
+    if isinstance(op, custom.OpOverloadPacket):
+        op = op.default
+    if not isinstance(op, str):
+        found = getattr(op, "operator", None)
+        if not isinstance(found, Operator):
+            raise ValueError(f"expected the name of an operator, an OpOverload or a CustomOpDef, "
+                             f"got {type(op)}")  # fmt: skip
+        return found
+    if op not in OPERATORS:
+        raise RuntimeError(f"operator {op.removesuffix('.default')} does not exist")
+    return OPERATORS[op]
+
+
+def _decorator(register: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the function to be registered be given later, by decoration."""
+
+    @functools.wraps(register)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        def with_function(function: Callable[..., Any]) -> Callable[..., Any]:
+            register(*args, function, **kwargs)
+            return function
+
+        return with_function
+
+    return both
+
+
+def set_kernel(operator: Operator, device_types: Any, function: Callable[..., Any]) -> None:
+    """The kernel for one or several device types, None or "default" for all."""
+    kinds = [device_types] if device_types is None or isinstance(device_types, str) else (
+        list(device_types))  # fmt: skip
+    for kind in kinds:
+        operator.kernels["default" if kind is None else _KEYS.get(kind, kind)] = function
+
+
+def set_formula(
+    operator: Operator, backward: Callable[..., Any], setup_context: Callable[..., Any] | None
+) -> None:
+    """The autograd formula. RuntimeError in PyTorch's words for an operator that writes into its
+    arguments; NotImplementedError for keyword-only tensors."""
+    if not operator.schema.is_functional:
+        shown = f"<CustomOpDef({operator.qualname})>" if operator.opaque else operator.qualname
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {shown} with schema "
+            f"{operator.schema}. Please create a functional operator and register an autograd "
+            "formula for that."
+        )
+    if any(a.keyword_only and a.type.holds_tensors for a in operator.schema.arguments):
+        raise NotImplementedError(
+            f"register_autograd with kwarg-only Tensor args: in {operator.qualname}. Make them "
+            "positional."
+        )
+    operator.backward, operator.setup_context = backward, setup_context
+    operator.changed()
+
+
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """A new operator ``namespace::name`` with ``schema``, without kernels.
+
+    ValueError for a name or schema of another form.
+    """
+    if "::" not in qualname:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The '
+            "qualname passed to the torch.library APIs must consist of a namespace and a name, "
+            "e.g. aten::sin"
+        )
+    if not schema.strip().startswith("("):
+        raise ValueError('define(qualname, schema, ...): expected schema to look like e.g. '
+                         f'"(Tensor x) -> Tensor" but got "{schema}"')  # fmt: skip
+    define_operator(qualname, schema, opaque=False)
+
+
+def impl(qualname: Any, types: Any, func: Any = None, *args: Any, lib: Any = None) -> Any:
+    """Register a kernel: ``impl("ns::name", "cpu", fn)``, or as a decorator without ``fn``; for all
+    devices with "default". ``impl(library, "name", "CPU")`` decorates one for a dispatch key.
+
+    RuntimeError for an unknown operator.
+    """
+    if isinstance(qualname, Library):
+        library, key = qualname, func or qualname.dispatch_key
+
+        def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+            library.impl(types, function, key)
+            return function
+
+        return decorated
+    operator = lookup(qualname)
+    if func is None:
+        return _decorator(set_kernel)(operator, types)
+    return set_kernel(operator, types, func)
+
+
+def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """A kernel for one or several device types, None for all; without ``func`` a decorator."""
+    return impl(op, "default" if device_types is None else device_types, func)
+
+
+def register_fake(op: Any, func: Any = None, /, *, lib: Any = None, _stacklevel: int = 1,
+                  allow_override: bool = True) -> Any:  # fmt: skip
+    """What the operator does with meta tensors; without ``func`` a decorator."""
+    return impl(op, "meta", func)
+
+
+def register_autograd(
+    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None,
+    lib: Any = None,
+) -> None:  # fmt: skip
+    """The autograd formula: ``backward(ctx, *grads)`` and ``setup_context(ctx, inputs, output)``,
+    which keeps what backward needs."""
+    set_formula(lookup(op), backward, setup_context)
+
+
+def set_vmap(operator: Operator, function: Callable[..., Any]) -> None:
+    """The rule for ``vmap``."""
+    operator.vmap = function
+    operator.changed()
+
+
+def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+    """``func(info, in_dims, *args) -> (outputs, out_dims)``, called under ``vmap`` instead of
+    mapping the kernel; without ``func`` a decorator.
+
+    Differs from PyTorch: mapped dimensions have been moved to the front, so ``in_dims`` are 0 or
+    None."""
+    operator = lookup(op)
+    if func is None:
+        return _decorator(set_vmap)(operator)
+    return set_vmap(operator, func)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """Cast floating arguments to a dtype while autocast is on for a device type."""
+    lookup(op).casts[device_type] = cast_inputs
+
+
+class Library:
+    """Operators of a namespace: kind "DEF" (once for each namespace) or "FRAGMENT" to define some,
+    "IMPL" for kernels alone.
+
+    ValueError for another kind; RuntimeError for a second "DEF".
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        if ns in ("aten", "prim", "prims"):
+            raise NotImplementedError(
+                f"torch.library.Library({ns!r}, …): torchlike's own operators are not replaced. "
+                "Use instead: an operator in a namespace of your own."
+            )
+        if kind == "DEF":
+            if ns in _defined:
+                raise RuntimeError(
+                    "Only a single TORCH_LIBRARY can be used to register the namespace "
+                    f"{ns}; please put all of your definitions in a single TORCH_LIBRARY block, "
+                    "or use the kind FRAGMENT."
+                )
+            _defined.add(ns)
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._names: list[str] = []
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """A new operator from ``name(Tensor x) -> Tensor``; gives its name."""
+        name, bracket, rest = schema.partition("(")
+        qualname = f"{self.ns}::{name.strip()}"
+        define_operator(qualname, bracket + rest, opaque=False)
+        self._names.append(qualname)
+        return name.strip()
+
+    def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *,
+             with_keyset: bool = False, allow_override: bool = False) -> None:  # fmt: skip
+        """The kernel of an operator of this namespace for a dispatch key: "CPU", "CUDA", "Meta" or
+        one of the composite ones, which stand for all devices.
+
+        NotImplementedError for other keys, which place code elsewhere in PyTorch's dispatcher.
+        """
+        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        if key not in _KEYS:
+            raise NotImplementedError(
+                f"torch.library: a kernel for the dispatch key {key}. Use instead: "
+                "register_autograd, register_vmap, register_autocast or register_fake."
+            )
+        name = op_name if isinstance(op_name, str) else lookup(op_name).qualname
+        operator = lookup(name if "::" in name else f"{self.ns}::{name}")
+        set_kernel(operator, key, fn)
+
+    def _destroy(self) -> None:
+        """Forget the operators that were defined here."""
+        for qualname in self._names:
+            forget(qualname)
+        self._names.clear()
+        if self.kind == "DEF":
+            _defined.discard(self.ns)
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"

@@ -1,0 +1,265 @@
+"""What an operator takes and gives: PyTorch's schema language, read, written and inferred.
+
+namespace::name.overload(Tensor(a0!) x, Tensor[] ys, *, float? scale=None) -> (Tensor, int)
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import operator
+import re
+from typing import Any
+
+from torchlike import devices, dtypes
+from torchlike.tensor import Tensor
+
+_ARGUMENT = re.compile(
+    r"(?P<base>\w+)(?P<alias>\([^)]*\))?(?P<marks>(?:\[\d*\]|\?)*)\s*(?P<name>\w+)?"
+    r"(?:\s*=\s*(?P<default>.+))?$"
+)
+_NAME = re.compile(r"\s*(?:(?P<ns>\w+)::)?(?P<name>\w+)?(?:\.(?P<overload>\w+))?\s*$")
+_SHOWN = {"SymInt": "int", "Scalar": "number"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Type:
+    """A type: its base, and the marks ``?`` and ``[]`` after it, in order."""
+
+    base: str
+    marks: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.base + "".join(self.marks)
+
+    def shown(self) -> str:
+        """As error messages have it: ``Optional[List[Tensor]]``."""
+        text = _SHOWN.get(self.base, self.base)
+        for mark in self.marks:
+            text = f"Optional[{text}]" if mark == "?" else f"List[{text}]"
+        return text
+
+    @property
+    def holds_tensors(self) -> bool:
+        return self.base == "Tensor"
+
+    def convert(self, value: Any) -> Any:
+        """A value as the operator gets it. TypeError for one of another type."""
+        if self.marks:
+            *rest, last = self.marks
+            inner = Type(self.base, tuple(rest))
+            if last == "?":
+                return None if value is None else inner.convert(value)
+            if isinstance(value, (list, tuple)):
+                return [inner.convert(v) for v in value]
+            if last != "[]":  # int[2]: one number stands for all
+                return [inner.convert(value)] * int(last[1:-1])
+            raise TypeError(value)
+        return _CONVERT[self.base](value)
+
+
+def _instance(*kinds: type) -> Any:
+    def convert(value: Any) -> Any:
+        if not isinstance(value, kinds):
+            raise TypeError(value)
+        return value
+
+    return convert
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (str, bytes, Tensor)) or not hasattr(value, "__float__"):
+        raise TypeError(value)
+    return float(value)
+
+
+def _device(value: Any) -> Any:
+    return devices.device(_instance(str, devices.device)(value))
+
+
+_CONVERT = {
+    "Tensor": _instance(Tensor), "int": operator.index, "SymInt": operator.index, "float": _float,
+    "bool": _instance(bool), "str": _instance(str), "Scalar": _instance(int, float, complex),
+    "ScalarType": _instance(dtypes.dtype), "Device": _device,
+}  # fmt: skip
+_REQUIRED: Any = object()
+
+
+@dataclasses.dataclass(frozen=True)
+class Argument:
+    """One argument."""
+
+    name: str
+    type: Type
+    default: Any = _REQUIRED
+    keyword_only: bool = False
+    alias: str = ""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the operator changes it in place."""
+        return "!" in self.alias
+
+    @property
+    def required(self) -> bool:
+        return self.default is _REQUIRED
+
+    def __str__(self) -> str:
+        marks = "".join(self.type.marks)
+        text = f"{self.type.base}{self.alias}{marks} {self.name}"
+        return text if self.required else f"{text}={_written(self.default)}"
+
+
+def _written(default: Any) -> str:
+    if isinstance(default, str):
+        return f'"{default}"'
+    text = (
+        str(default).removeprefix("torch.") if isinstance(default, dtypes.dtype) else repr(default)
+    )
+    return text[:-1] if isinstance(default, float) and text.endswith(".0") else text
+
+
+@dataclasses.dataclass(frozen=True)
+class Schema:
+    """The arguments and results of an operator."""
+
+    qualname: str
+    arguments: tuple[Argument, ...]
+    returns: tuple[Type, ...]
+    #: Whether there is one result, not a tuple of them.
+    single: bool
+
+    @property
+    def is_functional(self) -> bool:
+        """Whether the operator writes into none of its arguments."""
+        return not any(a.is_written for a in self.arguments)
+
+    def __str__(self) -> str:
+        given, starred = [], False
+        for a in self.arguments:
+            if a.keyword_only and not starred:
+                given.append("*")
+                starred = True
+            given.append(str(a))
+        results = ", ".join(map(str, self.returns))
+        return (f"{self.qualname}({', '.join(given)}) -> "
+                f"{results if self.single else f'({results})'}")  # fmt: skip
+
+    def takes(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call with these arguments fits."""
+        try:
+            self.bind(args, kwargs)
+        except RuntimeError:
+            return False
+        return True
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, int]:
+        """All positional arguments, all keyword-only ones by name, and how many positional ones
+        were left to their defaults. RuntimeError in PyTorch's words for a call that does not
+        fit."""
+        positional = [a for a in self.arguments if not a.keyword_only]
+        if len(args) > len(positional):
+            raise RuntimeError(
+                f"{self.qualname}() expected at most {len(positional)} argument(s) but received "
+                f"{len(args)} argument(s). Declaration: {self}"
+            )
+        given = dict(zip((a.name for a in positional), args, strict=False))
+        for name, value in kwargs.items():
+            if name in given:
+                raise RuntimeError(
+                    f"Argument '{name}' specified both as positional and keyword argument. "
+                    f"Schema: {self}"
+                )
+            if all(a.name != name for a in self.arguments):
+                raise RuntimeError(
+                    f"Unknown keyword argument '{name}' for operator '{self.qualname}'. "
+                    f"Schema: {self}"
+                )
+            given[name] = value
+        values = {a.name: self._value(i, a, given) for i, a in enumerate(self.arguments)}
+        omitted = sum(a.name not in given for a in positional)
+        return (
+            tuple(values[a.name] for a in positional),
+            {a.name: values[a.name] for a in self.arguments if a.keyword_only}, omitted,
+        )  # fmt: skip
+
+    def _value(self, position: int, argument: Argument, given: dict[str, Any]) -> Any:
+        if argument.name not in given:
+            if argument.required:
+                raise RuntimeError(
+                    f"{self.qualname}() is missing value for argument '{argument.name}'. "
+                    f"Declaration: {self}"
+                )
+            return argument.default
+        value = given[argument.name]
+        try:
+            return argument.type.convert(value)
+        except TypeError:
+            raise RuntimeError(
+                f"{self.qualname}() Expected a value of type '{argument.type.shown()}' for "
+                f"argument '{argument.name}' but instead found type '{type(value).__name__}'.\n"
+                f"Position: {position}\nValue: {value!r}\nDeclaration: {self}"
+            ) from None
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no brackets and no string."""
+    parts, depth, quoted = [""], 0, ""
+    for c in text:
+        quoted = ("" if c == quoted else quoted) if quoted else (c if c in "\"'" else "")
+        depth += 0 if quoted else (c in "([") - (c in ")]")
+        if c == "," and not depth and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [p.strip() for p in parts if p.strip()]
+
+
+def _default(text: str) -> Any:
+    constants = {"True": True, "False": False, "None": None}
+    if text in constants:
+        return constants[text]
+    named = getattr(dtypes, text, None)
+    if isinstance(named, dtypes.dtype):
+        return named
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise RuntimeError(f"schema: cannot read the default {text!r}") from None
+
+
+def _argument(text: str, keyword_only: bool) -> Argument:
+    found = _ARGUMENT.match(text)
+    if found is None or found["base"] not in _CONVERT:
+        raise RuntimeError(f"schema: cannot read {text!r}")
+    kind = Type(found["base"], tuple(re.findall(r"\[\d*\]|\?", found["marks"])))
+    default: Any = _REQUIRED if found["default"] is None else _default(found["default"])
+    if default is not _REQUIRED and default is not None and kind.base == "float":
+        default = [float(x) for x in default] if kind.marks[-1:] == ("[]",) else float(default)
+    return Argument(found["name"] or "", kind, default, keyword_only, found["alias"] or "")
+
+
+def split_name(text: str) -> tuple[str, str, str]:
+    """Namespace, name and overload of ``namespace::name.overload``, "" for what is not there."""
+    found = _NAME.match(text)
+    if found is None:
+        raise RuntimeError(f"{text!r} is no name of an operator")
+    return found["ns"] or "", found["name"] or "", found["overload"] or ""
+
+
+def parse(text: str) -> Schema:
+    """Read a schema; its name may be missing. RuntimeError for what is none."""
+    head, arrow, tail = text.rpartition("->")
+    name, bracket, inside = head.strip().partition("(")
+    if not arrow or not bracket or not inside.endswith(")"):
+        raise RuntimeError(f"schema: expected 'name(arguments) -> results', got {text!r}")
+    arguments, keyword_only = [], False
+    for part in _split(inside[:-1]):
+        if part == "*":
+            keyword_only = True
+        else:
+            arguments.append(_argument(part, keyword_only))
+    results = tail.strip()
+    single = not results.startswith("(")
+    returns = [_argument(p, False).type for p in _split(results if single else results[1:-1])]
+    return Schema(name.strip(), tuple(arguments), tuple(returns), single)

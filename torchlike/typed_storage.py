@@ -1,0 +1,195 @@
+"""``Tensor.storage()``: the elements of a tensor's memory, in the order in which they lie there."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from torchlike import devices, dtypes
+from torchlike.dispatch.registry import composite
+from torchlike.homes import are_also_in
+from torchlike.tensor import Tensor, UntypedStorage
+
+_DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+    "only storage class. This should only matter to you if you are using storages directly.  To "
+    "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
+#: Whether the warning has been given: once in a process, as in PyTorch.
+_said: list[bool] = []
+_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+    "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
+    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+class TypedStorage:
+    """The memory of a tensor as a flat sequence of numbers: read, written, asked for its size.
+
+    Differs from PyTorch: it is had from ``Tensor.storage()`` alone; new storages are made of
+    tensors (``torch.empty(n).storage()``).
+    """
+
+    is_sparse = False
+
+    def __init__(self, flat: Tensor) -> None:
+        if not isinstance(flat, Tensor):
+            raise NotImplementedError(
+                "torch.TypedStorage(…): storages are made of tensors. Use instead: "
+                "torch.empty(n).storage()."
+            )
+        #: The whole memory as a vector; a view of it.
+        self._flat = flat
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """What an element is."""
+        return self._flat.dtype
+
+    @property
+    def device(self) -> devices.device:
+        """Where it lies."""
+        return self._flat.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return self._flat.is_cuda
+
+    def untyped(self) -> UntypedStorage:
+        """The memory itself."""
+        return self._flat.untyped_storage()
+
+    def data_ptr(self) -> int:
+        """Its address."""
+        return self.untyped().data_ptr()
+
+    def size(self) -> int:
+        """How many elements it has."""
+        return self._flat.shape[0]
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self._flat.element_size()
+
+    def nbytes(self) -> int:
+        """Bytes of all."""
+        return self.size() * self.element_size()
+
+    def _place(self, index: Any) -> int:
+        if not isinstance(index, int):
+            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        n = self.size()
+        if not -n <= index < n:
+            raise IndexError(f"index {index} out of range for storage of size {n}")
+        return index % n
+
+    def __getitem__(self, index: Any) -> Any:
+        """An element, a Python number. IndexError out of range; RuntimeError for a slice."""
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._flat[self._place(index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write an element, or the elements of a slice: the tensor sees it."""
+        if not isinstance(index, slice):
+            index = self._place(index)
+        self._flat[index] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[Any]:
+        """All elements."""
+        return self._flat.tolist()
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Write one number everywhere."""
+        self._flat.fill_(value)
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: Any = None) -> TypedStorage:
+        """Take another storage's elements."""
+        self._flat.copy_(source._flat)
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy."""
+        return TypedStorage(self._flat.clone())
+
+    def cpu(self) -> TypedStorage:
+        """On the host."""
+        return TypedStorage(self._flat.cpu())
+
+    def type(self, dtype: Any = None) -> Any:
+        """The name of its class in PyTorch, or the elements as another dtype."""
+        if dtype is None:
+            return f"torch.{self.pickle_storage_type()}"
+        return TypedStorage(self._flat.to(dtype))
+
+    def pickle_storage_type(self) -> str:
+        """What checkpoints call it: ``FloatStorage``."""
+        return f"{_NAMES[self.dtype.name]}Storage"
+
+    def is_shared(self) -> bool:
+        """False: no other process sees it."""
+        return False
+
+    is_pinned = is_shared
+
+    def share_memory_(self) -> TypedStorage:
+        """Itself: processes get copies."""
+        return self
+
+    def __repr__(self) -> str:
+        kind = f"dtype={self.dtype}, device={self.device}"
+        lines = "".join(f" {x}\n" for x in self)
+        return f"{lines}[torch.storage.TypedStorage({kind}) of size {self.size()}]"
+
+
+def _converting(name: str, dtype: dtypes.dtype) -> None:
+    def method(self: TypedStorage) -> TypedStorage:
+        return TypedStorage(self._flat.to(dtype))
+
+    method.__name__, method.__doc__ = name, f"The elements as {dtype}."
+    setattr(TypedStorage, name, method)
+
+
+for _name in (
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "long",
+    "int",
+    "short",
+    "char",
+    "byte",
+    "bool",
+):
+    _dtype = _name if _name in ("bfloat16", "bool") else {
+        "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
+        "short": "int16", "char": "int8", "byte": "uint8"}[_name]  # fmt: skip
+    _converting(_name, getattr(dtypes, _dtype))
+
+
+@composite(namespaces=())
+def storage(self: Tensor) -> TypedStorage:
+    """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
+    if not _said:
+        _said.append(True)
+        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    count = self.untyped_storage().nbytes() // max(self.element_size(), 1)
+    return TypedStorage(self.detach().as_strided((count,), (1,), 0))
+
+
+@composite(method=False)
+def is_storage(obj: Any) -> bool:
+    """Whether ``obj`` is a storage."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+are_also_in("torchlike", {"storage": (TypedStorage, UntypedStorage)})
