@@ -7,6 +7,7 @@ import functools
 import numpy as np
 
 import torchlike as torch
+import torchlike.nn.attention.flex_attention
 
 F = torch.nn.functional
 S = torch.special
@@ -115,6 +116,11 @@ CODE = {
         ("attention_weights_op", "attend_op"),
         (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, dropout_p=0.4),
          *((1, 2, 2),) * 3)),
+    "modified_attention_op": (
+        lambda q, k, v: torch.nn.attention.flex_attention.flex_attention(
+            q, k, v, lambda score, b, h, i, j: score * (1 + i - j)
+        ),
+        *((1, 1, 2, 2),) * 3),
     "apply_noise": (lambda x: F.dropout(x, 0.5, training=True), (6,)),
     "diff_op": (torch.diff, (4,)),
     "matrix_norm_op": (lambda x: torch.linalg.matrix_norm(x, 1), (2, 3)),
@@ -169,6 +175,7 @@ NOT_ALONE = {
     "poisson_sample": "integers: its gradient is zero",
     "standard_gamma_sample": "accepts or rejects: its draws jump; op_db compares with PyTorch",
     "drawn": "a draw: PyTorch defines its gradient by its parameters as zero",
+    "grouped_mm_op": "has no float64; tests/parity/test_grouped.py compares with PyTorch",
     "nextafter": "moves by the last bit: finite differences say nothing",
 }  # fmt: skip
 
