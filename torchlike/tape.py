@@ -100,6 +100,10 @@ class Node:
     def release(self) -> None:
         """Free what was saved for backward."""
 
+    def shown(self) -> Node:
+        """The node as users see it."""
+        return self
+
     def is_released(self) -> Any:
         """Whether a backward pass freed what this node saved."""
         return False
@@ -117,7 +121,7 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """The nodes behind each input; (None, 0) for one that needs no gradient."""
-        return tuple((None, 0) if e is None else e for e in self.edges)
+        return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in self.edges)
 
     @property
     def metadata(self) -> dict[str, Any]:

@@ -356,11 +356,15 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     @property
     def is_leaf(self) -> Any:
         """Whether the tensor was made by the user rather than by a recorded op."""
-        return self.grad_fn is None
+        return self._present_node() is None
 
     @property
     def grad_fn(self) -> Any:
         """The tape node that made this tensor, or None."""
+        node = self._present_node()
+        return None if node is None else node.shown()
+
+    def _present_node(self) -> Any:
         base = self._base
         if base is not None and self._history != base._history:
             _history_of_view(self)

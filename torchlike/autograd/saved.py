@@ -17,7 +17,7 @@ import jax
 
 from torchlike import errors, modes, tape
 from torchlike.dispatch.executable import Residuals
-from torchlike.dispatch.record import OpNode
+from torchlike.dispatch.record import OpNode, SavedNames
 from torchlike.storage import Storage
 from torchlike.tape import saving
 from torchlike.tensor import Tensor, wrap
@@ -127,7 +127,7 @@ class _Slot:
         self.packed = pack(_shown(array, operand))
 
 
-class PackedNode(OpNode):
+class PackedNode(SavedNames, OpNode):
     """A node whose saved tensors went through a pack hook, and come back when it runs."""
 
     __slots__ = ("_hook", "_plan", "_slots")
@@ -239,7 +239,7 @@ def _stem(name: str) -> str:
     return name.removesuffix("0").removesuffix("Backward")
 
 
-class WatchedNode(OpNode):
+class WatchedNode(SavedNames, OpNode):
     """A node of strict mode: it knows which storages it saved from, and their versions."""
 
     __slots__ = ("_watches",)
