@@ -47,3 +47,22 @@ def test_grouped_heads_are_repeated_heads():
     np.testing.assert_allclose(a.numpy(), F.scaled_dot_product_attention(q, *double).numpy())
     with pytest.raises(RuntimeError, match="must match the size of tensor b"):
         F.scaled_dot_product_attention(q, k, v)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_long_row_of_16_bit_keys_neither_overflows_nor_loses_its_gradient(dtype):
+    # 2,048 undivided weights of about 1, times values of 60, are more than float16 can hold, and
+    # a cotangent of 1e-3 divided by 2,048 is a subnormal number.
+    q, k, v = (t.to(dtype) for t in tensors((1, 2048, 8), (1, 2048, 8), (1, 2048, 8)))
+    q, k, v = q[:, :4] / 10, k / 10, v + 60
+    narrow, wide = [], []
+    for found, leaves in ((narrow, (q, k, v)), (wide, (q.float(), k.float(), v.float()))):
+        leaves = [t.detach().requires_grad_() for t in leaves]
+        out = F.scaled_dot_product_attention(*leaves)
+        out.backward(torch.full_like(out, 1e-3))
+        found += [out, leaves[2].grad]
+    eps = torch.finfo(dtype).eps
+    for a, b in zip(narrow, wide, strict=True):
+        # Gradients of values are near 2e-6, which float16 holds to 6e-8.
+        np.testing.assert_allclose(a.float().numpy(force=True), b.numpy(force=True),
+                                   rtol=2 * eps, atol=1e-7 if dtype is torch.float16 else 0)  # fmt: skip
