@@ -15,6 +15,7 @@ _xla_flags.enable()
 
 from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
+from torchlike import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike import ops as _ops  # noqa: E402 - registers the ops
 from torchlike import sparse_names as _sparse_names  # noqa: E402 - registers coalesce, spmm
 from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
@@ -79,6 +80,8 @@ from torchlike.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
 
 globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)
+globals().update(_absent_dtypes.DTYPES)
+globals().update(_absent_dtypes.ALIASES)
 globals().update(_registry.NAMESPACES[""])
 globals().update(_TENSOR_TYPES)
 
@@ -98,7 +101,6 @@ from torchlike import (  # noqa: E402
     hub,
     interop,
     jit,
-    library,
     linalg,
     masked,
     mps,
@@ -163,7 +165,16 @@ __version__ = "2.13.0+torchlike"
 
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
 _LATER = frozenset(
-    {"_dynamo", "_inductor", "distributions", "multiprocessing", "onnx", "profiler", "testing"}
+    {
+        "_dynamo",
+        "_inductor",
+        "distributions",
+        "library",
+        "multiprocessing",
+        "onnx",
+        "profiler",
+        "testing",
+    }
 )
 
 

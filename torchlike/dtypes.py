@@ -36,12 +36,12 @@ class dtype:
 
     def __init__(self, name: str, numpy_dtype: Any, kind: str) -> None:
         self.name = name
-        self.numpy = np.dtype(numpy_dtype)
+        self.numpy = found = np.dtype(numpy_dtype)
         self.category = _CATEGORY[kind]
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
         self.is_signed = kind in "ifc"
-        self.itemsize = self.numpy.itemsize
+        self.itemsize = found.itemsize
 
     def to_real(self) -> dtype:
         """complex64 -> float32, complex128 -> float64; real dtypes are themselves."""
@@ -66,6 +66,9 @@ float16 = dtype("float16", np.float16, "f")
 bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, "f")
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, "f")
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, "f")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "f")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, "f")
+float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "f")
 complex64 = dtype("complex64", np.complex64, "c")
 complex128 = dtype("complex128", np.complex128, "c")
 uint8 = dtype("uint8", np.uint8, "u")
@@ -79,7 +82,8 @@ uint64 = dtype("uint64", np.uint64, "u")
 bool = dtype("bool", np.bool_, "b")
 
 ALL: tuple[dtype, ...] = (
-    float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, complex64, complex128,
+    float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz,
+    float8_e5m2fnuz, float8_e8m0fnu, complex64, complex128,
     uint8, int8, int16, int32, int64, uint16, uint32, uint64, bool,
 )  # fmt: skip
 
@@ -91,7 +95,7 @@ ALIASES = {
 
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BAREBONES = (uint16, uint32, uint64)
-_FLOAT8 = (float8_e4m3fn, float8_e5m2)
+_FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
 
 #: numpy dtypes that can carry a gradient; a set look-up, because it stands on the per-op path.
 DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= 2)
@@ -122,17 +126,27 @@ def is_half(numpy_dtype: Any) -> Any:
     return numpy_dtype.itemsize == 2 and kind_of(numpy_dtype) == "f"
 
 
-_SCALAR_TYPES = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
-    "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
-    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+#: {name: (PyTorch's internal name, the C++ type)}.
+_NAMES_IN_CPP = {
+    "float32": ("Float", "float"), "float64": ("Double", "double"),
+    "float16": ("Half", "c10::Half"), "bfloat16": ("BFloat16", "c10::BFloat16"),
+    "int64": ("Long", "long int"), "int32": ("Int", "int"), "int16": ("Short", "short int"),
+    "int8": ("Char", "signed char"), "uint8": ("Byte", "unsigned char"), "bool": ("Bool", "bool"),
+    "complex64": ("ComplexFloat", "c10::complex<float>"),
+    "complex128": ("ComplexDouble", "c10::complex<double>"),
+    "uint16": ("UInt16", "short unsigned int"), "uint32": ("UInt32", "unsigned int"),
+    "uint64": ("UInt64", "long unsigned int"),
 }  # fmt: skip
 
 
-def scalar_type(d: dtype) -> str:
-    """PyTorch's internal name of a dtype, which its error messages use."""
-    return _SCALAR_TYPES.get(d.name, d.name)
+def scalar_type(d: Any) -> str:
+    """PyTorch's internal name of a dtype, ours or NumPy's: most of its error messages use it."""
+    return _NAMES_IN_CPP[d.name][0] if d.name in _NAMES_IN_CPP else d.name.capitalize()
+
+
+def c_name(d: Any) -> str:
+    """The C++ type of a dtype, ours or NumPy's ("float", "long int"): the other messages use it."""
+    return _NAMES_IN_CPP[d.name][1] if d.name in _NAMES_IN_CPP else f"c10::{scalar_type(d)}"
 
 
 # -- the default dtype -----------------------------------------------------------------------------

@@ -1,9 +1,12 @@
-"""The words of the errors: one place, so that a message is written once and can be tested.
+"""The words of the errors: one place, so that a message is written once and can be tested; and
+warnings that are given once.
 
 The texts of PyTorch's well-known errors are kept recognisable, because users search for them.
 """
 
 from __future__ import annotations
+
+import warnings
 
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_IN_PLACE = (
@@ -154,6 +157,19 @@ class JitCaptureError(RuntimeError):
 
 class InternalError(AssertionError):
     """torchlike's own bookkeeping is inconsistent: a bug in torchlike, never the user's mistake."""
+
+
+_given: set[str] = set()
+
+
+def warn_once(words: str, category: type[Warning], stacklevel: int) -> None:
+    """Warn, once in a process whatever the filters say, as PyTorch does of what it deprecates.
+
+    ``stacklevel``: as for ``warnings.warn``, counted from the caller of this function.
+    """
+    if words not in _given:
+        _given.add(words)
+        warnings.warn(words, category, stacklevel=stacklevel + 1)
 
 
 def dimension_out_of_range(dim: int, ndim: int) -> IndexError:

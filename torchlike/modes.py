@@ -39,6 +39,20 @@ class unrecorded:
         current.grad_enabled = self._previous
 
 
+class capturing:
+    """``with capturing(capture):`` what runs inside is seen by that capture, or (None) by none."""
+
+    def __init__(self, capture: Any) -> None:
+        self._capture = capture
+
+    def __enter__(self) -> None:
+        self._previous = current.capture
+        current.capture = self._capture
+
+    def __exit__(self, *exc: object) -> None:
+        current.capture = self._previous
+
+
 class _Epoch:
     """Counts changes that a compiled program cannot see in its cells: a module got another
     parameter or attribute, a tensor's ``.data`` was swapped. Programs re-check when it moved."""

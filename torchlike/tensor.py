@@ -403,9 +403,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
                 )
             if value.dtype is not self.dtype:
                 raise RuntimeError(
-                    "attempting to assign a gradient with dtype "
-                    f"'{_scalar_type_name(value.dtype)}' to a tensor with dtype "
-                    f"'{_scalar_type_name(self.dtype)}'. The gradient must match the tensor's dtype"
+                    f"attempting to assign a gradient with dtype '{dtypes.c_name(value.dtype)}' to "
+                    f"a tensor with dtype '{dtypes.scalar_type(self.dtype)}'. The gradient must "
+                    "match the tensor's dtype"
                 )
         self._set_grad(value)
 
@@ -522,7 +522,7 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         if self.requires_grad and modes.current.grad_enabled and not force:
             raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
         if self.dtype.name.startswith(("bfloat16", "float8")):
-            raise TypeError(f"Got unsupported ScalarType {_scalar_type_name(self.dtype)}")
+            raise TypeError(f"Got unsupported ScalarType {dtypes.scalar_type(self.dtype)}")
         if not self.is_cpu:
             if not force:
                 raise TypeError(
@@ -776,10 +776,6 @@ def from_jax(array: Any) -> Tensor:
 
 def _checked_dim(dim: Any, ndim: int) -> int:
     return errors.wrap_dim(dim.__index__(), ndim)
-
-
-def _scalar_type_name(d: dtypes.dtype) -> str:
-    return {"bfloat16": "BFloat16", "float8_e4m3fn": "Float8_e4m3fn"}.get(d.name, d.name)
 
 
 def _rebuild(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from torchlike import devices, dtypes
 from torchlike.dispatch.registry import composite
+from torchlike.errors import warn_once
 from torchlike.homes import are_also_in
 from torchlike.tensor import Tensor, UntypedStorage
 
@@ -16,13 +16,6 @@ _DEPRECATED = (
     "only storage class. This should only matter to you if you are using storages directly.  To "
     "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
 )
-#: Whether the warning has been given: once in a process, as in PyTorch.
-_said: list[bool] = []
-_NAMES = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
-    "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
-    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-}  # fmt: skip
 
 
 class TypedStorage:
@@ -132,7 +125,7 @@ class TypedStorage:
 
     def pickle_storage_type(self) -> str:
         """What checkpoints call it: ``FloatStorage``."""
-        return f"{_NAMES[self.dtype.name]}Storage"
+        return f"{dtypes.scalar_type(self.dtype)}Storage"
 
     def is_shared(self) -> bool:
         """False: no other process sees it."""
@@ -150,38 +143,23 @@ class TypedStorage:
         return f"{lines}[torch.storage.TypedStorage({kind}) of size {self.size()}]"
 
 
-def _converting(name: str, dtype: dtypes.dtype) -> None:
+def _converting(dtype: dtypes.dtype) -> Any:
     def method(self: TypedStorage) -> TypedStorage:
         return TypedStorage(self._flat.to(dtype))
 
-    method.__name__, method.__doc__ = name, f"The elements as {dtype}."
-    setattr(TypedStorage, name, method)
+    method.__doc__ = f"The elements as {dtype}."
+    return method
 
 
-for _name in (
-    "float",
-    "double",
-    "half",
-    "bfloat16",
-    "long",
-    "int",
-    "short",
-    "char",
-    "byte",
-    "bool",
-):
-    _dtype = _name if _name in ("bfloat16", "bool") else {
-        "float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32",
-        "short": "int16", "char": "int8", "byte": "uint8"}[_name]  # fmt: skip
-    _converting(_name, getattr(dtypes, _dtype))
+for _dtype in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64,
+               dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8, dtypes.bool):  # fmt: skip
+    setattr(TypedStorage, dtypes.scalar_type(_dtype).lower(), _converting(_dtype))
 
 
 @composite(namespaces=())
 def storage(self: Tensor) -> TypedStorage:
     """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
-    if not _said:
-        _said.append(True)
-        warnings.warn(_DEPRECATED, UserWarning, stacklevel=2)
+    warn_once(_DEPRECATED, UserWarning, stacklevel=2)
     count = self.untyped_storage().nbytes() // max(self.element_size(), 1)
     return TypedStorage(self.detach().as_strided((count,), (1,), 0))
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchlike import errors
 from torchlike._dynamo import config
 from torchlike.compile import compile
 from torchlike.compiler import (
@@ -135,8 +136,9 @@ def mark_dynamic(t: Any, index: Any, **_: Any) -> None:
     if not isinstance(t, Tensor):
         raise TypeError(f"mark_dynamic expects a Tensor, not {type(t).__name__}")
     for dim in index if isinstance(index, (tuple, list)) else (index,):
-        if not -t.dim() <= dim < t.dim():
-            raise IndexError(f"a tensor of {t.dim()} dimensions has no dimension {dim}")
+        if not t.dim():
+            raise errors.dimension_out_of_range(dim, 0)
+        errors.wrap_dim(dim, t.dim())
 
 
 maybe_mark_dynamic = mark_dynamic

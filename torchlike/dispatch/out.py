@@ -8,14 +8,6 @@ from typing import Any
 from torchlike import dtypes, errors, modes, views
 from torchlike.tensor import Tensor
 
-#: How the C++ side calls dtypes in this error.
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-    "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-
 
 def check_targets(out: Any, name: str) -> tuple[Any, ...]:
     """The tensors of ``out=`` as a tuple. TypeError when one is no tensor."""
@@ -63,7 +55,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any) -> None:
         )
     if target.dtype is not value.dtype:
         if not cast or cast == "dtype":
-            wanted, found = (_C_NAMES.get(d.name, d.name) for d in (value.dtype, target.dtype))
+            wanted, found = (dtypes.c_name(d) for d in (value.dtype, target.dtype))
             raise RuntimeError(
                 f"Expected out tensor to have dtype {wanted}, but got {found} instead"
             )

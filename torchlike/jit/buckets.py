@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike import errors
 from torchlike.dispatch.registry import NAMESPACES
 from torchlike.tensor import Tensor
 
@@ -45,14 +46,12 @@ def pad_to_bucket(
       ValueError: no bucket holds the size.
       IndexError: ``x`` has no such dimension.
     """
-    if not -x.dim() <= dim < x.dim():
-        raise IndexError(
-            "Dimension out of range (expected to be in range of "
-            f"[{-max(x.dim(), 1)}, {max(x.dim(), 1) - 1}], but got {dim})"
-        )
+    if not x.dim():
+        raise errors.dimension_out_of_range(dim, 0)
+    dim = errors.wrap_dim(dim, x.dim())
     missing = bucket_of(x.shape[dim], buckets) - x.shape[dim]
     if not missing:
         return x
     # From the last dimension backwards, a pair for each: before, behind.
-    behind = [0] * (2 * (x.dim() - 1 - dim % x.dim())) + [0, missing]
+    behind = [0] * (2 * (x.dim() - 1 - dim)) + [0, missing]
     return NAMESPACES["nn.functional"]["pad"](x, behind, value=value)

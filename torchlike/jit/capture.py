@@ -295,13 +295,8 @@ class Capture:
     @contextlib.contextmanager
     def outside(self) -> Iterator[None]:
         """Suspend the capture: what is computed and made inside is concrete and existed before."""
-        running = modes.current.capture  # this one, or a region inside it
-        modes.current.capture = None
-        try:
-            with jax.ensure_compile_time_eval():
-                yield
-        finally:
-            modes.current.capture = running
+        with modes.capturing(None), jax.ensure_compile_time_eval():
+            yield
 
     # -- refusals and undoing ----------------------------------------------------------------------
 

@@ -11,8 +11,7 @@ A region may not write outside itself: both branches of a condition are traced, 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -118,16 +117,6 @@ class RegionCapture:
         self._refuse("an optimizer's step", "torchlike.where on the gradients")
 
 
-@contextlib.contextmanager
-def _entered(capture: Any) -> Iterator[None]:
-    previous = modes.current.capture
-    modes.current.capture = capture
-    try:
-        yield
-    finally:
-        modes.current.capture = previous
-
-
 class Leaf:
     """What goes into or comes out of a region: a tensor, or a number that the program knows."""
 
@@ -227,7 +216,7 @@ class Region:
             return results + gradients
 
         try:
-            with _entered(capture):
+            with modes.capturing(capture):
                 closed = jax.make_jaxpr(body)(*avals)
         finally:
             capture.leave()

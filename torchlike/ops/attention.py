@@ -15,23 +15,18 @@ from jax import lax
 
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, DType, Input, OptFloat, OptInput
+from torchlike.dtypes import c_name
 from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.promotion import check_broadcast
 from torchlike.tensor import Tensor
-
-_C_NAMES = {"Float": "float", "Double": "double", "Half": "c10::Half", "BFloat16": "c10::BFloat16",
-            "Long": "long", "Int": "int", "Bool": "bool"}  # fmt: skip
-
-
-def _c_name(x: Any) -> str:
-    return _C_NAMES.get(scalar_type_of(x), scalar_type_of(x))
 
 
 def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> None:
     if not query.dtype == key.dtype == value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: {_c_name(value)} instead."
+            f"{c_name(query.dtype)} key.dtype: {c_name(key.dtype)} and value.dtype: "
+            f"{c_name(value.dtype)} instead."
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
@@ -43,7 +38,8 @@ def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> Non
     if mask is not None and mask.dtype not in (np.bool_, np.float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-            f"attn_mask.dtype: {_c_name(mask)} and  query.dtype: {_c_name(query)} instead."
+            f"attn_mask.dtype: {c_name(mask.dtype)} and  query.dtype: {c_name(query.dtype)} "
+            "instead."
         )
     if enable_gqa:
         heads, shared = query.shape[-3], (key.shape[-3], value.shape[-3])

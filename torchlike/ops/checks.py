@@ -11,7 +11,7 @@ from torchlike import dtypes
 
 def scalar_type_of(x: Any) -> str:
     """PyTorch's internal name of an array's dtype ("Float", "Long")."""
-    return dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
+    return dtypes.scalar_type(x.dtype)
 
 
 def floats_only(x: Any, kernel: str) -> None:

@@ -44,7 +44,7 @@ def _bitwise(name: str, fn: Any) -> None:
         require_tensor(name, input, other)
         x, y = promoted(input, other)
         if x.dtype.kind not in "iub":
-            kind = dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
+            kind = dtypes.scalar_type(x.dtype)
             kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(
                 name, name
             )
@@ -66,7 +66,7 @@ _bitwise("bitwise_right_shift", jnp.right_shift)
 def bitwise_not(input: Input):
     """Bits inverted; logical not for bools."""
     if input.dtype.kind not in "iub":
-        kind = dtypes.scalar_type(dtypes.from_numpy_dtype(input.dtype))
+        kind = dtypes.scalar_type(input.dtype)
         raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{kind}'")
     return ~input
 
@@ -90,7 +90,7 @@ def isclose(input: Input, other: Input, rtol: Scalar = 1e-05, atol: Scalar = 1e-
             equal_nan: Operand = False):  # fmt: skip
     """Whether ``|input - other| <= atol + rtol * |other|``."""
     if input.dtype != other.dtype:
-        kinds = [dtypes.scalar_type(dtypes.from_numpy_dtype(t.dtype)) for t in (input, other)]
+        kinds = [dtypes.scalar_type(t.dtype) for t in (input, other)]
         raise RuntimeError(f"{kinds[0]} did not match {kinds[1]}")
     x, y = promoted(input, other)
     wide = x.dtype if dtypes.kind_of(x.dtype) in "fc" else np.dtype(np.float64)

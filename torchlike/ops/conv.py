@@ -9,15 +9,12 @@ import numpy as np
 
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
+from torchlike.dtypes import c_name
 from torchlike.ops import checks
 from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.convolution import convolution, transposed
 
 _SPACES = ("", "nn.functional")
-_C_TYPES = {"Float": "float", "Double": "double", "Long": "long int", "Int": "int",
-            "Half": "c10::Half", "BFloat16": "c10::BFloat16"}  # fmt: skip
-
-
 # -- arguments -------------------------------------------------------------------------------------
 
 #: A padding argument: a number, one for each dimension, or "same" / "valid".
@@ -63,7 +60,7 @@ def _check_common(
             "should be a MKLDNN tensor and weight is a dense tensor"
         )
     if bias is not None and bias.dtype != x.dtype:
-        found = [_C_TYPES.get(scalar_type_of(t), scalar_type_of(t)) for t in (x, bias)]
+        found = [c_name(t.dtype) for t in (x, bias)]
         raise RuntimeError(f"Input type ({found[0]}) and bias type ({found[1]}) should be the same")
     if x.dtype == np.bool_:
         raise NotImplementedError(f"\"slow_{name}_cpu\" not implemented for 'Bool'")

@@ -15,7 +15,7 @@ from torchlike.tensor import Tensor
 
 def type_name(x: Any) -> str:
     """PyTorch's internal name of a traced operand's dtype, as its messages say it."""
-    return dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
+    return dtypes.scalar_type(x.dtype)
 
 
 def require_index(index: Any, message: str, error: Any = RuntimeError) -> None:

@@ -52,15 +52,13 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 composite("where", namespaces=())(_where_method)
 
 
-_C_NAMES = {"float32": "float", "float64": "double", "uint8": "unsigned char",
-            "int64": "long int", "int32": "int"}  # fmt: skip
-
-
 def check_mask(mask: Any, name: str) -> None:
     """RuntimeError in PyTorch's words unless a mask is bool."""
     if mask.dtype != np.bool_:
-        found = _C_NAMES.get(mask.dtype.name, mask.dtype.name)
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {found}")
+        raise RuntimeError(
+            f"{name} only supports boolean masks, but got mask with dtype "
+            f"{dtypes.c_name(mask.dtype)}"
+        )
 
 
 def fill_value(value: Any, x: Any, name: str) -> Any:
@@ -99,12 +97,12 @@ def _check_enough(input: Any, mask: Any, source: Any) -> None:
 def masked_scatter(input: Input, mask: Input, source: Input):
     """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
     if mask.dtype != np.bool_:
-        name = dtypes.scalar_type(dtypes.from_numpy_dtype(mask.dtype))
+        name = dtypes.scalar_type(mask.dtype)
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {name}"
         )
     if input.dtype != source.dtype:
-        found = [dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype)) for x in (input, source)]
+        found = [dtypes.scalar_type(x.dtype) for x in (input, source)]
         raise RuntimeError(
             "masked_scatter: expected self and source to have same dtypes but got "
             f"{found[0]} and {found[1]}"

@@ -12,6 +12,7 @@ import numpy as np
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Inputs, OptInput, Scalar, Static, Str
+from torchlike.dtypes import c_name
 from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.products import times_transposed
 from torchlike.ops.promotion import result_dtype, scalar_like
@@ -21,19 +22,9 @@ from torchlike.tensor import Tensor
 def _same_dtype(x: Any, y: Any) -> None:
     if x.dtype != y.dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {_c_name(x.dtype)} != "
-            f"{_c_name(y.dtype)}"
+            f"expected m1 and m2 to have the same dtype, but got: {c_name(x.dtype)} != "
+            f"{c_name(y.dtype)}"
         )
-
-
-def _c_name(dtype: Any) -> str:
-    return _C_NAMES.get(str(dtype.name), str(dtype.name))
-
-
-_C_NAMES = {
-    "float32": "float", "float64": "double", "int64": "long int", "int32": "int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-}  # fmt: skip
 
 
 def _check_inner(x: Any, y: Any) -> None:

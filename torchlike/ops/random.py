@@ -108,7 +108,7 @@ def _made(
 
 def _require_float(dtype: np.dtype, name: str) -> None:
     if dtypes.from_numpy_dtype(dtype).category < 2:
-        scalar = dtypes.scalar_type(dtypes.from_numpy_dtype(dtype))
+        scalar = dtypes.scalar_type(dtype)
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar}'")
 
 

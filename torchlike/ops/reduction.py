@@ -65,7 +65,7 @@ def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType 
     """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
     x = input if dtype is None else input.astype(dtype)
     if x.dtype.kind in "iub":
-        name = dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))
+        name = dtypes.scalar_type(x.dtype)
         raise RuntimeError(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or "
             f"complex dtype. Got: {name}"
@@ -440,7 +440,7 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
     if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{dtypes.scalar_type(dtypes.from_numpy_dtype(x.dtype))}"
+            f"{dtypes.scalar_type(x.dtype)}"
         )
     size = absolute(x)
     if p == math.inf:

@@ -79,7 +79,7 @@ def linspace(
 def _refuse(name: str, target: np.dtype, kinds: str) -> None:
     """NotImplementedError where PyTorch has no sequence ``name`` of such a dtype."""
     if target.kind in kinds:
-        scalar = dtypes.scalar_type(dtypes.from_numpy_dtype(target))
+        scalar = dtypes.scalar_type(target)
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar}'")
 
 

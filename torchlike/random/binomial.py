@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from torchlike.dtypes import scalar_type
 from torchlike.random.arithmetic import c_log
-from torchlike.random.checks import FLOAT32, FLOAT64, FLOATS, not_implemented, scalar_type
+from torchlike.random.checks import FLOAT32, FLOAT64, FLOATS, not_implemented
 from torchlike.random.engine import Engine, atomic
 
 #: log k! minus Stirling's approximation, for k = 0 ... 9.

@@ -7,7 +7,7 @@ import functools
 import ml_dtypes
 import numpy as np
 
-from torchlike import dtypes
+from torchlike.dtypes import c_name, scalar_type
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT16 = np.dtype(np.float16)
@@ -21,27 +21,6 @@ COMPONENT = {np.dtype(np.complex64): FLOAT32, np.dtype(np.complex128): FLOAT64}
 
 #: Significant bits: every integer up to 2**bits is a value of the type.
 SIGNIFICANT_BITS = {FLOAT32: 24, FLOAT64: 53, FLOAT16: 11, BFLOAT16: 8}
-
-_C_NAMES = {
-    np.dtype(name): c_name
-    for name, c_name in {
-        "float32": "float", "float64": "double", "float16": "c10::Half",
-        "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-        "int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char",
-        "uint8": "unsigned char", "uint16": "short unsigned int", "uint32": "unsigned int",
-        "uint64": "long unsigned int", "bool": "bool",
-    }.items()
-} | {BFLOAT16: "c10::BFloat16"}  # fmt: skip
-
-
-def scalar_type(dtype: np.dtype) -> str:
-    """PyTorch's internal name of a dtype ("Float", "Long")."""
-    return dtypes.scalar_type(dtypes.from_numpy_dtype(dtype))
-
-
-def c_name(dtype: np.dtype) -> str:
-    """The C++ name of a dtype ("float", "long int"), which the bounds errors use."""
-    return _C_NAMES.get(dtype, str(dtype))
 
 
 def number(value: float) -> str:

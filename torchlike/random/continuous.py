@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from torchlike.dtypes import c_name, scalar_type
 from torchlike.random.arithmetic import c_exp, c_log, cast, fma64, rounded_surely
-from torchlike.random.checks import FLOAT64, FLOATS, c_name, not_implemented, number, scalar_type
+from torchlike.random.checks import FLOAT64, FLOATS, not_implemented, number
 from torchlike.random.engine import Engine, atomic
 from torchlike.random.normal import scalar_normals
 from torchlike.random.uniform import chunks, unit_doubles

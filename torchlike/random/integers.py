@@ -7,13 +7,13 @@ import warnings
 
 import numpy as np
 
+from torchlike.dtypes import c_name
 from torchlike.random.arithmetic import cast
 from torchlike.random.checks import (
     FLOAT16,
     FLOAT64,
     FLOATS,
     SIGNIFICANT_BITS,
-    c_name,
     check_in_bounds,
     limits,
     not_implemented,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchlike.random.checks import FLOATS, HALVES, scalar_type
+from torchlike.dtypes import scalar_type
+from torchlike.random.checks import FLOATS, HALVES
 from torchlike.random.continuous import exponential
 from torchlike.random.engine import Engine, atomic
 from torchlike.random.topk_order import largest

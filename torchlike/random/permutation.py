@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from torchlike.dtypes import scalar_type
 from torchlike.random.arithmetic import cast
-from torchlike.random.checks import FLOAT16, FLOAT32, FLOAT64, FLOATS, not_implemented, scalar_type
+from torchlike.random.checks import FLOAT16, FLOAT32, FLOAT64, FLOATS, not_implemented
 from torchlike.random.engine import Engine, atomic
 
 #: From (2**32 - 1) // 20 elements on PyTorch uses 64-bit words and the inside-out shuffle.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from torchlike.dtypes import scalar_type
 from torchlike.random.arithmetic import cast, fma32, fma64, round_to
 from torchlike.random.checks import (
     COMPONENT,
@@ -17,7 +18,6 @@ from torchlike.random.checks import (
     limits,
     not_implemented,
     number,
-    scalar_type,
 )
 from torchlike.random.engine import MASK53, UNIT53, Engine, atomic
 

@@ -139,12 +139,10 @@ class _Again(_Watching):
 
 @contextlib.contextmanager
 def _seen_as(capture: Any) -> Iterator[None]:
-    outer = modes.current.capture
-    modes.current.capture = capture
     try:
-        yield
+        with modes.capturing(capture):
+            yield
     finally:
-        modes.current.capture = outer
         capture.end()
 
 

@@ -8,7 +8,6 @@ gather, and its gradient a scatter.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
@@ -19,6 +18,7 @@ from torchlike.amp.autocast_mode import (
     is_autocast_enabled,
 )
 from torchlike.dispatch.registry import NAMESPACES
+from torchlike.errors import warn_once
 from torchlike.nn.attention.block_mask import BlockMask, create_block_mask
 from torchlike.nn.attention.masks import (
     and_masks,
@@ -37,8 +37,6 @@ __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_mas
 
 _torch = NAMESPACES[""]
 _BACKENDS = ("AUTO", "TRITON", "FLASH", "TRITON_DECODE")
-#: Warnings that have been given; each is given once.
-_said: set[str] = set()
 
 
 class FlexKernelOptions(TypedDict, total=False):
@@ -230,10 +228,8 @@ def flex_attention(
             raise ValueError("Cannot specify both return_lse and return_aux. return_lse is "
                              "deprecated, please use return_aux=AuxRequest(lse=True) "
                              "instead.")  # fmt: skip
-        if "return_lse" not in _said:
-            _said.add("return_lse")
-            warnings.warn("return_lse is deprecated, use return_aux=AuxRequest(lse=True) instead.",
-                          FutureWarning, stacklevel=2)  # fmt: skip
+        warn_once("return_lse is deprecated, use return_aux=AuxRequest(lse=True) instead.",
+                  FutureWarning, stacklevel=2)  # fmt: skip
     kind = query.device.type
     if is_autocast_available(kind) and is_autocast_enabled(kind):
         low = get_autocast_dtype(kind)
