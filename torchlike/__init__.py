@@ -13,9 +13,9 @@ from torchlike import xla_flags as _xla_flags
 _compilation_cache.enable()
 _xla_flags.enable()
 
+from torchlike import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
-from torchlike import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike import ops as _ops  # noqa: E402 - registers the ops
 from torchlike import sparse_names as _sparse_names  # noqa: E402 - registers coalesce, spmm
 from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor

@@ -138,29 +138,60 @@ from torchlike.tensor import strided as strided
 from torchlike.typed_storage import TypedStorage as TypedStorage
 
 bfloat16: _dtype
+bit: _dtype
+bits16: _dtype
+bits1x8: _dtype
+bits2x4: _dtype
+bits4x2: _dtype
+bits8: _dtype
 bool: _dtype
 cdouble: _dtype
 cfloat: _dtype
+chalf: _dtype
 complex128: _dtype
+complex32: _dtype
 complex64: _dtype
 double: _dtype
 float: _dtype
 float16: _dtype
 float32: _dtype
+float4_e2m1fn_x2: _dtype
 float64: _dtype
 float8_e4m3fn: _dtype
+float8_e4m3fnuz: _dtype
 float8_e5m2: _dtype
+float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 half: _dtype
 int: _dtype
+int1: _dtype
 int16: _dtype
+int2: _dtype
+int3: _dtype
 int32: _dtype
+int4: _dtype
+int5: _dtype
+int6: _dtype
 int64: _dtype
+int7: _dtype
 int8: _dtype
 long: _dtype
+qint32: _dtype
+qint8: _dtype
+quint2x4: _dtype
+quint4x2: _dtype
+quint8: _dtype
 short: _dtype
+uint1: _dtype
 uint16: _dtype
+uint2: _dtype
+uint3: _dtype
 uint32: _dtype
+uint4: _dtype
+uint5: _dtype
+uint6: _dtype
 uint64: _dtype
+uint7: _dtype
 uint8: _dtype
 __version__: str
 
@@ -555,28 +586,28 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: Any = False, *, out: An
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
     """At most ``chunks`` consecutive views of (nearly) equal size."""
 
-def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
 
-def clamp_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
 
-def clamp_max(input: Tensor, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """``clamp(input, max=max)``."""
 
-def clamp_max_(input: Tensor, max: Tensor | Number) -> Tensor:
+def clamp_max_(input: Tensor, max: Any) -> Tensor:
     """``clamp(input, max=max)``."""
 
-def clamp_min(input: Tensor, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """``clamp(input, min=min)``."""
 
-def clamp_min_(input: Tensor, min: Tensor | Number) -> Tensor:
+def clamp_min_(input: Tensor, min: Any) -> Tensor:
     """``clamp(input, min=min)``."""
 
-def clip(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
+def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
 
-def clip_(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+def clip_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
 
 def clone(input: Tensor, *, memory_format: Any = ...) -> Tensor:
@@ -844,10 +875,10 @@ def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, l
 
 def feature_dropout(input: Any, p: Any, train: Any) -> Any: ...
 
-def fill(input: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` with every element replaced by a number or 0-dim tensor."""
 
-def fill_(input: Tensor, value: Tensor | Number) -> Tensor:
+def fill_(input: Tensor, value: Any) -> Tensor:
     """``input`` with every element replaced by a number or 0-dim tensor."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1059,10 +1090,10 @@ def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: 
 def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
     """``source`` written over the slices of a dimension at the positions in a vector."""
 
-def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """A number written over the slices of a dimension at the positions in a vector."""
 
-def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Tensor | Number) -> Tensor:
+def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
     """A number written over the slices of a dimension at the positions in a vector."""
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
@@ -1308,10 +1339,10 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Any = True, unpac
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """Whether ``input1`` ranks above ``input2`` (target 1) or below (-1), by ``margin``."""
 
-def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
 
-def masked_fill_(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
+def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:

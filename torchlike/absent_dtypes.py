@@ -1,4 +1,4 @@
-"""PyTorch's dtypes that XLA has not: scripts name and compare them, but no tensor is one of them."""
+"""PyTorch's dtypes that XLA has not: scripts name and compare them, but no tensor has one."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from torchlike.dtypes import float16 as _float16
 
 
 class AbsentDtype(dtype):
-    """A dtype by name only; whoever wants to make an array of it is told what to use instead."""
+    """A dtype by name only: whoever wants to make an array of it is told what to use instead."""
 
-    __slots__ = ("_refusal",)
+    __module__ = "torchlike"
+    __slots__ = ("instead", "why")
 
     def __init__(self, name: str, like: str, kind: str, why: str, instead: str) -> None:
         super().__init__(name, like, kind)
-        self._refusal = f"torch.{name}: {why}. Use instead: torch.{instead}."
+        self.why, self.instead = why, instead
 
     @property
     def numpy(self) -> Any:
         """NotImplementedError: there are no arrays of this dtype."""
-        raise NotImplementedError(self._refusal)
+        raise NotImplementedError(
+            f"torch.{self.name}: {self.why}. Use instead: torch.{self.instead}."
+        )
 
     @numpy.setter
     def numpy(self, like: Any) -> None:
@@ -32,8 +35,8 @@ class AbsentDtype(dtype):
 
 
 _QUANTIZED = ("there are no quantized tensors", "bfloat16")
-_BITS = ("it holds bits that no op computes with, in PyTorch neither", "uint8")
-_NARROW = ("PyTorch has its name and no op that computes with it", "int8")
+_BITS = ("no op computes with such bits, in PyTorch neither", "uint8")
+_NARROW = ("no op computes with so few bits, in PyTorch neither", "int8")
 
 #: By name.
 DTYPES = {
@@ -41,13 +44,14 @@ DTYPES = {
     for name, facts in {
         "complex32": ("i4", "c", "XLA has no complex numbers of 16-bit floats", "complex64"),
         "float4_e2m1fn_x2": ("i1", "f", "two numbers in a byte are no dtype of XLA", "bfloat16"),
+        "float8_e8m0fnu": ("u1", "f", "XLA rounds to it otherwise", "float8_e4m3fn"),
         "quint8": ("u1", "u", *_QUANTIZED),
         "qint8": ("i1", "u", *_QUANTIZED),
         "qint32": ("i4", "u", *_QUANTIZED),
         "quint4x2": ("u1", "u", *_QUANTIZED),
         "quint2x4": ("u1", "u", *_QUANTIZED),
         "bits16": ("u2", "u", *_BITS),
-        **{name: ("u1", "u", *_BITS) for name in ("bits8", "bits4x2", "bits2x4", "bits1x8")},
+        **dict.fromkeys(("bits8", "bits4x2", "bits2x4", "bits1x8"), ("u1", "u", *_BITS)),
         **{f"int{n}": ("i1", "i", *_NARROW) for n in range(1, 8)},
         **{f"uint{n}": ("u1", "u", *_NARROW) for n in range(1, 8)},
     }.items()

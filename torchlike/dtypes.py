@@ -7,6 +7,7 @@ default float stays float32. Nothing else in the package may touch that switch.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,7 +69,6 @@ float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, "f")
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, "f")
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "f")
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, "f")
-float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "f")
 complex64 = dtype("complex64", np.complex64, "c")
 complex128 = dtype("complex128", np.complex128, "c")
 uint8 = dtype("uint8", np.uint8, "u")
@@ -83,7 +83,7 @@ bool = dtype("bool", np.bool_, "b")
 
 ALL: tuple[dtype, ...] = (
     float32, float64, float16, bfloat16, float8_e4m3fn, float8_e5m2, float8_e4m3fnuz,
-    float8_e5m2fnuz, float8_e8m0fnu, complex64, complex128,
+    float8_e5m2fnuz, complex64, complex128,
     uint8, int8, int16, int32, int64, uint16, uint32, uint64, bool,
 )  # fmt: skip
 
@@ -95,7 +95,7 @@ ALIASES = {
 
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BAREBONES = (uint16, uint32, uint64)
-_FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
+_FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz)
 
 #: numpy dtypes that can carry a gradient; a set look-up, because it stands on the per-op path.
 DIFFERENTIABLE = frozenset(d.numpy for d in ALL if d.category >= 2)
@@ -170,7 +170,7 @@ def set_default_dtype(d: dtype) -> None:
         )
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
-    if d is not _default:
+    if d is not _default and d.numpy is not None:  # NotImplementedError if only a name
         _default = d
         # Compiled ops have the old default baked in.
         for clear in _on_default_change:
@@ -190,6 +190,7 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     """The smallest dtype that both can be cast to, by PyTorch's table."""
     if a is b:
         return a
+    _ = a.numpy, b.numpy  # NotImplementedError for a dtype that is only a name
     if a in _FLOAT8 or b in _FLOAT8:
         raise RuntimeError(
             f"Promotion for Float8 Types is not supported, attempted to promote {a.name} and "
@@ -280,7 +281,8 @@ class finfo:
         self.max = float(info.max)
         self.min = float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        #: 10 to the power of minus the decimal digits that every number keeps.
+        self.resolution = 10.0 ** -int(info.nmant * math.log10(2))
 
     def __repr__(self) -> str:
         return (

@@ -428,28 +428,28 @@ class TensorMethods:
     def chunk(self, chunks: _int, dim: _int = 0) -> _tuple[Tensor, ...]:
         """At most ``chunks`` consecutive views of (nearly) equal size."""
 
-    def clamp(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
+    def clamp(self, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
         """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
 
-    def clamp_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+    def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
         """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
 
-    def clamp_max(self, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def clamp_max(self, max: Any, *, out: Tensor | None = None) -> Tensor:
         """``clamp(input, max=max)``."""
 
-    def clamp_max_(self, max: Tensor | Number) -> Tensor:
+    def clamp_max_(self, max: Any) -> Tensor:
         """``clamp(input, max=max)``."""
 
-    def clamp_min(self, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def clamp_min(self, min: Any, *, out: Tensor | None = None) -> Tensor:
         """``clamp(input, min=min)``."""
 
-    def clamp_min_(self, min: Tensor | Number) -> Tensor:
+    def clamp_min_(self, min: Any) -> Tensor:
         """``clamp(input, min=min)``."""
 
-    def clip(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None, *, out: Tensor | None = None) -> Tensor:
+    def clip(self, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
         """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
 
-    def clip_(self, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+    def clip_(self, min: Any = None, max: Any = None) -> Tensor:
         """Values limited to ``[min, max]`` (numbers or tensors; either may be None)."""
 
     def clone(self, *, memory_format: Any = ...) -> Tensor:
@@ -663,10 +663,10 @@ on first."""
     def exponential_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: exponential of lambd."""
 
-    def fill(self, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def fill(self, value: Any, *, out: Tensor | None = None) -> Tensor:
         """``input`` with every element replaced by a number or 0-dim tensor."""
 
-    def fill_(self, value: Tensor | Number) -> Tensor:
+    def fill_(self, value: Any) -> Tensor:
         """``input`` with every element replaced by a number or 0-dim tensor."""
 
     def fill_diagonal_(self, fill_value: Any, wrap: Any = False) -> Tensor:
@@ -839,10 +839,10 @@ and the edges: a named pair."""
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
         """``source`` written over the slices of a dimension at the positions in a vector."""
 
-    def index_fill(self, dim: _int, index: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def index_fill(self, dim: _int, index: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
         """A number written over the slices of a dimension at the positions in a vector."""
 
-    def index_fill_(self, dim: _int, index: Tensor, value: Tensor | Number) -> Tensor:
+    def index_fill_(self, dim: _int, index: Tensor, value: Any) -> Tensor:
         """A number written over the slices of a dimension at the positions in a vector."""
 
     def index_put(self, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
@@ -1070,10 +1070,10 @@ and the edges: a named pair."""
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
         """Each element replaced by ``callable(element, element of tensor)``."""
 
-    def masked_fill(self, mask: Tensor, value: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def masked_fill(self, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
         """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
 
-    def masked_fill_(self, mask: Tensor, value: Tensor | Number) -> Tensor:
+    def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
         """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
 
     def masked_scatter(self, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:

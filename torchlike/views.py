@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import errors
+from torchlike import casts, errors
 
 #: The offset of a view at an index that only the compiled program knows. Arithmetic keeps it so,
 #: and comparisons with it are false.
@@ -608,7 +608,7 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
 
     def write(x: Any, value: Any, *dynamic: Any) -> Any:
         shape = jax.eval_shape(functools.partial(read_chain, steps), x, *dynamic)
-        value = jnp.broadcast_to(jnp.asarray(value), shape.shape).astype(shape.dtype)
+        value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
         return write_chain(steps, x, value, *dynamic)
 
     return jax.jit(write, donate_argnums=0 if donate else (), inline=True)
@@ -701,6 +701,10 @@ def host_view(host: np.ndarray, geometry: Geometry, dtype: np.dtype) -> np.ndarr
     strided = np.lib.stride_tricks.as_strided
     width = host.dtype.itemsize
     reach = -(-((geometry.offset + 1) * dtype.itemsize) // width)
-    elements = strided(host, (reach,), (width,)).view(dtype)
+    # Bytes as bytes: as_strided finds dtypes by name, and NumPy has no name for float8_e5m2.
+    by_bytes = host.view(np.uint8) if width == 1 else host
+    elements = strided(by_bytes, (reach,), (width,))
+    elements = elements.view(np.uint8 if dtype.itemsize == 1 else dtype)
     first = elements[geometry.offset : geometry.offset + 1]
-    return strided(first, geometry.size, tuple(s * dtype.itemsize for s in geometry.stride))
+    strides = tuple(s * dtype.itemsize for s in geometry.stride)
+    return strided(first, geometry.size, strides).view(dtype)

@@ -1,7 +1,9 @@
 """Python numbers as arguments: static at first, traced once they keep changing."""
 
+import gc
 import logging
 import math
+import time
 
 import pytest
 
@@ -155,3 +157,24 @@ def test_the_log_names_the_argument(caplog):
         for k in range(5):
             f(x(), float(k))
     assert [r.getMessage().count("argument `k` changed") for r in caplog.records] == [1, 1]
+
+
+def test_a_number_too_large_for_the_dtype_is_infinity_without_a_warning():
+    f = lambda x: x * 1e30  # noqa: E731
+    assert check(f, torch.jit(f), [(torch.ones(2, dtype=torch.float16),)]) == [1]
+
+
+def test_what_a_garbage_collection_calls_is_no_part_of_the_function():
+    # hypothesis times collections in such a callback; a clock in the function freezes its numbers.
+    times = []
+    gc.callbacks.append(lambda phase, info: times.append(time.perf_counter()))
+
+    def f(x, s):
+        gc.collect()
+        return x * s
+
+    try:
+        assert check(f, torch.jit(f, dynamic=True), [(x(), 0.1), (x(), 0.2)]) == [1, 1]
+    finally:
+        gc.callbacks.pop()
+    assert times

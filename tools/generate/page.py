@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from tools.generate import signatures
-from torchlike import dtypes
+from torchlike import absent_dtypes, dtypes
 from torchlike.dispatch.spec import OpSpec
 from torchlike.unsupported import GAPS
 
@@ -113,4 +113,6 @@ def text(namespaces: dict[str, dict[str, Any]], tensor: type) -> str:
     for space, gaps in GAPS.items():
         prefix = f"{space}." if space else ""
         lines += [f"| `{prefix}{n}` | {g.why} | {g.instead} |" for n, g in gaps.items()]
+    for name, absent in absent_dtypes.DTYPES.items():
+        lines.append(f"| a tensor of `torch.{name}` | {absent.why} | torch.{absent.instead} |")
     return "\n".join(lines) + "\n"

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import boxes, devices, dtypes, errors, modes, tape, views
+from torchlike import boxes, casts, devices, dtypes, errors, modes, tape, views
 from torchlike.dispatch import call
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import OpNode, execute
@@ -168,7 +168,7 @@ def _cast_result(out: Any, dtype: Any) -> Any:
             f"result type {dtypes.scalar_type(from_)} can't be cast to the desired output type "
             f"{dtypes.scalar_type(to)}"
         )
-    return out.astype(dtype)
+    return casts.convert(out, dtype)
 
 
 def assign(target: Tensor, value: Tensor) -> None:
@@ -305,6 +305,8 @@ def copy_(
     )  # fmt: skip
     if not onto_itself:
         views.check_writable(geometry)
+    if type(source) in casts.NUMBERS:
+        casts.check_fill(source, target.dtype.numpy, 1)
     if isinstance(source, Tensor):
         if source._storage is target._storage and not onto_itself and not (
             expanded and source._geometry.size != geometry.size
@@ -328,8 +330,6 @@ def copy_(
         if source.is_meta:
             raise NotImplementedError(errors.NO_DATA)
         value = source._read()
-        if value.dtype != target.dtype.numpy and value.dtype.kind == "c":
-            value = value.real
         if source.device != target.device:
             value = jax.device_put(value, devices.to_jax(target.device))
     else:
@@ -397,11 +397,9 @@ def _fit(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
 def _fit_pure(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
     def fit(value: Any) -> Any:
         value = jnp.asarray(value)
-        if value.dtype.kind == "c" and jnp.dtype(dtype).kind != "c":
-            value = value.real
         if value.ndim > len(size):
             value = value.reshape(value.shape[value.ndim - len(size) :])
-        return jnp.broadcast_to(value.astype(dtype), size)
+        return jnp.broadcast_to(casts.convert(value, dtype), size)
 
     return fit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike import dtypes, errors, modes, views
+from torchlike import casts, dtypes, errors, modes, views
 from torchlike.tensor import Tensor
 
 
@@ -91,7 +91,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any) -> None:
                 stacklevel=4,
             )
         target.resize_(value.shape)
-    target._write(value._read().astype(target.dtype.numpy))
+    target._write(casts.convert(value._read(), target.dtype.numpy))
 
 
 def store_all(out: Any, results: Any, name: str, cast: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from torchlike import dtypes, modes
+from torchlike import casts, dtypes, modes
 from torchlike.tensor import Tensor
 
 
@@ -34,6 +34,7 @@ class Kind:
         exact: type | None = None,
         varargs: bool = False,
         scalar: bool = False,
+        check: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self.expects = expects
         self.convert = convert
@@ -45,6 +46,8 @@ class Kind:
         self.exact = exact
         self.varargs = varargs
         self.scalar = scalar
+        #: check(number, array of the first operand): errors of a number that does not fit.
+        self.check = check
 
     def canonical(self, value: Any, name: str, op: str, position: int) -> Any:
         """The canonical static form of ``value``. TypeError naming argument and expectation."""
@@ -141,12 +144,32 @@ def _hashable(value: Any) -> Any:
     return value
 
 
+def _check_element(value: Any, among: Any) -> None:
+    casts.check_fits(value, among.dtype)
+
+
+def _check_fill(value: Any, filled: Any) -> None:
+    casts.check_fill(value, filled.dtype, filled.size)
+
+
+def _check_bound(value: Any, limited: Any) -> None:
+    casts.check_bound(value, limited.dtype)
+
+
 # Operands: arrays (or Python numbers) that enter the compiled function.
 Input = Annotated[jax.Array, Kind("Tensor", operand=True)]
 OptInput = Annotated[jax.Array | None, Kind("Tensor", operand=True, optional=True)]
 Operand = Annotated[Any, Kind("Tensor", operand=True, number=True)]
 OptOperand = Annotated[Any, Kind("Tensor or Number", operand=True, number=True, optional=True)]
 Inputs = Annotated[Any, Kind("tuple of Tensors", operand=True, sequence=True)]
+#: A number to be put among the elements of the first operand, or a 0-dim tensor.
+Element = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_element)]
+Fill = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_fill)]
+#: What limits the elements of the first operand.
+OptBound = Annotated[
+    Any,
+    Kind("Tensor or Number", operand=True, number=True, optional=True, check=_check_bound),
+]
 #: A number that often changes from call to call (alpha, value): an operand that never promotes.
 Scalar = Annotated[Any, Kind("Number", operand=True, number=True, scalar=True)]
 OptScalar = Annotated[Any, Kind("Number", operand=True, number=True, optional=True, scalar=True)]

@@ -59,7 +59,7 @@ class OpSpec:
         self.cache: dict[Any, Executable] = {}
         self.number_mask = sum(
             1 << bit for bit, i in enumerate(self.schema.operand_positions)
-            if self.schema.kinds[i].number
+            if self.schema.kinds[i].number and self.schema.kinds[i].check is None
         )  # fmt: skip
         #: Operands in which PyTorch turns a number into a 0-dim tensor (``x * 2``), rather than
         #: having another kernel for it (``clamp(0, 1)``, ``alpha=2``).

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from torchlike import dtypes
 
 
@@ -53,3 +55,12 @@ def numbers_only(x: Any, kernel: str) -> None:
     """NotImplementedError naming PyTorch's kernel for bools and complex numbers."""
     if x.dtype.kind in "bc":
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_of(x)}'")
+
+
+def check_mask(mask: Any, name: str) -> None:
+    """RuntimeError in PyTorch's words unless a mask is bool."""
+    if mask.dtype != np.bool_:
+        raise RuntimeError(
+            f"{name} only supports boolean masks, but got mask with dtype "
+            f"{dtypes.c_name(mask.dtype)}"
+        )

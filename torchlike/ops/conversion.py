@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import devices, dtypes, errors, modes, views
+from torchlike import casts, devices, dtypes, errors, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch import inplace
 from torchlike.dispatch.registry import add_method, composite, op
-from torchlike.dispatch.schema import Input, Operand, Static
+from torchlike.dispatch.schema import Fill, Input, Static
 from torchlike.meta import MetaArray
 from torchlike.ops.creation import finish, numpy_dtype, preserve_strides
 from torchlike.ops.views import shape_arguments
@@ -29,15 +29,8 @@ def clone_op(input: Input):
 @op("cast_op", namespaces=(), method=False, needs="nothing",
     grad_name="ToCopyBackward0")  # fmt: skip
 def cast_op(input: Input, dtype: Static):
-    """Convert to a dtype as C does: complex loses its imaginary part, floats truncate."""
-    if input.dtype.kind == "c" and dtype.kind != "c":
-        input = input.real
-    if dtypes.kind_of(input.dtype) == "f" and dtype.kind == "u":
-        # C wraps through a signed integer; XLA saturates.
-        return input.astype(np.int64).astype(dtype)
-    if dtypes.kind_of(input.dtype) == "f" and dtype.kind == "i" and dtype.itemsize < 4:
-        return input.astype(np.int32).astype(dtype)
-    return input.astype(dtype)
+    """Convert to a dtype."""
+    return casts.convert(input, dtype)
 
 
 @composite()
@@ -211,17 +204,14 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @op("fill", inplace=True, needs="nothing")
-def fill(input: Input, value: Operand):
+def fill(input: Input, value: Fill):
     """``input`` with every element replaced by a number or 0-dim tensor."""
     if jnp.ndim(value):
         raise RuntimeError(
             "fill_ only supports 0-dimension value tensor but got tensor with "
             f"{jnp.ndim(value)} dimensions."
         )
-    value = jnp.asarray(value)
-    if value.dtype.kind == "c" and input.dtype.kind != "c":
-        raise RuntimeError("value cannot be converted to type float without overflow")
-    return jnp.full(input.shape, value.astype(input.dtype))
+    return jnp.full(input.shape, casts.convert(jnp.asarray(value), input.dtype))
 
 
 @op("zero_op", namespaces=(), method=False, inplace=True, needs="nothing",
@@ -247,6 +237,15 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
         raise RuntimeError("dimensions must larger than 1")
     if input.dim() > 2 and len(set(input.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
+    if isinstance(fill_value, Tensor):
+        if fill_value.dim():
+            raise TypeError(
+                "fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not Tensor"
+            )
+        casts.check_element(fill_value._read(), input.dtype.numpy)
+        fill_value = fill_value.to(input.dtype)
+    if type(fill_value) in casts.NUMBERS:
+        casts.check_fill(fill_value, input.dtype.numpy, min(input.shape))
     index = np.arange(min(input.shape))
     rows = (index,) * input.dim()
     if wrap and input.dim() == 2 and input.shape[0] > input.shape[1] + 1:
@@ -330,4 +329,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 @composite(method=False)
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False):
     """A 0-dim tensor of a number, in the default float dtype."""
-    return finish(jnp.asarray(s, numpy_dtype(dtype)), device, requires_grad)
+    kind = numpy_dtype(dtype)
+    if type(s) in casts.NUMBERS:
+        s = casts.number(s, kind)
+    return finish(jnp.asarray(s, kind), device, requires_grad)

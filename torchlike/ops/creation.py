@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import boxes, devices, dtypes, errors, modes, views
+from torchlike import boxes, casts, devices, dtypes, errors, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import iterator_order
 from torchlike.dispatch.registry import composite
@@ -22,7 +22,7 @@ from torchlike.storage import Storage, device_array
 from torchlike.tensor import Tensor
 
 _NOT_GIVEN: Any = object()
-_NUMBERS = frozenset((bool, int, float, complex))
+_ARRAYS = (np.ndarray, jax.Array)
 
 
 def finish(
@@ -80,7 +80,8 @@ def _infer(data: Any, cast: Any = False) -> Any:
     if isinstance(data, (bool, int, float, complex)):
         whole = cast and isinstance(data, (float, complex))
         try:
-            return np.asarray(data, None if whole else dtypes.scalar_dtype(data).numpy)
+            with np.errstate(over="ignore"):
+                return np.asarray(data, None if whole else dtypes.scalar_dtype(data).numpy)
         except OverflowError:
             raise ValueError("Overflow when unpacking long long") from None
     if isinstance(data, str):
@@ -105,10 +106,12 @@ def _infer(data: Any, cast: Any = False) -> Any:
         raise ValueError("Overflow when unpacking long long")
     if cast and array.size:
         return array
-    if array.dtype.kind == "f" and not _has_array(data):
-        return array.astype(dtypes.get_default_dtype().numpy)
-    if array.dtype.kind == "c" and not _has_array(data):
-        return array.astype(dtypes.get_default_dtype().to_complex().numpy)
+    if array.dtype.kind in "fc" and not _has_array(data):
+        default = dtypes.get_default_dtype()
+        with np.errstate(over="ignore"):
+            return array.astype(
+                (default if array.dtype.kind == "f" else default.to_complex()).numpy
+            )
     if array.size == 0 and array.dtype == np.float64:
         return array.astype(dtypes.get_default_dtype().numpy)
     return array
@@ -116,7 +119,7 @@ def _infer(data: Any, cast: Any = False) -> Any:
 
 def _of_numbers(data: list[Any] | tuple[Any, ...]) -> bool:
     """Whether a list holds Python's numbers only: 20 us for 2048, element by element 900."""
-    return _NUMBERS.issuperset(map(type, data))
+    return casts.NUMBERS.issuperset(map(type, data))
 
 
 def _plain(data: Any) -> Any:
@@ -174,23 +177,19 @@ def tensor(
     if isinstance(data, Tensor):
         copy = data.detach()._read()
         if dtype is not None:
-            copy = copy.astype(numpy_dtype(dtype))
+            copy = casts.convert(copy, numpy_dtype(dtype))
         return finish(copy, device or data.device, requires_grad)
     if isinstance(data, jax.Array):
         array: Any = data
     else:
         array = _infer(data, dtype is not None)
     if dtype is not None:
-        array = _cast_data(array, numpy_dtype(dtype))
+        cast = casts.convert if isinstance(data, _ARRAYS) else casts.from_numbers
+        array = cast(array, numpy_dtype(dtype))
     else:
         dtypes.from_numpy_dtype(array.dtype)
     copy = jnp.array(array) if isinstance(array, jax.Array) else device_array(np.array(array))
     return finish(copy, device, requires_grad)
-
-
-def _cast_data(array: Any, dtype: np.dtype) -> Any:
-    with np.errstate(all="ignore"):
-        return array.astype(dtype)
 
 
 @composite(method=False)
@@ -275,7 +274,8 @@ def out_dtype(out: Tensor | None, dtype: Any, default: Any = None) -> np.dtype:
 
 @functools.cache
 def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
-    return jax.jit(lambda value: jnp.full(shape, value).astype(dtype), inline=True)
+    return jax.jit(lambda value: jnp.full(shape, casts.convert(jnp.asarray(value), dtype)),
+                   inline=True)  # fmt: skip
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = None) -> Any:
@@ -318,6 +318,20 @@ Differs from PyTorch: filled with zeros rather than whatever was in memory.
 """
 
 
+def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -> Any:
+    """What ``full`` and its like are given, as an array's element."""
+    if isinstance(value, Tensor):
+        if value.dim():
+            raise TypeError(
+                f"{name}(): argument 'fill_value' (position 2) must be Number, not Tensor"
+            )
+        casts.check_element(value._read(), dtype)
+        return casts.convert(value._read(), dtype)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return casts.number(value, dtype, math.prod(shape)) if type(value) in casts.NUMBERS else value
+
+
 @composite(method=False)
 def full(
     size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
@@ -325,13 +339,9 @@ def full(
 ) -> Tensor:  # fmt: skip
     """A tensor of the given size filled with a number (whose type decides the dtype)."""
     shape = checked_size((size,), "full")
-    if isinstance(fill_value, Tensor):
-        dtype = dtype or fill_value.dtype
-        fill_value = fill_value._read()
-        array = _full_array(shape, numpy_dtype(dtype))(fill_value)
-    else:
-        kind = out_dtype(out, dtype, dtypes.scalar_dtype(fill_value))
-        array = filled(shape, fill_value, kind, device)
+    own = None if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(fill_value)
+    kind = out_dtype(out, dtype, own or fill_value.dtype)
+    array = filled(shape, _fill_number(fill_value, kind, shape, "full"), kind, device)
     return given(out, finish(array, device, requires_grad, layout))
 
 
@@ -346,8 +356,9 @@ def _like(name: str, default: Any) -> None:
         value = default
         if default is _NOT_GIVEN:
             value = args[0] if args else kw["fill_value"]
-            value = value.item() if isinstance(value, Tensor) else value
         target = numpy_dtype(dtype, input.dtype)
+        if default is _NOT_GIVEN:
+            value = _fill_number(value, target, input._geometry.size, name)
         device = device or input.device
         array = filled(input._geometry.size, value, target, device)
         made = finish(array, device, requires_grad, layout)
@@ -391,10 +402,11 @@ def _new(name: str, value: Any) -> None:
             fill = kw["fill_value"] if "fill_value" in kw else size[1]
             size = size[:1]
         shape = checked_size(size, name)
-        if isinstance(fill, Tensor):
-            fill = fill.item()
         device = device or self.device
-        array = filled(shape, fill, numpy_dtype(dtype, self.dtype), device)
+        target = numpy_dtype(dtype, self.dtype)
+        if value is _NOT_GIVEN:
+            fill = _fill_number(fill, target, shape, name)
+        array = filled(shape, fill, target, device)
         return boxes.lifted_as(finish(array, device, requires_grad, layout), self)
 
     method.__doc__ = f"``{name.removeprefix('new_')}`` with this tensor's dtype and device."

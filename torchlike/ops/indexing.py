@@ -13,12 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import boxes, dtypes, modes, views
+from torchlike import boxes, casts, dtypes, modes, views
 from torchlike.dispatch.inplace import copy_, update_with_sequences
 from torchlike.dispatch.memory_order import broadcast_strides, iterator_strides
 from torchlike.dispatch.registry import add_method, composite, op
-from torchlike.dispatch.schema import Bool, Input, Inputs, Static
+from torchlike.dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
 from torchlike.meta import MetaArray
+from torchlike.ops.checks import check_mask
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.overwrite import accumulate as add_at
 from torchlike.ops.overwrite import overwrite
@@ -195,11 +196,14 @@ def _check_mask(mask: Tensor, view: Tensor, d: int, x: Tensor) -> None:
         )
 
 
-def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None]:
+def take_apart(
+    x: Tensor, item: Any, masks: list[tuple[Tensor, int]] | None = None
+) -> tuple[Tensor, list[Tensor | None] | None]:
     """The view reached by the basic parts of an index, and the index tensors left (or None).
 
     The list has an entry for each leading dimension of the view: a tensor, or None for a dimension
-    taken whole.
+    taken whole. Into ``masks``, if given, go masks with the dimension of the view that they begin
+    at, which count as dimensions taken whole; else a mask becomes index tensors.
     """
     items = list(item) if isinstance(item, tuple) or _is_deprecated_tuple(item) else [item]
     items = [_normalize(i) for i in items]
@@ -240,8 +244,16 @@ def take_apart(x: Tensor, item: Any) -> tuple[Tensor, list[Tensor | None] | None
         elif _selects(i) and not boxes.involved((i._read(),)):  # while a graph is captured
             view = make_view(view, step(SelectAt, d), (i._read(),), "SelectBackward0")
         elif i.dtype.name in ("bool", "uint8"):
-            advanced = True
             _check_mask(i, view, d, x)
+            if masks is not None:
+                if i.dim() == 0:
+                    view = unsqueeze(view, d)
+                masks.append((i, d))
+                taken = max(i.dim(), 1)
+                indices += [None] * taken
+                d += taken
+                continue
+            advanced = True
             where = i._value("indexing with a boolean mask (its size depends on values)",
                              "torchlike.where(mask, x, other)")  # fmt: skip
             if i.dim() == 0:
@@ -320,12 +332,67 @@ def keep_gathered_order(found: Tensor, view: Tensor, used: list[Tensor], layout:
     found._storage.strides = iterator_strides(of_result, strides)
 
 
+def _mentions_mask(item: Any) -> bool:
+    """Whether an index has a mask in it: a tensor, a NumPy array or a list of bools."""
+    return any(
+        type(i[0]) is bool if type(i) is list and i else getattr(i, "dtype", None) in _MASK_DTYPES
+        for i in (item if type(item) is tuple else (item,))
+    )
+
+
+_ONE_NUMBER = (int, float, complex)
+_MASK_DTYPES = (dtypes.bool, dtypes.uint8, np.dtype(bool))
+
+
+def _fill_by_mask(self: Tensor, item: Any, value: Any) -> bool:
+    """``x[…, mask, …] = value`` for one value: no index tensors, whose number depends on values (a
+    graph could not have them, and eagerly each number would be compiled for). False if ``item`` has
+    other index tensors too."""
+    masks: list[tuple[Tensor, int]] = []
+    view, indices = take_apart(self, item, masks)
+    if indices is not None or len(masks) != 1:
+        return False
+    ((mask, start),) = masks
+    if not mask.dim() and isinstance(value, Tensor) and value.dtype is not view.dtype:
+        return False  # an error, which the next index has words for
+    mask_put_op.spec.in_place(view, mask, value, start)
+    return True
+
+
+def _check_mask_put(input: Any, mask: Any, value: Any, start: int) -> None:
+    casts.check_element(value, input.dtype)
+
+
+@op("mask_put_op", namespaces=(), method=False, inplace=True, check=_check_mask_put,
+    needs={"input": ["mask"], "value": ["mask"]}, grad_name="IndexPutBackward0")  # fmt: skip
+def mask_put_op(input: Input, mask: Input, value: Operand, start: Int):
+    """``input`` with one value where a mask of its dimensions from ``start`` on is True."""
+    check_mask(mask, "masked_fill_")
+    chosen = mask.reshape(*mask.shape, *(1,) * (input.ndim - start - max(mask.ndim, 1)))
+    value = casts.convert(jnp.asarray(value).reshape(()), input.dtype)
+    return jnp.where(chosen, value, input)
+
+
 def setitem(self: Tensor, item: Any, value: Any) -> None:
     """``x[item] = value``, broadcast and cast."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value) in casts.NUMBERS:
+        casts.check_fill(value, self.dtype.numpy, 1)
+    one = value.numel() == 1 if isinstance(value, Tensor) else isinstance(value, _ONE_NUMBER)
+    if one and _mentions_mask(item) and _fill_by_mask(self, item, value):
+        return
     view, indices = take_apart(self, item)
+    if value is None or isinstance(value, (str, bytes)):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a torch.{dtypes.scalar_type(view.dtype)}"
+            "Tensor"
+        )
     if indices is None:
-        if isinstance(value, (np.ndarray, list, tuple)):
+        if isinstance(value, np.ndarray):
             value = make_tensor(value)
+        elif isinstance(value, (list, tuple)):
+            value = make_tensor(value, dtype=view.dtype)
         if isinstance(value, Tensor):
             # Leading dimensions of size 1 in excess are dropped, as PyTorch does.
             while value.dim() > view.dim() and value.shape[0] == 1:
@@ -335,17 +402,22 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
                 return
         copy_(view, value, expanded=True)
         return
+    if type(value) in casts.NUMBERS:
+        value = casts.number(value, view.dtype.numpy)
     if not isinstance(value, Tensor):
         value = make_tensor(value, dtype=view.dtype)
     used = [i for i in indices if i is not None]
     layout = tuple(i is not None for i in indices)
-    masked = value.numel() == 1 and any(
-        isinstance(i, Tensor) and i.dtype.name == "bool"
-        for i in (item if isinstance(item, tuple) else (item,))
-    )
-    if masked:  # a fill, which casts
-        value = value.to(view.dtype)
     put_in_place(view, used, value, layout, False)
+
+
+def _to_fill_with(view: Tensor, indices: Any, value: Tensor) -> Tensor:
+    """The value, in the dtype of the view if it is one for all that a mask chooses: a fill."""
+    masked = any(isinstance(i, Tensor) and i.dtype is dtypes.bool for i in indices)
+    if value.dtype is view.dtype or value.numel() != 1 or not masked:
+        return value
+    casts.check_element(value._read(), view.dtype.numpy)
+    return value.to(view.dtype)
 
 
 def put_in_place(view: Tensor, used: list[Tensor], value: Tensor, layout: Any, add: Any) -> None:
@@ -377,6 +449,8 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = Fa
     if input.is_meta:
         indices = _without_mask(input, indices, values)
     view, used, layout = _layout(input, indices)
+    if not accumulate:
+        values = _to_fill_with(view, indices, values)
     put_in_place(view, used, values, layout, accumulate)
     return input
 

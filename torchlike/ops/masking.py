@@ -7,11 +7,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes
+from torchlike import casts, dtypes
 from torchlike import tensor as tensors
+from torchlike.dispatch.call import NUMBERS
 from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import composite, op
-from torchlike.dispatch.schema import Input, Operand
+from torchlike.dispatch.schema import Element, Input
+from torchlike.ops.checks import check_mask
 from torchlike.ops.creation import finish
 from torchlike.ops.indexing import index_op
 from torchlike.ops.joining import broadcast_tensors
@@ -41,44 +43,37 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
             f"{type(other if input is None else input).__name__}), but expected (Tensor condition) "
             "or (Tensor condition, Tensor input, Tensor other)"
         )
+    for choice, beside in ((input, other), (other, input)):
+        if type(choice) in NUMBERS and isinstance(beside, Tensor):
+            casts.check_choice(choice, beside.dtype.numpy)
     return where_op(condition, input, other, out=out)
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """This tensor where ``condition`` holds, else ``other``."""
-    return where_op(condition, self, other)
+    return where(condition, self, other)
 
 
 composite("where", namespaces=())(_where_method)
 
 
-def check_mask(mask: Any, name: str) -> None:
-    """RuntimeError in PyTorch's words unless a mask is bool."""
-    if mask.dtype != np.bool_:
-        raise RuntimeError(
-            f"{name} only supports boolean masks, but got mask with dtype "
-            f"{dtypes.c_name(mask.dtype)}"
-        )
-
-
 def fill_value(value: Any, x: Any, name: str) -> Any:
-    """A fill value in the dtype of ``x``; RuntimeError for one with dimensions, or complex for a
-    real tensor."""
+    """A fill value in the dtype of ``x``; RuntimeError for one with dimensions."""
     if jnp.ndim(value):
         raise RuntimeError(
             f"{name} only supports a 0-dimensional value tensor, but got tensor with "
             f"{jnp.ndim(value)} dimension(s)."
         )
-    value = jnp.asarray(value)
-    if value.dtype.kind == "c" and x.dtype.kind != "c":
-        kind = "float" if dtypes.kind_of(x.dtype) == "f" else dtypes.from_numpy_dtype(x.dtype).name
-        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
-    return value.astype(x.dtype)
+    return casts.convert(jnp.asarray(value), x.dtype)
 
 
-@op(inplace=True, needs={
+def _check_value(input: Any, mask: Any, value: Any) -> None:
+    casts.check_element(value, input.dtype)
+
+
+@op(inplace=True, check=_check_value, needs={
     "input": ["mask"], "value": ["mask"]})  # fmt: skip
-def masked_fill(input: Input, mask: Input, value: Operand):
+def masked_fill(input: Input, mask: Input, value: Element):
     """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
     check_mask(mask, "masked_fill_")
     check_broadcast(mask, input)

@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike import casts
 from torchlike.dispatch.registry import composite, op
-from torchlike.dispatch.schema import Input, Int, Kind, Operand, Str, ints
+from torchlike.dispatch.schema import Element, Input, Int, Kind, Str, ints
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -37,7 +38,7 @@ def _check_result(x: Any, pads: Any) -> None:
 
 @op("constant_pad_op", namespaces=(), method=False, needs="nothing",
     grad_name="ConstantPadNdBackward0")  # fmt: skip
-def constant_pad_op(input: Input, pad: _Ints, value: Operand):
+def constant_pad_op(input: Input, pad: _Ints, value: Element):
     """Surround with ``value``; negative padding crops."""
     if 2 * input.ndim < len(pad):
         raise RuntimeError(
@@ -46,7 +47,7 @@ def constant_pad_op(input: Input, pad: _Ints, value: Operand):
         )
     pads = _pairs(pad, input.ndim)
     _check_result(input, pads)
-    fill = lax.stop_gradient(jnp.asarray(value).astype(input.dtype))
+    fill = lax.stop_gradient(casts.convert(jnp.asarray(value), input.dtype))
     return lax.pad(input, fill, [(low, high, 0) for low, high in pads])
 
 
@@ -112,6 +113,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> T
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if mode == "constant":
+        # PyTorch takes a float here, and -1.0 is none of uint8's values (-1 would wrap to 255).
+        value = float(value) if type(value) is int else value
         return constant_pad_op(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')

@@ -10,7 +10,7 @@ from jax import lax
 
 from torchlike import dtypes
 from torchlike.dispatch.registry import OPS, composite, op
-from torchlike.dispatch.schema import Input, Number, Operand, OptOperand, OptStr, Scalar
+from torchlike.dispatch.schema import Input, Number, Operand, OptBound, OptStr, Scalar
 from torchlike.ops import subgradients
 from torchlike.ops.checks import real_only, scalar_type_of
 from torchlike.ops.promotion import (
@@ -282,7 +282,7 @@ def xlogy(input: Operand, other: Operand):
 
 @op(inplace=True, elementwise=True, aliases=("clip",))
 @real_only("clamp is not supported for complex types")
-def clamp(input: Input, min: OptOperand = None, max: OptOperand = None):
+def clamp(input: Input, min: OptBound = None, max: OptBound = None):
     """Values limited to ``[min, max]`` (numbers or tensors; either may be None).
 
     The gradient passes where ``min <= input <= max``, ends included. RuntimeError when both are
@@ -308,13 +308,13 @@ def clamp(input: Input, min: OptOperand = None, max: OptOperand = None):
 
 
 @op(inplace=True, elementwise=True)
-def clamp_min(input: Input, min: Operand):
+def clamp_min(input: Input, min: OptBound):
     """``clamp(input, min=min)``."""
     return clamp.spec.fn(input, min, None)
 
 
 @op(inplace=True, elementwise=True)
-def clamp_max(input: Input, max: Operand):
+def clamp_max(input: Input, max: OptBound):
     """``clamp(input, max=max)``."""
     return clamp.spec.fn(input, None, max)
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import dtypes, errors
+from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number
 from torchlike.ops.checks import real_only, scalar_type_of
@@ -37,7 +37,7 @@ def axes(dim: Any, ndim: int) -> tuple[int, ...]:
 def _accumulated(x: Any, dtype: Any) -> Any:
     """Integers and bools are summed in int64 unless a dtype is given."""
     if dtype is not None:
-        return x.astype(dtype)
+        return casts.convert(x, dtype)
     return x.astype(np.int64) if x.dtype.kind in "iub" else x
 
 
@@ -63,7 +63,7 @@ def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DTyp
 @op(casts_out=True, needs="nothing")
 def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
-    x = input if dtype is None else input.astype(dtype)
+    x = input if dtype is None else casts.convert(input, dtype)
     if x.dtype.kind in "iub":
         name = dtypes.scalar_type(x.dtype)
         raise RuntimeError(

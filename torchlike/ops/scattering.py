@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, errors
+from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import OPS, composite, op
-from torchlike.dispatch.schema import Bool, Input, Int, Operand, Scalar, Str
+from torchlike.dispatch.schema import Bool, Element, Input, Int, Scalar, Str
 from torchlike.ops.gathering import check_along, check_flat, first_outside, require_index, type_name
 from torchlike.ops.masking import fill_value
 from torchlike.ops.overwrite import accumulate as add_at
@@ -64,7 +64,7 @@ def scatter_src(input: Input, dim: Int, index: Input, src: Input):
 
 @op("scatter_value", namespaces=(), method=False, inplace=True, check=_check_scatter,
     needs={"input": ["index"], "value": ["index"]}, grad_name="ScatterBackward1")  # fmt: skip
-def scatter_value(input: Input, dim: Int, index: Input, value: Operand):
+def scatter_value(input: Input, dim: Int, index: Input, value: Element):
     """``input`` with a number written at ``index`` along ``dim``."""
     x, at, _ = _target(input, dim, index, None, "scatter")
     if not index.size:
@@ -77,7 +77,7 @@ _OLD_REDUCES = {"add": "sum", "multiply": "prod"}
 
 @op("scatter_reduce_value", namespaces=(), method=False, inplace=True, check=_check_scatter,
     grad_name="ScatterBackward3")  # fmt: skip
-def scatter_reduce_value(input: Input, dim: Int, index: Input, value: Operand, reduce: Str):
+def scatter_reduce_value(input: Input, dim: Int, index: Input, value: Element, reduce: Str):
     """``input`` with a number added, or multiplied in, at ``index`` along ``dim``."""
     x, at, _ = _target(input, dim, index, None, "scatter")
     if not index.size:
@@ -335,6 +335,7 @@ def index_copy(input: Input, dim: Int, index: Input, source: Input):
 
 
 def _check_index_fill(input: Any, dim: int, index: Any, value: Any) -> None:
+    casts.check_element(value, input.dtype)
     size = input.shape[dim] if -input.ndim <= dim < input.ndim else 1
     bad = first_outside(index, -size, size)
     if bad is not None:
@@ -343,7 +344,7 @@ def _check_index_fill(input: Any, dim: int, index: Any, value: Any) -> None:
 
 
 @op(inplace=True, check=_check_index_fill, needs={"input": ["index"], "value": ["index"]})
-def index_fill(input: Input, dim: Int, index: Input, value: Operand):
+def index_fill(input: Input, dim: Int, index: Input, value: Element):
     """A number written over the slices of a dimension at the positions in a vector."""
     d = errors.wrap_dim(dim, input.ndim)
     if index.dtype != np.int64:
@@ -354,7 +355,7 @@ def index_fill(input: Input, dim: Int, index: Input, value: Operand):
     # A mask rather than a scatter: a repeated index must give the value one gradient, not several.
     chosen = jnp.zeros(x.shape[d], bool).at[jnp.atleast_1d(index)].set(True, mode="drop")
     chosen = chosen.reshape([-1 if k == d else 1 for k in range(x.ndim)])
-    filled = fill_value(value, x, "index_fill_").astype(x.dtype)
+    filled = fill_value(value, x, "index_fill_")
     return jnp.where(chosen, filled, x).reshape(input.shape)
 
 

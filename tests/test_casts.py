@@ -1,0 +1,145 @@
+"""torchlike.casts: arrays as C converts them, numbers that must fit."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike import casts
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (torch.uint8, [255, 44, 112, 253, 0, 0]),
+        (torch.int8, [-1, 44, 112, -3, 0, 0]),
+        (torch.int16, [-1, 300, 4464, -3, 0, 0]),
+        (torch.int32, [-1, 300, 70000, -3, -(2**31), -(2**31)]),
+        (torch.int64, [-1, 300, 70000, -3, 2**31 + 256, -(2**63)]),
+        (torch.bool, [True] * 6),
+    ],
+)
+@pytest.mark.parametrize("source", [torch.float32, torch.float64])
+def test_floats_wrap_and_what_fits_no_register_is_the_least_integer(dtype, expected, source):
+    x = torch.tensor([-1.0, 300.0, 70000.0, -3.7, 2.0**31 + 256, 1e20], dtype=source)
+    for jitted in (False, True):
+        run = torch.jit if jitted else lambda f: f
+        assert run(lambda t: t.to(dtype))(x).tolist() == expected
+        assert run(lambda t: torch.zeros(6, dtype=dtype).copy_(t))(x).tolist() == expected
+
+        def store(t):
+            z = torch.zeros(2, 6, dtype=dtype)
+            z[1] = t
+            return z[1]
+
+        assert run(store)(x).tolist() == expected
+        assert torch.tensor(x, dtype=dtype).tolist() == expected
+
+
+def test_nan_and_infinity_as_integers():
+    x = torch.tensor([NAN, INF, -INF])
+    assert x.int().tolist() == [-(2**31)] * 3
+    assert x.long().tolist() == [-(2**63)] * 3
+    assert x.to(torch.uint8).tolist() == [0] * 3
+    assert x.bool().tolist() == [True] * 3
+
+
+def test_complex_numbers_lose_the_imaginary_part_but_not_as_bools():
+    x = torch.tensor([1 + 2j, -3j, 0j])
+    assert x.to(torch.bool).tolist() == [True, True, False]
+    assert x.to(torch.float32).tolist() == [1.0, 0.0, 0.0]
+    assert x.to(torch.int64).tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("source", [torch.float32, torch.float16, torch.float64, torch.int64])
+def test_float8_e4m3fn_has_no_infinity_and_saturates(source):
+    x = torch.tensor([1000.0, -5000.0, 449.0, 3.0]).to(source)
+    assert x.to(torch.float8_e4m3fn).float().tolist() == [448.0, -448.0, 448.0, 3.0]
+    wide = torch.tensor([INF, -INF, NAN])
+    assert wide.to(torch.float8_e4m3fn).float().tolist()[:2] == [448.0, -448.0]
+    assert wide.to(torch.float8_e4m3fn).isnan().tolist() == [False, False, True]
+
+
+def test_numpy_and_jax_arrays_go_the_same_way():
+    x = np.array([-1.5, 255.7, 1e9, NAN, 2.0**40], np.float32)
+    for name in ("uint8", "int16", "int32", "int64", "uint32"):
+        with np.errstate(invalid="ignore"):
+            by_numpy = casts.convert(x, name)
+        by_jax = casts.convert(torch.tensor(x).jax(), name)
+        assert by_numpy.tolist() == by_jax.tolist()
+
+
+WRITES = {
+    "fill_": lambda x, v: x.fill_(v),
+    "copy of a number": lambda x, v: x.__setitem__(0, v),
+    "slice": lambda x, v: x.__setitem__(slice(None), v),
+    "indices": lambda x, v: x.__setitem__(torch.tensor([0]), v),
+    "mask": lambda x, v: x.__setitem__(torch.tensor([True, False]), v),
+    "masked_fill": lambda x, v: x.masked_fill(torch.tensor([True, False]), v),
+    "index_fill": lambda x, v: x.index_fill(0, torch.tensor([0]), v),
+    "scatter": lambda x, v: x.scatter(0, torch.tensor([0]), v),
+    "full": lambda x, v: torch.full((2,), v, dtype=x.dtype),
+    "full_like": lambda x, v: torch.full_like(x, v),
+    "new_full": lambda x, v: x.new_full((2,), v),
+    "scalar_tensor": lambda x, v: torch.scalar_tensor(v, dtype=x.dtype),
+    "where": lambda x, v: torch.where(torch.tensor([True, False]), v, x),
+    "clamp": lambda x, v: x.clamp(max=v),
+    "pad": lambda x, v: torch.nn.functional.pad(x, (1, 1), value=v),
+    "fill_diagonal_": lambda x, v: x.reshape(1, 2).fill_diagonal_(v),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_number_that_does_not_fit_is_refused(write, jitted):
+    x = torch.zeros(2, dtype=torch.uint8)
+    run = torch.jit(write, dynamic=False) if jitted else write
+    with pytest.raises(RuntimeError, match="cannot be converted to type uint8_t without overflow"):
+        run(x, 256)
+    assert x.tolist() == [0, 0]
+    run(x, 255)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "fits"),
+    [
+        (-1, "uint8", True), (-255, "uint8", True), (-256, "uint8", False), (-1.0, "uint8", False),
+        (-0.5, "uint8", False), (255.5, "uint8", False), (NAN, "int64", False),
+        (2**63 - 1, "int64", True), (2.0**63, "int64", True), (1e19, "int64", False),
+        (1e39, "float32", False), (INF, "float32", True), (NAN, "float32", True),
+        (70000, "float16", False), (1 + 0j, "float32", True), (1 + 1j, "float32", False),
+        (complex(0, 1e39), "complex64", False), (1e300, "bool", True), (True, "uint8", True),
+    ],
+)  # fmt: skip
+def test_fits(value, dtype, fits):
+    assert casts.fits(value, np.dtype(dtype)) is fits
+
+
+def test_filling_takes_any_real_number_for_a_narrow_float():
+    assert torch.full((1,), 70000.0, dtype=torch.float16).tolist() == [INF]
+    with pytest.raises(RuntimeError, match="c10::Half"):
+        torch.zeros(1, dtype=torch.float16).masked_fill(torch.tensor([True]), 70000.0)
+
+
+def test_lists_must_fit_and_arrays_wrap():
+    with pytest.raises(RuntimeError, match="type uint8 without overflow"):
+        torch.tensor([1, 256], dtype=torch.uint8)
+    with pytest.raises(RuntimeError, match="type int16 without overflow"):
+        torch.tensor([NAN], dtype=torch.int16)
+    with pytest.raises(TypeError, match="must be real number, not complex"):
+        torch.tensor([1j], dtype=torch.float32)
+    assert torch.tensor([-1, 255], dtype=torch.uint8).tolist() == [255, 255]
+    assert torch.tensor(np.array([256.0, -1.0]), dtype=torch.uint8).tolist() == [0, 255]
+
+
+def test_a_tensor_to_fill_with_must_fit_too():
+    x = torch.zeros(2, dtype=torch.uint8)
+    mask = torch.tensor([True, False])
+    for fill in (lambda v: x.masked_fill(mask, v), lambda v: x.__setitem__(mask, v),
+                 lambda v: x.index_fill(0, torch.tensor([1]), v),
+                 lambda v: torch.full_like(x, v)):  # fmt: skip
+        with pytest.raises(RuntimeError, match="without overflow"):
+            fill(torch.tensor(300.7))
+        fill(torch.tensor(3.7))
+    assert x.fill_(torch.tensor(300.7)).tolist() == [44, 44]  # a copy, as in PyTorch
