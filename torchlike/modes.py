@@ -10,6 +10,8 @@ class _Modes(threading.local):
     # Class attributes are the defaults of every new thread; a read costs ~40 ns.
     grad_enabled: bool = True
     inference: bool = False
+    #: What autograd.set_multithreading_enabled said.
+    multithreading: bool = True
     #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
     capture: Any = None
     #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.

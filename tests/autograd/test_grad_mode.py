@@ -84,6 +84,30 @@ def test_set_grad_enabled_acts_at_once(x):
         torch.set_grad_enabled(True)
 
 
+def test_multithreading_is_kept_and_told_again(x):
+    asked = torch.autograd.is_multithreading_enabled
+    assert asked()
+    with torch.autograd.set_multithreading_enabled(False) as entered:
+        assert entered is None and not asked()
+        (x * 2).sum().backward()
+    assert asked()
+
+    @torch.autograd.set_multithreading_enabled(False)
+    def inside():
+        return asked()
+
+    assert inside() is False and asked()
+    torch.autograd.set_multithreading_enabled(False)
+    try:
+        others: list[bool] = []
+        thread = threading.Thread(target=lambda: others.append(asked()))
+        thread.start()
+        thread.join()
+        assert others == [True] and not asked()
+    finally:
+        torch.autograd.set_multithreading_enabled(True)
+
+
 def test_each_thread_has_its_own(x):
     seen = []
     with torch.no_grad():

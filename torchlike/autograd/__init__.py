@@ -10,8 +10,10 @@ from torchlike.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.autograd.saved import is_strict_in_place, set_strict_in_place
@@ -39,10 +41,12 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "is_strict_in_place",
     "no_grad",
     "once_differentiable",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "set_strict_in_place",
 ]

@@ -85,26 +85,46 @@ class enable_grad(no_grad):
         modes.current.grad_enabled = True
 
 
-class set_grad_enabled(_Switch):
-    """Record ops or not, from the call on; as a context manager, until its end."""
+class _Setting(_Switch):
+    """A mode of this thread, set from the call on; as a context manager, until its end."""
+
+    _of: str
 
     def __init__(self, mode: Any) -> None:
         self.mode = bool(mode)
-        self._previous = modes.current.grad_enabled
-        modes.current.grad_enabled = self.mode
+        self.prev = getattr(modes.current, self._of)
+        setattr(modes.current, self._of, self.mode)
 
     def __call__(self, function: F) -> F:
-        modes.current.grad_enabled = self._previous  # as a decorator it must not act at once
+        setattr(modes.current, self._of, self.prev)  # as a decorator it must not act at once
         return super().__call__(function)
 
     def _again(self) -> Any:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
-        modes.current.grad_enabled = self.mode
+        setattr(modes.current, self._of, self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        modes.current.grad_enabled = self._previous
+        setattr(modes.current, self._of, self.prev)
+
+
+class set_grad_enabled(_Setting):
+    """Record ops or not, from the call on; as a context manager, until its end."""
+
+    _of = "grad_enabled"
+
+
+class set_multithreading_enabled(_Setting):
+    """Say whether backward may use several threads, from the call on; as a context manager, until
+    its end.
+
+    Differs from PyTorch: it is kept and told again, no more. A backward runs in the thread that
+    calls it (whatever it computes, XLA spreads over the cores), and several threads may each run
+    one.
+    """
+
+    _of = "multithreading"
 
 
 class inference_mode(_Switch):
@@ -134,6 +154,11 @@ class inference_mode(_Switch):
 def is_grad_enabled() -> Any:
     """Whether ops are recorded in this thread."""
     return modes.current.grad_enabled
+
+
+def is_multithreading_enabled() -> Any:
+    """What ``set_multithreading_enabled`` said in this thread; True at first."""
+    return modes.current.multithreading
 
 
 def is_inference_mode_enabled() -> Any:
