@@ -46,7 +46,9 @@ def test_it_is_no_default_dtype():
 
 
 def test_kinds_are_pytorchs():
-    assert torch.complex32.is_complex and torch.chalf is torch.complex32
+    assert torch.complex32.is_complex
+    assert torch.chalf is torch.complex32
     assert torch.complex32.to_real() is torch.float16
     assert torch.float4_e2m1fn_x2.is_floating_point
-    assert torch.int4.is_signed and not torch.uint4.is_signed
+    assert torch.int4.is_signed
+    assert not torch.uint4.is_signed

@@ -92,7 +92,7 @@ def test_marks_look_at_what_they_are_given():
     torch._dynamo.mark_dynamic(x, 0)
     torch._dynamo.maybe_mark_dynamic(x, [0, -1])
     torch._dynamo.mark_static(x, 0)
-    with pytest.raises(IndexError, match="no dimension 2"):
+    with pytest.raises(IndexError, match="Dimension out of range"):
         torch._dynamo.mark_dynamic(x, 2)
     with pytest.raises(TypeError, match="expects a Tensor"):
         torch._dynamo.mark_dynamic(3, 0)
@@ -109,6 +109,42 @@ def test_the_decorators_give_what_computes_the_same():
         assert decorate(lambda x: x + 1)(x).tolist() == [2.0] * 3
     torch._dynamo.graph_break()
     assert not isinstance(torch.compile(torch.nn.Linear(1, 1)), torch._dynamo.OptimizedModule)
+
+
+def test_run_compiles_nothing_new():
+    how = torch.compile(lambda x: torch.compiler.is_compiling())
+    x = torch.ones(3)
+    ran = [torch._dynamo.run(how)(x), how(x), torch._dynamo.run(how)(x)]
+    with torch._dynamo.run():
+        ran.append(how(torch.ones(2)))
+    assert ran == [False, True, True, False]
+    assert torch._dynamo.set_stance is torch.compiler.set_stance
+
+
+def test_a_forbidden_function_is_refused_inside_only():
+    twice, thrice = torch._dynamo.forbid_in_graph([lambda x: x * 2, lambda x: x * 3])
+    x = torch.ones(2)
+    assert (twice(x) + thrice(x)).tolist() == [5.0, 5.0]
+    with pytest.raises(AssertionError, match="Attempt to trace forbidden callable"):
+        torch.jit(lambda x: thrice(x))(x)
+    with pytest.raises(AssertionError, match="only to callables"):
+        torch._dynamo.forbid_in_graph(3)
+
+
+def test_no_graph_breaks_to_ask_for():
+    x = torch.ones(3)
+
+    @torch._dynamo.error_on_graph_break(True)
+    def inside(x):
+        with torch._dynamo.error_on_graph_break(False):
+            return branches(x)
+
+    with pytest.raises(torch.jit.JitCaptureError):
+        torch.compile(inside)(x)
+    assert torch._dynamo.optimize_assert("eager")(lambda x: x + 1)(x).tolist() == [2.0] * 3
+    for refused in (torch._dynamo.register_backend, torch._dynamo.lookup_backend):
+        with pytest.raises(NotImplementedError, match="XLA is the only backend"):
+            refused("mine")
 
 
 def test_import_torch_is_enough(tmp_path):

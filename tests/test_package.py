@@ -27,7 +27,19 @@ FLOORS = [
         "trees",
         "xla_flags",
     },
-    {"dtypes", "devices", "meta", "methods", "boxes", "streams", "version", "profiler"},
+    {
+        "dtypes",
+        "absent_dtypes",
+        "casts",
+        "devices",
+        "meta",
+        "methods",
+        "boxes",
+        "streams",
+        "version",
+        "torch_version",
+        "profiler",
+    },
     {"storage", "views"},
     {"tensor"},
     {"tape"},
@@ -36,16 +48,19 @@ FLOORS = [
     {"ops"},
     {"autograd", "functions"},
     {
-        "accelerator",
         "cpu",
         "distributed",
         "linalg",
         "fft",
+        "functional",
         "special",
         "signal",
         "masked",
         "mps",
+        "mtia",
         "nested",
+        "overrides",
+        "return_types",
         "sparse",
         "settings",
         "sparse_names",
@@ -63,7 +78,7 @@ FLOORS = [
     {"amp", "optim", "utils", "serialization", "func", "distributions", "hub"},
     {"compile", "export", "fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
     {"_dynamo", "_inductor"},
-    {"cuda", "backends", "device_modules"},
+    {"accelerator", "cuda", "backends", "device_modules"},
     {"interop", "testing"},
     {"porting"},
     {"cli"},
@@ -74,7 +89,7 @@ GATHERING = {"__init__", "__main__"}
 FREE = {"torchlike.porting.allocator"}
 #: Files that stand as high as another room than the one they are filed in, which does not import
 #: them: PyTorch has them there.
-AS_HIGH_AS = {f"nn/attention/{name}.py": "func" for name in
+AS_HIGH_AS = {f"nn/attention/{name}.py": "accelerator" for name in
               ("block_mask", "flex_attention", "masks")}  # fmt: skip
 
 

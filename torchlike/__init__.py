@@ -52,14 +52,19 @@ from torchlike.random import (  # noqa: E402
 )
 from torchlike.settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
     get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
     is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
     set_default_tensor_type,
+    set_deterministic_debug_mode,
     set_float32_matmul_precision,
+    set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
+    set_warn_always,
     use_deterministic_algorithms,
 )
 from torchlike.tensor import (  # noqa: E402
@@ -70,12 +75,19 @@ from torchlike.tensor import (  # noqa: E402
     channels_last_3d,
     contiguous_format,
     from_jax,
+    jagged,
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
+from torchlike.tensor import contiguous_format as legacy_contiguous_format  # noqa: E402
+from torchlike.tensor import mkldnn as _mkldnn  # noqa: E402
 from torchlike.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
 
 globals().update({d.name: d for d in _dtypes.ALL})
@@ -169,11 +181,16 @@ _LATER = frozenset(
         "_dynamo",
         "_inductor",
         "distributions",
+        "functional",
         "library",
+        "mtia",
         "multiprocessing",
         "onnx",
+        "overrides",
         "profiler",
+        "return_types",
         "testing",
+        "torch_version",
     }
 )
 

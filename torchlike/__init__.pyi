@@ -30,6 +30,7 @@ from torchlike import distributed as distributed
 from torchlike import distributions as distributions
 from torchlike import fft as fft
 from torchlike import func as func
+from torchlike import functional as functional
 from torchlike import futures as futures
 from torchlike import fx as fx
 from torchlike import hub as hub
@@ -38,18 +39,22 @@ from torchlike import library as library
 from torchlike import linalg as linalg
 from torchlike import masked as masked
 from torchlike import mps as mps
+from torchlike import mtia as mtia
 from torchlike import multiprocessing as multiprocessing
 from torchlike import nested as nested
 from torchlike import nn as nn
 from torchlike import onnx as onnx
 from torchlike import optim as optim
+from torchlike import overrides as overrides
 from torchlike import profiler as profiler
 from torchlike import random as random
+from torchlike import return_types as return_types
 from torchlike import serialization as serialization
 from torchlike import signal as signal
 from torchlike import sparse as sparse
 from torchlike import special as special
 from torchlike import testing as testing
+from torchlike import torch_version as torch_version
 from torchlike import types as types
 from torchlike import utils as utils
 from torchlike import version as version
@@ -102,14 +107,19 @@ from torchlike.random import set_rng_state as set_rng_state
 from torchlike.serialization import load as load
 from torchlike.serialization import save as save
 from torchlike.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from torchlike.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from torchlike.settings import get_float32_matmul_precision as get_float32_matmul_precision
 from torchlike.settings import get_num_interop_threads as get_num_interop_threads
 from torchlike.settings import get_num_threads as get_num_threads
 from torchlike.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from torchlike.settings import is_warn_always_enabled as is_warn_always_enabled
 from torchlike.settings import set_default_tensor_type as set_default_tensor_type
+from torchlike.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from torchlike.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from torchlike.settings import set_flush_denormal as set_flush_denormal
 from torchlike.settings import set_num_interop_threads as set_num_interop_threads
 from torchlike.settings import set_num_threads as set_num_threads
+from torchlike.settings import set_warn_always as set_warn_always
 from torchlike.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from torchlike.streams import Event as Event
 from torchlike.streams import Stream as Stream
@@ -130,10 +140,15 @@ from torchlike.tensor import channels_last as channels_last
 from torchlike.tensor import channels_last_3d as channels_last_3d
 from torchlike.tensor import contiguous_format as contiguous_format
 from torchlike.tensor import from_jax as from_jax
+from torchlike.tensor import jagged as jagged
 from torchlike.tensor import layout as layout
 from torchlike.tensor import memory_format as memory_format
 from torchlike.tensor import preserve_format as preserve_format
+from torchlike.tensor import sparse_bsc as sparse_bsc
+from torchlike.tensor import sparse_bsr as sparse_bsr
 from torchlike.tensor import sparse_coo as sparse_coo
+from torchlike.tensor import sparse_csc as sparse_csc
+from torchlike.tensor import sparse_csr as sparse_csr
 from torchlike.tensor import strided as strided
 from torchlike.typed_storage import TypedStorage as TypedStorage
 
@@ -652,6 +667,10 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _i
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """Cross-correlation over 3 spatial dimensions."""
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tensor:
+    """A convolution over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2
+pad - K + 1, N, C_out)."""
+
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
     """Transposed convolution over 1 spatial dimension."""
 
@@ -974,6 +993,9 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of one vector with one of the other."""
 
+def get_device(input: Tensor) -> _int:
+    """``input.get_device()``."""
+
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> Any:
     """Estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors."""
 
@@ -1128,6 +1150,9 @@ def is_complex(input: Tensor) -> Any:
 
 def is_conj(input: Tensor) -> _bool:
     """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
+
+def is_distributed(input: Tensor) -> _bool:
+    """False: a tensor lives in one process."""
 
 def is_floating_point(input: Tensor) -> Any:
     """``input.is_floating_point()``."""
@@ -1468,6 +1493,9 @@ def narrow_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
 
 def native_batch_norm(input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any, momentum: _float, eps: _float, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
     """Batch norm, and in training the batch's mean and ``1 / sqrt(var + eps)`` (else empty)."""
+
+def native_channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -> Tensor:
+    """Channels of ``groups`` groups interleaved (Zhang et al. 2018)."""
 
 def native_dropout(input: Tensor, p: _float, train: Any) -> _tuple[Tensor, Tensor]:
     """Dropout and the mask of what was kept."""

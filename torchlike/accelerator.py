@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax
 
+from torchlike import cuda as _cuda
 from torchlike import devices
+from torchlike.dtypes import ALL as _DTYPES
+from torchlike.streams import Stream
 
 
 def current_accelerator(check_available: Any = False) -> devices.device | None:
@@ -40,10 +44,124 @@ def set_device_index(device: Any) -> None:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until all work on the devices is done."""
+    """Wait until all work on the devices is done. RuntimeError without an accelerator."""
+    _require()
     jax.effects_barrier()
     for d in jax.local_devices():
         jax.device_put(0, d).block_until_ready()
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream of an accelerator; there is one. RuntimeError without an accelerator."""
+    _require()
+    return Stream(current_accelerator() if device is None else device)
+
+
+def set_stream(stream: Stream) -> None:
+    """Nothing to do: there is one. RuntimeError without an accelerator."""
+    _require()
+
+
+def get_device_capability(device: Any = None) -> dict[str, Any]:
+    """``supported_dtypes``, the dtypes tensors have. RuntimeError without an accelerator."""
+    _require()
+    return {"supported_dtypes": set(_DTYPES)}
+
+
+class device_index:
+    """A region on the accelerator of an index; None changes nothing. Entering raises what
+    ``set_device_index`` does."""
+
+    def __init__(self, device: int | None) -> None:
+        self.idx = device
+
+    def __enter__(self) -> None:
+        if self.idx is not None:
+            set_device_index(self.idx)
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+
+class Graph:
+    """Recorded work of an accelerator: NotImplementedError, and RuntimeError without one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _require()
+        raise NotImplementedError(
+            "torch.accelerator.Graph: XLA runs compiled programs. Use instead: torchlike.jit."
+        )
+
+
+def current_device_idx() -> int:
+    """``current_device_index``'s old name: FutureWarning."""
+    warnings.warn("Use `current_device_index` instead.", FutureWarning, stacklevel=2)
+    return current_device_index()
+
+
+def set_device_idx(device: Any) -> None:
+    """``set_device_index``'s old name: FutureWarning."""
+    warnings.warn("Use `set_device_index` instead.", FutureWarning, stacklevel=2)
+    set_device_index(device)
+
+
+# -- memory: every function raises RuntimeError without an accelerator -----------------------------
+
+
+def empty_cache() -> None:
+    """Nothing to give back: XLA keeps what it allocated for its next programs."""
+    _require()
+
+
+def empty_host_cache() -> None:
+    """Nothing to give back."""
+    _require()
+
+
+def memory_stats(device: Any = None) -> Any:
+    """What XLA's allocator counts, under PyTorch's names."""
+    _require()
+    return _cuda.memory_stats(device)
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes in use."""
+    _require()
+    return _cuda.memory_allocated(device)
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes that were in use."""
+    _require()
+    return _cuda.max_memory_allocated(device)
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes held by XLA's allocator."""
+    _require()
+    return _cuda.memory_reserved(device)
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes that were held."""
+    _require()
+    return _cuda.max_memory_reserved(device)
+
+
+def get_memory_info(device: Any = None) -> tuple[int, int]:
+    """Bytes free, and in all."""
+    _require()
+    return _cuda.mem_get_info(device)
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Nothing happens: XLA's counts run from the process' start."""
+    _require()
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Nothing happens: XLA's peak is that since the process' start."""
+    _require()
 
 
 def _require() -> None:

@@ -89,6 +89,14 @@ def from_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
         return convert(array, dtype)
 
 
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """``jnp.broadcast_to``, whose gradient sums floats of 16 bits in float32: XLA's CPU compiler
+    adds them in 16 (the gradient of a factor of 20,000 bfloat16 rows was 3 % off)."""
+    if x.shape == shape or x.dtype.itemsize != 2 or not dtypes.is_half(x.dtype):
+        return jnp.broadcast_to(x, shape)
+    return jnp.broadcast_to(x.astype(np.float32), shape).astype(x.dtype)
+
+
 # -- numbers ---------------------------------------------------------------------------------------
 
 
@@ -117,7 +125,7 @@ def fits(value: Any, dtype: np.dtype) -> bool:
         limits = np.iinfo(dtype)
         if isinstance(value, (int, np.integer)):
             if kind == "u" and value < 0:
-                return -value <= limits.max
+                return bool(-value <= limits.max)
             return bool(limits.min <= value <= limits.max)
         # As doubles, which round 2**63 - 1 up: so does C before it compares.
         return bool(float(limits.min) <= value <= float(limits.max))

@@ -6,8 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from torchlike import compiler, jit
 from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
-from torchlike import jit
+from torchlike.jit import environment
+from torchlike.nn import hooks
+from torchlike.optim import optimizer
 
 
 def compile(
@@ -38,3 +41,11 @@ def compile(
         compiled_in_place()
         return model
     return jit.jit(model, dynamic=dynamic)
+
+
+compiler.install({"compile": compile})
+everywhere = hooks.everywhere
+environment.hook_tables += [
+    everywhere.forward_pre, everywhere.forward, everywhere.backward_pre, everywhere.backward,
+    *optimizer._everywhere.values(),
+]  # fmt: skip

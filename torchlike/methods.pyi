@@ -473,6 +473,9 @@ class TensorMethods:
     def conj_physical_(self) -> Tensor:
         """The conjugate, computed rather than viewed."""
 
+    def const_data_ptr(self) -> _int:
+        """``data_ptr()``: arrays are never written where they lie."""
+
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """The tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
 
@@ -581,6 +584,9 @@ on first."""
 
     def digamma_(self) -> Tensor:
         """``digamma`` elementwise; integers give the default float dtype."""
+
+    def dim_order(self, *, ambiguity_check: Any = False) -> _tuple[_int, ...]:
+        """Dimensions from the one that changes slowest in memory to the fastest."""
 
     def dist(self, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
         """The p-norm of ``input - other``."""
@@ -881,6 +887,9 @@ and the edges: a named pair."""
     def is_conj(self) -> _bool:
         """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
 
+    def is_distributed(self) -> _bool:
+        """False: a tensor lives in one process."""
+
     def is_neg(self) -> _bool:
         """False: torchlike has no lazy negation."""
 
@@ -892,6 +901,9 @@ and the edges: a named pair."""
 
     def is_same_size(self, other: Tensor) -> _bool:
         """Whether two tensors have the same size."""
+
+    def is_set_to(self, tensor: Tensor) -> _bool:
+        """Whether both lie at the same place of one memory, with one shape and one set of strides."""
 
     def is_shared(self) -> _bool:
         """False: memory is not shared between processes; tensors are passed by value."""
@@ -1288,6 +1300,15 @@ reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do 
 
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""
+
+    def q_per_channel_axis(self, *args: Any, **kwargs: Any) -> Any:
+        """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+    def q_per_channel_scales(self, *args: Any, **kwargs: Any) -> Any:
+        """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
+
+    def q_per_channel_zero_points(self, *args: Any, **kwargs: Any) -> Any:
+        """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""
 
     def q_scale(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no quantized tensors. Use instead: a floating dtype of fewer bits, such as bfloat16."""

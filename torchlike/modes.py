@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -53,6 +54,11 @@ class capturing:
 
     def __exit__(self, *exc: object) -> None:
         current.capture = self._previous
+
+
+def outside() -> Any:
+    """``with outside():`` what is made inside counts as having existed before a running capture."""
+    return contextlib.nullcontext() if current.capture is None else current.capture.outside()
 
 
 class _Epoch:

@@ -76,6 +76,57 @@ def is_deterministic_algorithms_warn_only_enabled() -> Any:
     return _warn_only
 
 
+_MODES = ("default", "warn", "error")
+
+
+def get_deterministic_debug_mode() -> int:
+    """0: nothing was asked for; 1: warnings; 2: errors."""
+    return (1 if _warn_only else 2) if _deterministic else 0
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` in three words: "default", "warn", "error", or 0, 1, 2.
+
+    TypeError for another type, RuntimeError for another word or number.
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _MODES:
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                f"{debug_mode}"
+            )
+        debug_mode = _MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+_warns_always = False
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Kept: warnings are given as Python's filters say, which is once a place by default."""
+    global _warns_always
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _warns_always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """What ``set_warn_always`` was told."""
+    return _warns_always
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: XLA's programs run in threads of its own, whose treatment of denormal numbers cannot
+    be changed. PyTorch answers so where the processor cannot."""
+    return False
+
+
 # -- threads ---------------------------------------------------------------------------------------
 
 

@@ -308,6 +308,7 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     is_mps = is_xpu = is_sparse = is_quantized = is_nested = is_mkldnn = property(
         lambda self: False
     )
+    is_sparse_csr = is_mtia = is_vulkan = is_maia = is_ipu = is_mps
     names = property(lambda self: (None,) * self.dim())
 
     def get_device(self) -> int:
@@ -728,6 +729,10 @@ class layout:
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
+#: By name only: no tensor has one of these.
+sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
+jagged, mkldnn = layout("jagged"), layout("_mkldnn")
 
 
 class memory_format:

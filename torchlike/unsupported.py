@@ -61,6 +61,14 @@ _QUANT = Gap(
 )
 _UNBACKED = Gap("XLA compiles for fixed shapes, so a fake cannot have unknown sizes",
                 "results padded to a fixed size")  # fmt: skip
+_PIPES = Gap("there are no data pipes", "Dataset, IterableDataset and DataLoader")
+_MONITOR = Gap("there are no counters of that kind", "torch.utils.tensorboard.SummaryWriter")
+_PACKAGE = Gap("code is not packed with models", "torch.save and a Python package")
+_MTIA = Gap("JAX has no backend of that kind", "torch.accelerator, which asks for JAX's devices")
+_FLOPS = Gap(
+    "ops are not seen one by one while they run",
+    "torchlike.jit.explain, which shows what a program computes",
+)
 
 #: namespace -> name -> gap. "Tensor" are methods, "aten" is torch.ops.aten.
 GAPS: dict[str, dict[str, Gap]] = {
@@ -108,10 +116,29 @@ GAPS: dict[str, dict[str, Gap]] = {
     "utils.cpp_extension": dict.fromkeys(
         ("load", "load_inline", "CUDAExtension", "CppExtension", "SyclExtension", "BuildExtension",
          "include_paths", "library_paths"), _CPP),
+    "utils.data": dict.fromkeys(
+        ("IterDataPipe", "MapDataPipe", "DFIterDataPipe", "DataChunk", "functional_datapipe",
+         "argument_validation", "runtime_validation", "runtime_validation_disabled",
+         "guaranteed_datapipes_determinism", "non_deterministic"), _PIPES),
+    "utils.flop_counter": dict.fromkeys(
+        ("FlopCounterMode", "register_flop_formula"), _FLOPS),
+    "monitor": dict.fromkeys(
+        ("Aggregation", "Event", "Stat", "TensorboardEventHandler", "data_value_t", "log_event",
+         "register_event_handler", "unregister_event_handler"), _MONITOR),
+    "package": dict.fromkeys(
+        ("PackageExporter", "PackageImporter", "Importer", "OrderedImporter", "Directory",
+         "GlobGroup", "is_from_package"), _PACKAGE),
+    "mtia": dict.fromkeys(
+        ("Event", "Stream", "StreamContext", "current_device", "current_stream", "set_device",
+         "set_stream", "stream", "synchronize", "init", "get_device_capability"), _MTIA),
     "ao.quantization": dict.fromkeys(
         ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
          "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
          "DeQuantStub", "QConfig"), _QUANT),
+    "quantization": dict.fromkeys(
+        ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
+         "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
+         "DeQuantStub", "QConfig", "QuantWrapper", "FakeQuantize"), _QUANT),
     "nn.quantized": {"FloatFunctional": _QUANT},
     "distributed.rpc": dict.fromkeys(
         ("init_rpc", "shutdown", "rpc_async", "rpc_sync", "remote", "get_worker_info", "RRef",
@@ -172,7 +199,9 @@ GAPS: dict[str, dict[str, Gap]] = {
         **dict.fromkeys(
             ("align_to", "align_as", "refine_names", "rename", "rename_"), _NAMED),
         **dict.fromkeys(
-            ("dequantize", "int_repr", "q_scale", "q_zero_point", "qscheme"), _QUANTIZED),
+            ("dequantize", "int_repr", "q_scale", "q_zero_point", "qscheme",
+             "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points"),
+            _QUANTIZED),
         "chalf": _HALF_COMPLEX,
         "to_padded_tensor": _NESTED,
     },
@@ -181,7 +210,7 @@ GAPS: dict[str, dict[str, Gap]] = {
 #: Namespaces that are no modules, or whose modules take their functions themselves.
 _MADE_ELSEWHERE = frozenset(
     ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library", "fx",
-     "nn.attention")
+     "nn.attention", "utils.data", "mtia")
 )  # fmt: skip
 
 

@@ -226,7 +226,7 @@ class Expand(Step):
     injective = False
 
     def read(self, x: Any) -> Any:
-        return jnp.broadcast_to(x, self.params[0])
+        return casts.broadcast_to(x, self.params[0])
 
     def geometry(self, g: Geometry) -> Geometry:
         size = self.params[0]

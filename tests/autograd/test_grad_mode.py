@@ -88,7 +88,8 @@ def test_multithreading_is_kept_and_told_again(x):
     asked = torch.autograd.is_multithreading_enabled
     assert asked()
     with torch.autograd.set_multithreading_enabled(False) as entered:
-        assert entered is None and not asked()
+        assert entered is None
+        assert not asked()
         (x * 2).sum().backward()
     assert asked()
 
@@ -96,14 +97,16 @@ def test_multithreading_is_kept_and_told_again(x):
     def inside():
         return asked()
 
-    assert inside() is False and asked()
+    assert inside() is False
+    assert asked()
     torch.autograd.set_multithreading_enabled(False)
     try:
         others: list[bool] = []
         thread = threading.Thread(target=lambda: others.append(asked()))
         thread.start()
         thread.join()
-        assert others == [True] and not asked()
+        assert others == [True]
+        assert not asked()
     finally:
         torch.autograd.set_multithreading_enabled(True)
 

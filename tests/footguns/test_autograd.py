@@ -175,3 +175,37 @@ def test_gradients_kept_from_an_earlier_call():
     step(torch.ones(2) * 5)
     assert kept.tolist() == [1, 1]
     assert w.grad.tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["captured without", "captured with"])
+def test_hooks_on_saved_tensors_around_a_call_are_not_captured(first):
+    w = torch.ones(4, requires_grad=True)
+    x = torch.arange(4.0)
+    f = torch.jit(lambda x: (w * x).exp().sum())
+    for hooked in (first, not first, first):
+        w.grad = None
+        if hooked:
+            with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 2):
+                loss = f(x)
+        else:
+            loss = f(x)
+        loss.backward()
+        np.testing.assert_allclose(w.grad.numpy(), np.arange(4) * np.exp(np.arange(4)), rtol=1e-5)
+    assert f.compiles == 1
+
+
+def test_hooks_on_saved_tensors_inside_are_part_of_the_program():
+    w = torch.ones(4, requires_grad=True)
+
+    def step(x):
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 2):
+            return (w * x).exp().sum()
+
+    found = []
+    for f in (step, torch.jit(step)):
+        for _ in range(2):
+            w.grad = None
+            f(torch.arange(4.0)).backward()
+            found.append(w.grad.numpy())
+    for g in found[1:]:
+        np.testing.assert_allclose(g, found[0], rtol=1e-6)

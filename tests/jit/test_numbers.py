@@ -54,6 +54,8 @@ def test_an_argument_that_keeps_changing_is_traced():
 )
 def test_promotion_and_bits_are_those_of_numbers(f, n, dtype):
     value = (x() * 10).to(dtype)
+    if dtype is torch.float16:
+        n = [min(s, 6e4) for s in n]  # as a bound, one that is no float16 is refused
     check(f, torch.jit(f, dynamic=True), [(value, s) for s in n])
 
 

@@ -157,3 +157,18 @@ def test_explain_names_what_backward_keeps_and_why_a_program_is_not_kept():
     history = []
     found = torch.jit.explain(lambda x: history.append(1))(torch.ones(2))
     assert "`history`" in found.not_kept
+
+
+def test_a_traced_number_that_becomes_another_kind_is_named(caplog):
+    caplog.set_level(logging.INFO, LOGGER)
+
+    @torch.jit
+    def f(x, n):
+        return x * n
+
+    for n in (1, 2, 3, 4):
+        f(torch.ones(2), n)
+    for n in (1.5, 2.5, 3.5, 4.5):
+        assert f(torch.ones(2), n).tolist() == [n, n]
+    assert "Recompiling" in caplog.text
+    assert "argument `n` changed: a traced int → a traced float" in caplog.text

@@ -45,3 +45,25 @@ def test_loading_gives_the_shapes():
     assert layer(torch.ones(1, 4)).shape == (1, 3)
     assert layer.weight.tolist() == state["weight"].tolist()
     assert layer.in_features == 4
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_a_lazy_batch_norm_takes_running_statistics_from_a_checkpoint(affine):
+    trained = torch.nn.BatchNorm1d(4, affine=affine)
+    trained.running_mean.fill_(3.0)
+    lazy = torch.nn.LazyBatchNorm1d(affine=affine)
+    lazy.load_state_dict(trained.state_dict())
+    lazy.eval()
+    x = torch.ones(2, 4)
+    assert torch.equal(lazy(x), trained.eval()(x))
+    assert lazy.running_mean.tolist() == [3.0] * 4
+
+
+def test_running_statistics_loaded_without_the_parameters_are_kept():
+    trained = torch.nn.BatchNorm1d(4)
+    trained.running_mean.fill_(3.0)
+    statistics = {k: v for k, v in trained.state_dict().items() if "running" in k}
+    lazy = torch.nn.LazyBatchNorm1d()
+    lazy.load_state_dict(statistics, strict=False)
+    lazy(torch.ones(2, 4))
+    assert lazy.running_mean.tolist() == pytest.approx([2.8] * 4)

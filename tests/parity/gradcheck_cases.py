@@ -12,6 +12,17 @@ import torchlike.nn.attention.flex_attention
 F = torch.nn.functional
 S = torch.special
 
+
+def _after_a_step(x, gradient):
+    """A parameter after a step of Adam that is recorded."""
+    parameter = x * 1
+    parameter.retain_grad()
+    optimizer = torch.optim.Adam([parameter], lr=0.1, eps=0.1, differentiable=True)
+    parameter.grad = gradient
+    optimizer.step()
+    return parameter
+
+
 #: op -> the entry of op_db that runs it.
 ENTRY = {
     "index": "__getitem__", "div": "div.no_rounding_mode",
@@ -70,6 +81,12 @@ def sparse(values):
     return torch.sparse_coo_tensor(torch.tensor([[0, 1, 1], [1, 0, 2]]), values, (2, 3))
 
 
+def _filled_by_mask(x, value):
+    y = x * 1
+    y[:, torch.tensor([True, False, True])] = value.sum()
+    return y
+
+
 def eigenvalues(x):
     return torch.linalg.eigvals(symmetric(x)).real.sort()[0]
 
@@ -87,6 +104,7 @@ LENGTHS = torch.tensor([2, 1])
 CODE = {
     "floor_divide": (lambda x, y: torch.floor_divide(x * 1.03, y), (3,), (3,)),
     "batch_norm_train": (lambda x: F.batch_norm(x, None, None, training=True), (3, 2)),
+    "optimizer_step": (_after_a_step, (3,), (3,)),
     "batch_norm_eval": (lambda x: F.batch_norm(x, ONES * 0.3, ONES * 2), (3, 2)),
     "im2col": (lambda x: F.unfold(x, (2, 2)), (1, 1, 3, 3)),
     "lu_unpack_op": (lambda x: torch.lu_unpack(*torch.linalg.lu_factor(x))[1:], (2, 2)),
@@ -100,6 +118,9 @@ CODE = {
     "ctc_loss_op": (
         lambda x: F.ctc_loss(x.log_softmax(2), torch.tensor([[1, 2]]), (3,), (2,)), (3, 1, 3)),
     "pow_scalar": (lambda x: 2.0**x, (3,)),
+    "number_divided": (lambda x: 2.0 / x, (3,)),
+    "rsub": (lambda x: 2.0 - x, (3,)),
+    "mask_put_op": (_filled_by_mask, (2, 3), (1,)),
     "neg": (lambda x: -x, (3,)),
     "reciprocal": (torch.reciprocal, (3,)),
     "tanh": (torch.tanh, (3,)),

@@ -271,3 +271,85 @@ def test_warnings_are_errors_here():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         train(torchlike, "Adam", {})
+
+
+DIFFERENTIABLE = [
+    ("SGD", {}), ("Adam", {}), ("AdamW", {}), ("NAdam", {}), ("RAdam", {}), ("Adagrad", {}),
+    ("Adadelta", {"lr": 1.0}), ("RMSprop", {}), ("ASGD", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), DIFFERENTIABLE)
+def test_gradients_flow_through_differentiable_steps(name, options):
+    found = []
+    for library in (torch, torchlike):
+        x = library.tensor([1.0, 2.0], requires_grad=True)
+        w = library.tensor(3.0, requires_grad=True)
+        p = x * 2
+        p.retain_grad()
+        rate = {"lr": library.tensor(0.1, requires_grad=True)} if name == "SGD" else {"lr": 0.1}
+        optimizer = getattr(library.optim, name)([p], differentiable=True, **{**rate, **options})
+        for i in range(2):
+            p.grad = (w * library.tensor([1.0, -2.0]) * (i + 1) + 0.3) * p.clone()
+            optimizer.step()
+        (p**2).sum().backward()
+        sources = [x, w, *(r for r in rate.values() if not isinstance(r, float))]
+        found.append([p.tolist(), *(t.grad.tolist() for t in sources)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(b, a, rtol=2e-5, atol=1e-5)
+
+
+def test_a_differentiable_step_refuses_leaves():
+    for library in (torch, torchlike):
+        p = library.ones(2, requires_grad=True)
+        p.grad = library.ones(2)
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used"):
+            library.optim.Adam([p], differentiable=True).step()
+
+
+@pytest.mark.parametrize("flags", [{"foreach": True}, {"differentiable": True}])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad"])
+def test_fused_stands_alone(name, flags):
+    words = []
+    for library in (torch, torchlike):
+        with pytest.raises(RuntimeError) as raised:
+            getattr(library.optim, name)([library.ones(1)], lr=0.1, fused=True, **flags)
+        words.append(str(raised.value))
+    assert words[0] == words[1]
+
+
+def test_hooks_of_a_step_get_the_optimizer_among_the_arguments():
+    for library in (torch, torchlike):
+        p = library.ones(1, requires_grad=True)
+        p.grad = library.ones(1)
+        optimizer, seen = library.optim.SGD([p], lr=0.1), []
+
+        def before(o, args, kwargs, seen=seen):
+            seen.append((args[0] is o, len(args)))
+            return args, kwargs
+
+        optimizer.register_step_pre_hook(before)
+        optimizer.register_step_post_hook(
+            lambda o, args, kwargs, seen=seen: seen.append((args[0] is o, len(args)))
+        )
+        optimizer.step()
+        assert seen == [(True, 1), (True, 1)]
+
+
+def test_rprop_leaves_what_has_no_gradient():
+    found = []
+    for library in (torch, torchlike):
+        p = library.ones(3, requires_grad=True)
+        optimizer = library.optim.Rprop([p], lr=0.1)
+        for gradient in ([float("nan"), 1.0, -1.0], [1.0, float("nan"), -1.0]):
+            p.grad = library.tensor(gradient)
+            optimizer.step()
+        found.append(p.tolist())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
+def test_parameters_partly_with_names():
+    for library in (torch, torchlike):
+        p, q = library.ones(1), library.ones(1)
+        with pytest.raises(ValueError, match="Some param names are missing"):
+            library.optim.SGD([("p", p), q], lr=0.1)

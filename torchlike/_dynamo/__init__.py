@@ -6,6 +6,7 @@ and no graph break. What cannot be captured raises JitCaptureError.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import warnings
 from collections.abc import Callable
@@ -22,12 +23,15 @@ from torchlike.compiler import (
     is_compiling,
     list_backends,
     reset,
+    set_stance,
+    substitute_in_graph,
 )
 from torchlike.jit.explain import Explanation
 from torchlike.jit.explain import explain as _explain
 from torchlike.jit.function import JitFunction
 from torchlike.nn import Module
 from torchlike.tensor import Tensor
+from torchlike.unsupported import Gap, raising
 
 __all__ = [
     "ExplainOutput",
@@ -37,16 +41,27 @@ __all__ = [
     "config",
     "disable",
     "disallow_in_graph",
+    "error_on_graph_break",
     "explain",
+    "export",
+    "forbid_in_graph",
     "graph_break",
     "is_compiling",
     "list_backends",
+    "lookup_backend",
     "mark_dynamic",
     "mark_static",
     "mark_static_address",
     "maybe_mark_dynamic",
+    "nonstrict_trace",
     "optimize",
+    "optimize_assert",
+    "register_backend",
     "reset",
+    "run",
+    "set_stance",
+    "skip_frame",
+    "substitute_in_graph",
 ]
 
 
@@ -115,6 +130,74 @@ def optimize(
     )
 
 
+def optimize_assert(backend: Any = "inductor", **options: Any) -> Callable[[Any], Any]:
+    """``optimize`` with ``nopython=True``, which is always so."""
+    return optimize(backend, nopython=True, **options)
+
+
+def run(fn: Callable[..., Any] | None = None) -> Any:
+    """``fn`` with what is compiled already, and eagerly where no program fits; without ``fn`` a
+    context manager (``set_stance("eager_on_recompile")``)."""
+    stance = _RunOnly()
+    return stance if fn is None else stance(fn)
+
+
+class _RunOnly(contextlib.ContextDecorator):
+    def __enter__(self) -> None:
+        self._stance = set_stance("eager_on_recompile")
+
+    def __exit__(self, *exc: object) -> None:
+        self._stance.__exit__(*exc)
+
+    def _recreate_cm(self) -> _RunOnly:
+        return _RunOnly()
+
+
+def nonstrict_trace(traceable_fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it is: a capture runs it, whatever is inside."""
+    return traceable_fn
+
+
+def forbid_in_graph(fn: Any) -> Any:
+    """The function, which inside of compiled code raises AssertionError; of a list of functions a
+    list.
+
+    Differs from PyTorch: it is a new function, so the result has to be used.
+    """
+    if isinstance(fn, (list, tuple)):
+        return [forbid_in_graph(f) for f in fn]
+    if not callable(fn):
+        raise AssertionError("forbid_in_graph applies only to callables")
+
+    @functools.wraps(fn)
+    def forbidden(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            raise AssertionError(f"Attempt to trace forbidden callable {fn}")
+        return fn(*args, **kwargs)
+
+    return forbidden
+
+
+class error_on_graph_break(contextlib.ContextDecorator):
+    """Nothing, as a context manager or decorator: there are no graph breaks, so what cannot be
+    compiled raises whatever is asked for here."""
+
+    def __init__(self, error_on_graph_break: bool) -> None:
+        self.error_on_graph_break = error_on_graph_break
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+_BACKEND = Gap("XLA is the only backend", "torchlike.export and its StableHLO for other compilers")
+register_backend = raising("_dynamo.register_backend", _BACKEND)
+lookup_backend = raising("_dynamo.lookup_backend", _BACKEND)
+export = raising("_dynamo.export", Gap("it gives an FX graph", "torch.export.export"))
+
+
 def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The function as it is.
 
@@ -125,6 +208,9 @@ def disallow_in_graph(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def graph_break(msg: str = "") -> None:
     """Nothing: there are no graph breaks."""
+
+
+skip_frame = graph_break
 
 
 def mark_dynamic(t: Any, index: Any, **_: Any) -> None:

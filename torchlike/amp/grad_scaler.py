@@ -6,7 +6,7 @@ import warnings
 from enum import Enum
 from typing import Any
 
-from torchlike import devices, dtypes, functions
+from torchlike import devices, dtypes, functions, modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.optimizer import Optimizer
 from torchlike.tensor import Tensor
@@ -20,6 +20,17 @@ class OptState(Enum):
     STEPPED = 2
 
 
+def _check_first_step(optimizer: Optimizer, capture: Any) -> None:
+    """JitCaptureError where skipping an optimizer's first step would make the second another one:
+    state that it begins with is zeros, but for SGD's momentum with dampening."""
+    for group in optimizer.param_groups:
+        if group.get("dampening") and not all(p in optimizer.state for p in group["params"]):
+            capture.refuse(
+                "GradScaler.step() of SGD with dampening that has no momentum yet",
+                "one step without the scaler first",
+            )
+
+
 class GradScaler:
     """Scales losses; steps only where gradients are finite; finds the factor that lets them be.
 
@@ -29,8 +40,9 @@ class GradScaler:
       backoff_factor: it shrinks after one.
       enabled: False makes everything pass through.
 
-    Whether to step depends on values, so inside a jitted function ``step`` raises; keep it outside,
-    or use bfloat16, which needs no scaling.
+    Inside a jitted function the program computes the step and keeps what was there before where
+    gradients are infinite: ``step`` and ``update`` belong in the same function. (The eager step
+    asks for the value.)
     """
 
     def __init__(
@@ -70,10 +82,12 @@ class GradScaler:
     def _begin(self, device: Any) -> None:
         if self._growth_tracker is not None:
             raise AssertionError("_growth_tracker initialized before _scale")
-        self._scale = functions.full((), self._init_scale, dtype=dtypes.float32, device=device)
-        self._growth_tracker = functions.full(
-            (), self._init_growth_tracker, dtype=dtypes.int32, device=device
-        )
+        # State like an optimizer's: it counts as having existed before a running capture.
+        with modes.outside():
+            self._scale = functions.full((), self._init_scale, dtype=dtypes.float32, device=device)
+            self._growth_tracker = functions.full(
+                (), self._init_growth_tracker, dtype=dtypes.int32, device=device
+            )
 
     def _scale_and_growth_tracker(self, method: str) -> tuple[Tensor, Tensor]:
         fix = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in "
@@ -147,10 +161,13 @@ class GradScaler:
             self.unscale_(optimizer)
         if state["found_inf"] is None:
             raise AssertionError("No inf checks were recorded for this optimizer.")
-        found = state["found_inf"]._value(
-            "whether gradients are infinite", "scaler.step() outside, or bfloat16 without scaler"
-        )
-        result = None if float(found) else optimizer.step(*args, **kwargs)
+        found, capture = state["found_inf"], modes.current.capture
+        if capture is None:
+            result = None if found.item() else optimizer.step(*args, **kwargs)
+        else:
+            _check_first_step(optimizer, capture)
+            with capture.unless(found._read() > 0):
+                result = optimizer.step(*args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
 

@@ -1,4 +1,4 @@
-"""``torch.backends.cuda``: accepted flags without effect."""
+"""``torch.backends.cuda``: flags that are kept, without effect on what XLA computes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,64 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike import cuda as _cuda
+from torchlike.backends.attention_kernels import (
+    SDPAParams,
+    allow_fp16_bf16_reduction_math_sdp,
+    can_use_cudnn_attention,
+    can_use_efficient_attention,
+    can_use_flash_attention,
+    cudnn_sdp_enabled,
+    enable_cudnn_sdp,
+    enable_flash_sdp,
+    enable_math_sdp,
+    enable_mem_efficient_sdp,
+    flash_sdp_enabled,
+    fp16_bf16_reduction_math_sdp_allowed,
+    is_flash_attention_available,
+    math_sdp_enabled,
+    mem_efficient_sdp_enabled,
+)
+from torchlike.backends.cublas import cuBLASModule
+from torchlike.backends.cufft import cuFFTPlanCache, cuFFTPlanCacheManager
+from torchlike.backends.libraries import (
+    is_ck_sdpa_available,
+    preferred_blas_library,
+    preferred_linalg_library,
+    preferred_rocm_fa_library,
+)
+
+__all__ = [
+    "SDPAParams",
+    "allow_fp16_bf16_reduction_math_sdp",
+    "can_use_cudnn_attention",
+    "can_use_efficient_attention",
+    "can_use_flash_attention",
+    "cuBLASModule",
+    "cuFFTPlanCache",
+    "cuFFTPlanCacheManager",
+    "cudnn_sdp_enabled",
+    "cufft_plan_cache",
+    "enable_cudnn_sdp",
+    "enable_flash_sdp",
+    "enable_math_sdp",
+    "enable_mem_efficient_sdp",
+    "flash_sdp_enabled",
+    "fp16_bf16_reduction_math_sdp_allowed",
+    "is_built",
+    "is_ck_sdpa_available",
+    "is_flash_attention_available",
+    "math_sdp_enabled",
+    "matmul",
+    "mem_efficient_sdp_enabled",
+    "preferred_blas_library",
+    "preferred_linalg_library",
+    "preferred_rocm_fa_library",
+    "sdp_kernel",
+]
 
 
-class _Flags:
-    allow_tf32 = False
-    allow_fp16_reduced_precision_reduction = True
-    allow_bf16_reduced_precision_reduction = True
-
-
-matmul = _Flags()
+matmul = cuBLASModule()
+cufft_plan_cache = cuFFTPlanCacheManager()
 
 
 def is_built() -> bool:
@@ -25,8 +74,21 @@ def is_built() -> bool:
 
 
 @contextlib.contextmanager
-def _region() -> Iterator[dict[str, Any]]:
-    yield {}
+def _region(flash: bool, math: bool, mem_efficient: bool, cudnn: bool) -> Iterator[dict[str, Any]]:
+    switches = (
+        (enable_flash_sdp, flash_sdp_enabled, flash),
+        (enable_math_sdp, math_sdp_enabled, math),
+        (enable_mem_efficient_sdp, mem_efficient_sdp_enabled, mem_efficient),
+        (enable_cudnn_sdp, cudnn_sdp_enabled, cudnn),
+    )
+    before = [ask() for _, ask, _ in switches]
+    try:
+        for tell, _, now in switches:
+            tell(now)
+        yield {}
+    finally:
+        for (tell, _, _), was in zip(switches, before, strict=True):
+            tell(was)
 
 
 def sdp_kernel(
@@ -40,4 +102,4 @@ def sdp_kernel(
         "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
         "manager, with updated signature.", FutureWarning, stacklevel=2,
     )  # fmt: skip
-    return _region()
+    return _region(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)

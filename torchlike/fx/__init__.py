@@ -18,4 +18,9 @@ def wrap(fn_or_name: Any) -> Any:
     return fn_or_name
 
 
+def has_side_effect(fn: Any) -> Any:
+    """Its argument: no graph is made from which a call could be dropped."""
+    return fn
+
+
 globals().update(_unsupported("fx"))

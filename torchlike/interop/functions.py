@@ -17,6 +17,7 @@ from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import execute
 from torchlike.interop import modules
 from torchlike.jit.keys import static_key
+from torchlike.jit.seen import Seen
 from torchlike.nn import Module
 from torchlike.tensor import Tensor
 
@@ -27,13 +28,15 @@ _MOST = 256
 class _Compiled:
     """The function for one signature: its executable, and the structure of what it returns."""
 
-    __slots__ = ("exe", "out_tree")
+    __slots__ = ("exe", "out_tree", "seen")
 
     def __init__(
         self, function: Callable[..., Any], tree: Any, statics: tuple[Any, ...], mask: int,
         n_operands: int, residuals: bool,
     ) -> None:  # fmt: skip
         self.out_tree: Any = None
+        #: Plain Python values that the function read, which its trace has frozen.
+        self.seen = Seen()
 
         def pure(*operands: Any) -> Any:
             arrays = iter(operands)
@@ -44,7 +47,7 @@ class _Compiled:
                 for s in statics
             ]  # fmt: skip
             args, kwargs = jax.tree_util.tree_unflatten(tree, leaves)
-            with _as_in_jax():
+            with self.seen.watching(), _as_in_jax():
                 result = function(*args, **kwargs)
             found, self.out_tree = jax.tree_util.tree_flatten(result)
             return tuple(jnp.asarray(o) for o in found)
@@ -94,7 +97,8 @@ def from_jax_function(
     with a tensor for each array. It is recorded like any op, as one node: gradients of any order
     are those of JAX, through the function's ``jax.custom_vjp`` or ``custom_jvp`` where it has them.
     It is compiled once for each signature, and becomes part of the program inside
-    ``torchlike.jit``.
+    ``torchlike.jit``. A plain Python value that it reads (a global, a closure variable) may change
+    between calls: it is compiled again, as is a jitted function that uses it.
 
     Args:
       function: a pure function of pytrees of arrays. Plain values (numbers, strings, None) reach
@@ -104,6 +108,8 @@ def from_jax_function(
 
     Raises:
       TypeError: an argument that is neither an array nor hashable.
+      RuntimeError: a plain value that the function read in its forward pass has another value when
+        its backward is traced.
     """
     if function is None:
         return functools.partial(from_jax_function, residuals=residuals)
@@ -142,7 +148,7 @@ def from_jax_function(
                 key.append(static_key(leaf))
         signature = (*key, mask)
         compiled = cache.get(signature)
-        if compiled is None:
+        if compiled is None or not compiled.seen.holds():
             compiled = _Compiled(fn, tree, tuple(statics), mask, len(operands), residuals)
             cache[signature] = compiled
             if len(cache) > _MOST:
@@ -150,6 +156,7 @@ def from_jax_function(
         else:
             cache.move_to_end(signature)
         found = execute(compiled.exe, arrays, operands)
+        compiled.seen.hand_on()
         return jax.tree_util.tree_unflatten(compiled.out_tree, list(found))
 
     return op

@@ -113,6 +113,7 @@ def jit(
     return JitFunction(
         fn, max_programs=max_programs, static_argnums=static_argnums,
         static_argnames=static_argnames, dynamic=dynamic, fallback=fallback or _fallback,
+        heeds_stance=True,
     )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ from torchlike.trees import leaf_counts
 
 #: After so many recompilations caused by one number, it is traced.
 TRACE_AFTER = 2
-_TRACED = "any value"
+#: Stands for a traced number's value in a key.
+TRACED = "any value"
 _NUMBERS = frozenset((int, float))
 
 
@@ -81,7 +82,7 @@ class Numbers:
             and (structure, i) not in self._refused
         ]  # fmt: skip
         for i in traced:
-            key[first + i] = (type(leaves[i]), _TRACED)
+            key[first + i] = (type(leaves[i]), TRACED)
         return traced
 
     def changed(self, old: Any, new: Any, first: int) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import dis
 import functools
+import itertools
 import types
+from collections.abc import Iterator
 from typing import NamedTuple
 
 #: With one of these, code can reach an attribute whose name it does not spell as one.
 _BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "attrgetter", "methodcaller"))
-_WHOLE = frozenset(("vars", "__dict__", "asdict", "astuple", "fields", "replace", "dir"))
+_WHOLE = frozenset(("vars", "__dict__", "asdict", "astuple", "replace", "dir"))
+_WHOLE_METHODS = frozenset(("__getattribute__", "__getstate__"))
+_VARIABLE = frozenset(("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF", "LOAD_CLASSDEREF",
+                       "LOAD_GLOBAL", "LOAD_NAME"))  # fmt: skip
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"))
 
@@ -20,13 +25,18 @@ class Reads(NamedTuple):
     globals: tuple[str, ...]
     #: Attributes loaded as values, stored or deleted.
     attributes: frozenset[str]
+    #: Those that are loaded, of any kind.
+    loaded: frozenset[str]
     #: Attributes loaded only to be called (``d.values()`` is not the attribute ``d.values``).
     methods: frozenset[str]
     #: Attributes that may be missing and matter for that: stored, or asked for by ``hasattr``.
     probed: frozenset[str]
     imports: tuple[str, ...]
-    #: Whether attributes of any name may be reached (``vars``, ``getattr`` with a computed name).
+    #: Whether attributes of any name may be reached, of objects that cannot be told.
     whole: bool
+    #: Objects whose attributes may be reached by any name (``vars``, ``getattr`` with a computed
+    #: one): the variable, and the attributes that lead from it to the object.
+    whole_of: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def _strings(constants: tuple[object, ...]) -> set[str]:
@@ -46,6 +56,7 @@ def reads_of(code: types.CodeType) -> Reads:
     attributes: set[str] = set()
     methods: set[str] = set()
     stored: set[str] = set()
+    loaded: set[str] = set()
     imports: list[str] = []
     matches = False
     for i in dis.get_instructions(code):
@@ -59,41 +70,109 @@ def reads_of(code: types.CodeType) -> Reads:
             (methods if called else attributes).add(i.argval)
             if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 stored.add(i.argval)
+            else:
+                loaded.add(i.argval)
         elif i.opname == "IMPORT_NAME":
             imports.append(i.argval)
         elif i.opname == "MATCH_CLASS":
             matches = True
     mentioned = set(names) | attributes | methods
+    if "globals" in names:
+        names |= dict.fromkeys(_strings(code.co_consts))  # globals()["name"]
     by_name = bool(mentioned & _BY_NAME)
     if by_name or matches:
         spelled = _strings(code.co_consts)
         attributes |= spelled
         stored |= spelled
+        loaded |= spelled
     if "AttributeError" in names:
         stored |= attributes
     # getattr with a name that is no constant: there are fewer strings than look-ups to know it by,
-    # so any attribute of what the frame sees counts.
-    whole = bool(mentioned & _WHOLE) or (by_name and _computed_names(code))
-    return Reads(tuple(names), frozenset(attributes), frozenset(methods), frozenset(stored),
-                 tuple(imports), whole)  # fmt: skip
+    # so any attribute of the object counts.
+    whole, whole_of = bool(mentioned & _WHOLE_METHODS), set()
+    if by_name or mentioned & _WHOLE:
+        for path in _computed_names(code):
+            if path is None:
+                whole = True
+            else:
+                whole_of.add(path)
+    return Reads(tuple(names), frozenset(attributes), frozenset(loaded), frozenset(methods),
+                 frozenset(stored), tuple(imports), whole, tuple(whole_of))  # fmt: skip
 
 
-def _computed_names(code: types.CodeType) -> bool:
-    """Whether some ``getattr(…)`` is given a name that is not a literal."""
-    skipped = ("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG")
+_Path = tuple[str, tuple[str, ...]]
+
+
+def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
+    """The first arguments of each ``getattr(…)`` given a name that is not a literal, and of each
+    ``vars(…)`` and its kin; None for one that is no variable or attribute of one."""
+    skipped = ("CACHE", "PRECALL", "EXTENDED_ARG")
     instructions = [i for i in dis.get_instructions(code) if i.opname not in skipped]
     for k, i in enumerate(instructions):
-        if i.argval not in _BY_NAME or not i.opname.startswith("LOAD_"):
+        whole = i.argval in _WHOLE
+        if not (whole or i.argval in _BY_NAME) or i.opname == "LOAD_CONST" or (
+            not i.opname.startswith("LOAD_")
+        ):  # fmt: skip
+            continue
+        if i.argval == "__dict__":
+            yield _path_before(instructions, k)
             continue
         rest = range(k + 1, len(instructions))
-        call = next((j for j in rest if instructions[j].opname == "CALL"), None)
+        call = next((j for j in rest if instructions[j].opname.startswith("CALL")), None)
+        path, after = _path(instructions, k + 1)
         if call is None:
-            return True
-        # The name is the last argument, or the last but one when a default follows.
-        name = instructions[call - (2 if instructions[call].arg == 3 else 1)]
-        if name.opname != "LOAD_CONST" or not isinstance(name.argval, str):
-            return True
-    return False
+            yield None
+        elif whole:
+            yield path if after == call else None
+        else:
+            # The name is the last argument, or the last but one when a default follows.
+            name = instructions[call - (2 if instructions[call].arg == 3 else 1)]
+            if name.opname != "LOAD_CONST" or not isinstance(name.argval, str):
+                yield None if _goes_on(instructions, after, call) else path
+
+
+def _path(instructions: list[dis.Instruction], at: int) -> tuple[_Path | None, int]:
+    """The variable and attributes that the instructions from ``at`` load, and what follows them.
+    None where something is called first: a NULL stands before it."""
+    if at >= len(instructions) or instructions[at].opname not in _VARIABLE or (
+        "NULL" in instructions[at].argrepr
+    ):  # fmt: skip
+        return None, at
+    root, names = instructions[at].argval, []
+    at += 1
+    while at < len(instructions) and instructions[at].opname == "LOAD_ATTR" and (
+        "NULL" not in instructions[at].argrepr
+    ):  # fmt: skip
+        names.append(instructions[at].argval)
+        at += 1
+    return (root, tuple(names)), at
+
+
+def _goes_on(instructions: list[dis.Instruction], at: int, end: int) -> bool:
+    """Whether the expression that was loaded goes on behind ``at`` (a method's call, an attribute
+    of an element). Elements themselves are followed with their container."""
+    if instructions[at].opname == "LOAD_METHOD" or "NULL" in instructions[at].argrepr:
+        return True
+    return any(
+        a.opname == "BINARY_SUBSCR" and b.opname in ("LOAD_ATTR", "LOAD_METHOD")
+        for a, b in itertools.pairwise(instructions[at:end])
+    )
+
+
+def _path_before(instructions: list[dis.Instruction], at: int) -> _Path | None:
+    """The variable and attributes that the instructions before ``at`` load."""
+    first = at - 1
+    while first >= 0 and instructions[first].opname == "LOAD_ATTR":
+        first -= 1
+    path, after = _path(instructions, first) if first >= 0 else (None, 0)
+    if path is None or after <= at:
+        return None
+    return path[0], path[1][: at - first - 1]
+
+
+def mentions(code: types.CodeType, name: str) -> bool:
+    """Whether ``code`` names something so."""
+    return name in (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
 
 
 #: Methods that only put something in.

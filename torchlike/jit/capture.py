@@ -29,6 +29,12 @@ from torchlike.storage import Storage
 from torchlike.tensor import Tensor
 
 
+def _registered(module: Any) -> set[str]:
+    """The names of a module's parameters and buffers, whose look-ups are seen."""
+    own = module.__dict__
+    return {*own.get("_parameters", ()), *own.get("_buffers", ())}
+
+
 class Slot:
     """An attribute that holds a tensor or None: who has it, its name, its value at first sight."""
 
@@ -84,6 +90,35 @@ def set_slot(owner: Any, name: str, value: Any) -> None:
             table[name] = value
             return
     owner.__dict__[name] = value
+
+
+class _Rebound:
+    """Slots of modules that some program binds: what they hold differs from call to call, for every
+    other program too, whether it was captured before or is captured after."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
+
+    def add(self, owner: Any, name: str) -> None:
+        """Say so; programs that took the slot for fixed will look again."""
+        if self.has(owner, name):
+            return
+        key = id(owner)
+        if key not in self._names:
+            self._names[key] = weakref.ref(owner, lambda _: self._names.pop(key, None)), set()
+        self._names[key][1].add(name)
+        modes.epoch.advance()
+
+    def has(self, owner: Any, name: str) -> bool:
+        return name in self.of(owner)
+
+    def of(self, owner: Any) -> frozenset[str]:
+        """The names of an owner's."""
+        found = self._names.get(id(owner))
+        return frozenset() if found is None else frozenset(found[1])
+
+
+rebound_slots = _Rebound()
 
 
 class Capture:
@@ -172,6 +207,21 @@ class Capture:
                 return
         storage.cell, storage.host = array, None
 
+    @contextlib.contextmanager
+    def unless(self, condition: Any) -> Iterator[None]:
+        """Cells from outside that are written inside keep what they held where ``condition`` (a
+        0-dim bool array) is True: a step that a program takes or not."""
+        before = dict(self.values)
+        yield
+        for storage, value in list(self.values.items()):
+            held = before.get(storage)
+            if held is value:
+                continue
+            if held is None:
+                del self.values[storage]
+                held = self.read(storage)
+            self.values[storage] = jnp.where(condition, held, value)
+
     # -- slots and attributes ----------------------------------------------------------------------
 
     def _slot(self, owner: Any, name: str) -> Slot | None:
@@ -197,11 +247,33 @@ class Capture:
         if slot is not None:
             self.slots_written[(id(owner), name)] = slot
 
+    def see_plain_slots(self) -> None:
+        """Slots among the plain attributes of modules, which are looked up unseen: those that some
+        program binds, and that code here loads."""
+        for module in {**self.watch.modules, **self.modules}.values():
+            for name in rebound_slots.of(module):
+                if (id(module), name) not in self.slots and name not in _registered(module):
+                    self._slot(module, name)
+        labels = self.watch.labels_of_storages()
+        for slot in self.slots.values():
+            if slot.is_read or slot.of_tensor:
+                continue
+            if slot.name not in _registered(slot.owner) and self.watch.loads(slot.name):
+                slot.is_read = True
+            elif isinstance(slot.initial, Tensor) and slot.initial._storage in self.inputs:
+                # Read past the attribute (``module.buffers()``), unless there is another way.
+                ways = labels.get(id(slot.initial._storage), ())
+                slot.is_read = all(x.rpartition(".")[2] == slot.name for x in ways)
+
     def is_rebound(self, slot: Slot) -> Any:
-        """Whether a slot may hold another tensor at each call: one the function binds itself, or a
-        tensor's own (``.grad``). A module's other slots change only when ``modes.epoch`` moves."""
+        """Whether a slot may hold another tensor at each call: one that this function or another
+        jitted one binds, or a tensor's own (``.grad``). A module's other slots change only when
+        ``modes.epoch`` moves."""
         key = (id(slot.owner), slot.name)
-        return isinstance(slot.owner, Tensor) or key in self.slots_written
+        return (
+            slot.of_tensor or key in self.slots_written
+            or rebound_slots.has(slot.owner, slot.name)
+        )  # fmt: skip
 
     def read_attribute(self, owner: Any, name: str) -> None:
         """A plain attribute (a module's ``training``) is being looked up."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torchlike.jit import places
+from torchlike.jit.capture import rebound_slots
 from torchlike.jit.libraries import is_library
 from torchlike.jit.places import MISSING, Name, describe, same
 from torchlike.tensor import Tensor
@@ -20,6 +21,10 @@ from torchlike.tensor import Tensor
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
 _TABLES = ("_parameters", "_buffers", "_modules")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+#: Tables of hooks on every module or optimizer, from the rooms above.
+hook_tables: list[Mapping[Any, Any]] = []
 
 
 class Snapshot:
@@ -33,20 +38,34 @@ class Snapshot:
         others: list[Any] = []
         for place in watch.places.values():
             if isinstance(place, Name):
-                if _is_library_module(place.value) or (id(place.owner), place.name) in bound:
+                if (id(place.owner), place.name) in bound or _is_library_module(place.value):
                     continue
                 self.names.append((place.space.get, place.name, place.value))
                 self._labels.append(place)
             else:
                 others.append(place)
+        for m in {**watch.modules, **capture.modules}.values():
+            for name in _library_names(type(m)):
+                value = m.__dict__.get(name)
+                if type(value) is list and all(isinstance(x, _VALUES) for x in value):
+                    others.append(places.Items(value, f"{type(m).__name__}.{name}"))
         self._others = others
         self._checks = [place.holds for place in others]
         self._spaces = watch.spaces()
         self._optimizers = [Settings(o, capture) for o in capture.optimizers.values()]
         self._checks += [o.holds for o in self._optimizers]
+        own = [t for o in capture.optimizers.values() for t in o._hooks.values()]
+        self._hook_tables = [(table, tuple(table)) for table in (*hook_tables, *own)]
         #: Tensors reached by name, and whether they required grad.
         self._tensor_names = [(t, watch.label_of(t)) for t in watch.tensors.values()]
         self._flags = [(t, t.requires_grad) for t in watch.tensors.values()]
+        #: What ``t.t_()``, ``t.resize_()`` and ``t.data = …`` exchange, and an in-place operation
+        #: on what has a history.
+        reached = list(watch.tensors.values())
+        self._tensors = [(t, t._storage, t._view, t._node) for t in reached]
+        #: Views have the history of their base.
+        self._bases = [(t._base, t._base._history) for t in reached if t._base is not None]
+        self._shapes = [(t, t._storage.shape) for t in reached]
         changed = capture.attributes_written
         self._attributes = [
             (owner, name, value) for owner, name, value in capture.attributes.values()
@@ -55,9 +74,10 @@ class Snapshot:
         names = frozenset(watch.names)
         modules = {**watch.modules, **capture.modules}
         self._modules = [
-            (m, skip, names, _plain(m, skip, names))
+            (m, skip, known, _plain(m, skip, known))
             for m in modules.values()
-            for skip in [frozenset(name for owner, name in bound if owner == id(m))]
+            for known in [None if watch.is_whole(m) else names]
+            for skip in [rebound_slots.of(m) | {name for owner, name in bound if owner == id(m)}]
         ]
 
     def holds(self) -> bool:
@@ -65,6 +85,12 @@ class Snapshot:
         for get, name, value in self.names:
             now = get(name, MISSING)
             if now is not value and not same(now, value):
+                return False
+        for t, storage, view, node in self._tensors:
+            if t._storage is not storage or t._view is not view or t._node is not node:
+                return False
+        for base, history in self._bases:
+            if base._history != history:
                 return False
         for owner, space in self._spaces:
             if owner.__dict__ is not space:
@@ -88,6 +114,12 @@ class Snapshot:
         for owner, space in self._spaces:
             if owner.__dict__ is not space:
                 return f"the __dict__ of {describe(owner)} was replaced"
+        for t, storage, view, node in self._tensors:
+            if t._storage is not storage or t._view is not view or t._node is not node:
+                name = next(name for known, name in self._tensor_names if known is t)
+                return f"the shape, data or history of `{name}` changed"
+        if any(base._history != history for base, history in self._bases):
+            return "the history of a view's base changed"
         for settings in self._optimizers:
             if not settings.holds():
                 return settings.difference()
@@ -123,7 +155,15 @@ class Snapshot:
         for t, flag in self._flags:
             if t.requires_grad != flag:
                 yield f"requires_grad of a {describe(t)} changed: {flag} → {not flag}"
+        for t, shape in self._shapes:
+            if t._storage.shape != shape:
+                yield f"the shape of a {describe(t)} changed: {shape} → {t._storage.shape}"
+        for table, ids in self._hook_tables:
+            if tuple(table) != ids:
+                yield "the hooks on an optimizer's step, or on all modules or steps, changed"
         for module, skip, names, before in self._modules:
+            for name in rebound_slots.of(module) - skip:
+                yield f"`{type(module).__name__}.{name}` is now bound by a jitted function"
             now = _plain(module, skip, names)
             if now != before:
                 name = next(n for n in (*before, *now) if before.get(n) != now.get(n))
@@ -233,12 +273,13 @@ def _library_names(cls: type) -> frozenset[str]:
     return frozenset(found)
 
 
-def _plain(module: Any, skip: frozenset[str], names: frozenset[str]) -> dict[str, Any]:
-    """What a module's graph depends on besides cells: plain values that some code names, and the
+def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> dict[str, Any]:
+    """What a module's graph depends on besides cells: plain values that some code names (any of
+    them, where ``names`` is None), and the
     identities of its tensors, submodules, functions and hooks (but for attributes in ``skip``,
     which the program binds itself)."""
     found: dict[str, Any] = {}
-    named = names | _library_names(type(module))
+    named = module.__dict__ if names is None else names | _library_names(type(module))
     for name, value in module.__dict__.items():
         if name in skip:
             continue

@@ -96,7 +96,7 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         result = compiled(*args, **kwargs)
         program = compiled.latest
-        if compiled.fell_back and (program is None or compiled.ran_eagerly):
+        if compiled.ran_eagerly:
             return _of_eager(compiled, result)
         assert program is not None
         return _explanation(compiled, program, result)
@@ -105,8 +105,9 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
 
 
 def _of_eager(compiled: JitFunction, result: Any) -> Explanation:
-    """The call ran eagerly (``fallback="eager"``): there is no program to tell about."""
-    why = list(compiled.fell_back.values())[-1]
+    """The call ran eagerly (``fallback="eager"``, or ``torch.compiler.set_stance`` said so): there
+    is no program to tell about."""
+    why = ["torch.compiler.set_stance", *compiled.fell_back.values()][-1]
     return Explanation(
         name=compiled._name, result=result, inputs=[], outputs=[], guards=[],
         not_kept=f"ran eagerly: {why}", flops=0.0, bytes_accessed=0.0, argument_bytes=0,

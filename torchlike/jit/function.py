@@ -50,6 +50,7 @@ class JitFunction:
     def __init__(
         self, fn: Callable[..., Any], *, max_programs: int = 64, static_argnums: Any = None,
         static_argnames: Any = None, dynamic: Any = None, fallback: str | None = None,
+        heeds_stance: bool = False,
     ) -> None:  # fmt: skip
         if fallback not in (None, "eager"):
             raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
@@ -68,6 +69,10 @@ class JitFunction:
         self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
         self._conversion = Conversion()
         self._fallback = fallback
+        #: Whether ``torch.compiler.set_stance`` speaks of it, and whether a stance let it run
+        #: eagerly before it compiles.
+        self._heeds_stance = heeds_stance
+        self._deferred = False
         self.fell_back: dict[Any, str] = {}
         #: Whether the last call did.
         self.ran_eagerly = False
@@ -78,6 +83,7 @@ class JitFunction:
         """Forget every compiled program."""
         self._programs.clear()
         self.fell_back.clear()
+        self._deferred = False
         self._latest_key = self.latest = None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -112,6 +118,9 @@ class JitFunction:
         if self.fell_back and whole in self.fell_back:
             self.ran_eagerly = True
             return self._fn(*args, **kwargs)
+        if _stance != "default" and not self._may_compile(whole, tensors):
+            self.ran_eagerly = True
+            return self._fn(*args, **kwargs)
         # One capture at a time: two threads that train one model would see each other's tracers.
         with _capturing:
             for program in self._programs.get(whole, ()):
@@ -127,10 +136,38 @@ class JitFunction:
                 self._fall_back(whole, error)
         return self._fn(*args, **kwargs)
 
+    def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call is while the stance is "force_eager"."""
+        if not self._heeds_stance:
+            return _call(self, *args, **kwargs)
+        self.ran_eagerly = True
+        return self._fn(*args, **kwargs)
+
+    def _may_compile(self, key: Any, tensors: list[Tensor]) -> bool:
+        """Whether the stance lets a call be compiled that no program fits. RuntimeError where it
+        wants to be told."""
+        if not self._heeds_stance or _stance == "force_eager":
+            return True
+        if _stance == "fail_on_recompile":
+            code = getattr(self._fn, "__code__", None)
+            where = "" if code is None else (
+                f"filename: '{code.co_filename}', function name: '{code.co_name}', "
+                f"line number: {code.co_firstlineno}"
+            )  # fmt: skip
+            reason = self._reason(key, tensors)
+            raise RuntimeError(
+                f"Detected recompile when torch.compile stance is '{_stance}'. {where}"
+                + (f"\n    triggered by: {reason}" if reason else "")
+            )
+        if _stance == "eager_then_compile":
+            self._deferred, deferred = True, self._deferred
+            return deferred
+        return False  # eager_on_recompile
+
     def _run(self, program: Program, tensors: list[Tensor], numbers: Any) -> Any:
         self._calls = program.used = self._calls + 1
         self.latest, self.ran_eagerly = program, False
-        if program.written:
+        if program.written or program.slot_outputs:
             with program.lock:  # a call reads state and writes it back: two would lose one update
                 return deliver(program, tensors, program.run(tensors, None, numbers), None, numbers)
         return deliver(program, tensors, program.run(tensors, None, numbers), None, numbers)
@@ -256,13 +293,13 @@ class JitFunction:
         key = self._final_key(key, leaves, run)
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
+        program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         program.guard(Snapshot(capture), capture)
         program.numbers = run.numbers
         plain = [_TENSOR if isinstance(x, Tensor) else x for x in leaves]
         program.retrace = functools.partial(
             self._double, plain, structure, shared, run.numbers.positions
         )
-        program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         capture.inputs.clear()
         self.compiles += 1
         self._calls = program.used = self._calls + 1
@@ -331,6 +368,23 @@ class JitFunction:
                 self._name,
                 ", ".join(f"`{label}`" for label in new),
             )
+
+
+_call = JitFunction.__call__
+#: What ``torch.compiler.set_stance`` set last, for all threads.
+_stance = "default"
+
+
+def exchange_stance(stance: str) -> str:
+    """Set the stance; gives the one before.
+
+    "force_eager" exchanges the method, so that a call does not have to ask for the stance.
+    """
+    global _stance
+    previous, _stance = _stance, stance
+    call = JitFunction._call_eagerly if stance == "force_eager" else _call
+    JitFunction.__call__ = call  # type: ignore[method-assign]
+    return previous
 
 
 def reset_all() -> None:

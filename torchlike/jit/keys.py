@@ -63,5 +63,6 @@ def static_key(leaf: Any) -> Any:
         parts = [static_key(v) for v in (*leaf.args, *leaf.keywords.values())]
         return kind, static_key(leaf.func), names, tuple(parts)
     if isinstance(leaf, (int, float, str, bytes)):  # subclasses: an enum's members, np.str_
-        return kind, Identity(leaf) if hasattr(kind, "__members__") else (kind, repr(leaf))
+        is_own = hasattr(kind, "__members__") or bool(getattr(leaf, "__dict__", None))
+        return kind, Identity(leaf) if is_own else (kind, repr(leaf))
     return Identity(leaf)

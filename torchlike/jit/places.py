@@ -5,6 +5,7 @@ A place is checked at each call of a compiled function, at ~50 ns, so each kind 
 
 from __future__ import annotations
 
+import gc
 import itertools
 import types
 from collections import deque
@@ -69,6 +70,11 @@ class Place:
     def __init__(self, owner: Any, label: str) -> None:
         self.owner = owner
         self.label = label
+
+    @property
+    def holder(self) -> Any:
+        """The object that has it."""
+        return self.owner
 
     def holds(self) -> bool:
         """Whether the value is what it was."""
@@ -238,6 +244,20 @@ class Entries(Place):
         self.owner.update(self.items)
 
 
+class Attributes(Entries):
+    """All attributes of an object."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any, space: dict[str, Any], label: str) -> None:
+        super().__init__(space, label)
+        self.of = of
+
+    @property
+    def holder(self) -> Any:
+        return self.of
+
+
 class Numbers(Place):
     """The contents of a NumPy array."""
 
@@ -323,3 +343,41 @@ class Function(Place):
     def restore(self) -> None:
         owner = self.owner
         owner.__code__, owner.__defaults__, owner.__kwdefaults__ = self.before()
+
+
+class Remembered(Place):
+    """What a ``functools.lru_cache`` had remembered: handed out without running any code, so no
+    other place stands for it. What it remembers later is computed by code that is watched."""
+
+    __slots__ = ("results",)
+
+    def __init__(self, owner: Any, label: str) -> None:
+        super().__init__(owner, label)
+        self.results = results_of(owner)
+
+    def now(self) -> Any:
+        return results_of(self.owner)
+
+    def before(self) -> Any:
+        return self.results
+
+    def holds(self) -> bool:
+        if not self.results:
+            return True
+        now = set(map(id, results_of(self.owner)))
+        return all(id(x) in now for x in self.results)
+
+    def restore(self) -> None:
+        """Nothing: only the cache itself can forget or remember."""
+
+
+def results_of(cache: Any) -> list[Any]:
+    """What a ``functools.lru_cache`` remembers (and some of its keys)."""
+    found: list[Any] = []
+    for held in gc.get_referents(cache):
+        if held is not cache.__dict__ and held is not cache.__wrapped__ and (
+            not isinstance(held, type)
+        ):  # fmt: skip
+            # Results stand in the cache's dictionary, or (a bounded one) are referents themselves.
+            found += held.values() if type(held) is dict else [held]
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Sequence
 from sys import getrefcount
@@ -13,7 +14,7 @@ import numpy as np
 
 from torchlike import errors, modes
 from torchlike.jit import double, joint
-from torchlike.jit.capture import Capture, Slot
+from torchlike.jit.capture import Capture, Slot, rebound_slots
 from torchlike.jit.keys import static_key
 from torchlike.jit.scalars import Table
 from torchlike.storage import Storage, device_array
@@ -83,11 +84,16 @@ class Template:
     """How to give a tensor back at each call: an object that exists, or a new one on an output."""
 
     __slots__ = ("argument", "existing", "inference", "is_leaf", "output", "requires_grad",
-                 "root", "strides", "type", "view")  # fmt: skip
+                 "root", "slot", "strides", "type", "view", "whole")  # fmt: skip
 
-    def __init__(self, t: Tensor, output: int, existing: Any, argument: int) -> None:
+    def __init__(
+        self, t: Tensor, output: int, existing: Any, argument: int, slot: Slot | None = None
+    ) -> None:
         self.existing = existing
         self.argument = argument
+        #: The slot that holds the tensor, or (not ``whole``) the one that it is a view of.
+        self.slot = slot
+        self.whole = slot is not None and t is slot.initial
         self.output = output
         self.view = t._view
         self.strides = t._storage.strides
@@ -104,6 +110,13 @@ class NumberTemplate(NamedTuple):
     kind: type
     index: int
     output: int
+
+
+class Anew(NamedTuple):
+    """A set, a NumPy array or another changeable object that the function made and returned: each
+    call gives one of its own."""
+
+    example: Any
 
 
 class Program:
@@ -135,6 +148,10 @@ class Program:
         #: Arguments that were state too when captured: (which, the storage it must be).
         self.identities: list[tuple[int, Storage]] = []
         self.identical: frozenset[int] = frozenset()
+        #: Slots whose tensor was reached in another way as well: (slot, the storage it must be).
+        self.shared_slots: list[tuple[Slot, Storage]] = []
+        #: Slots whose tensors must share no memory with other inputs, where some are written to.
+        self.apart: list[Slot] = []
         #: Leaves (or which arguments they are) whose requires_grad is changed: from, to.
         self.flags: list[tuple[Any, Any, Any]] = []
         self.slot_outputs: list[tuple[Slot, Template | None]] = []
@@ -166,14 +183,27 @@ class Program:
     def guard(self, snapshot: Any, capture: Capture) -> None:
         """Remember what the capture took for granted."""
         self.snapshot = snapshot
-        self.epoch = modes.epoch.count
-        described = [s for s in capture.slots.values() if s.is_read or s in self.slot_inputs]
+        described = [s for s in capture.slots.values() if s.is_read]
         rebound = [s for s in described if capture.is_rebound(s)]
         self.guard_slots = [(s, describe_slot(s.initial)) for s in rebound]
         leaves = {id(s.owner): s.owner for s in capture.slots.values() if s.argument < 0}
         self.hooked = [(t, hooks_of(t)) for t in leaves.values() if isinstance(t, Tensor)]
         self.structure = [(s, s.initial) for s in described if not capture.is_rebound(s)]
-        self.fixed_ids = frozenset(id(s) for s in self.fixed)
+        own = {id(storage) for _, storage in self.identities}
+        self.shared_slots = _shared(rebound, capture, own)
+        if self.written:
+            moves = any(kind != "fixed" for kind, _ in self.written)
+            shared = [slot for slot, _ in self.shared_slots]
+            self.apart = [
+                s for s in rebound
+                if isinstance(s.initial, Tensor) and s not in shared and (moves or not s.of_tensor)
+            ]  # fmt: skip
+        for slot, _ in self.slot_outputs:
+            if not slot.of_tensor:
+                rebound_slots.add(slot.owner, slot.name)
+        self.epoch = modes.epoch.count
+        same = [storage for _, storage in self.shared_slots]
+        self.fixed_ids = frozenset(id(s) for s in (*self.fixed, *same))
         self.identical = frozenset(i for i, _ in self.identities)
 
     def fits(self, arguments: Sequence[Tensor]) -> Any:
@@ -190,6 +220,16 @@ class Program:
         for i, storage in self.identities:
             if arguments[i]._storage is not storage:
                 return False
+        for slot, storage in self.shared_slots:
+            if slot.value(arguments)._storage is not storage:
+                return False
+        if self.apart:
+            used = {id(t._storage) for t in arguments}
+            for slot in self.apart:
+                key = id(slot.value(arguments)._storage)
+                if key in used or key in self.fixed_ids:
+                    return False
+                used.add(key)
         if self.fixed_ids:
             for i, t in enumerate(arguments):
                 if id(t._storage) in self.fixed_ids and i not in self.identical:
@@ -207,7 +247,10 @@ class Program:
         return (
             self.snapshot.structure_holds()
             and not any(s.abandoned for s in self.fixed)
-            and all(slot.value(()) is held for slot, held in self.structure)
+            and all(
+                slot.value(()) is held and not rebound_slots.has(slot.owner, slot.name)
+                for slot, held in self.structure
+            )
             and all(hooks_of(t) == hooks for t, hooks in self.hooked)
         )
 
@@ -226,13 +269,13 @@ class Program:
         if changed:
             return changed
         for slot, held in self.structure:
-            if slot.value(()) is not held:
+            if slot.value(()) is not held or rebound_slots.has(slot.owner, slot.name):
                 return f"`{type(slot.owner).__name__}.{slot.name}` was bound to another tensor"
         if any(hooks_of(t) != hooks for t, hooks in self.hooked):
             return "the hooks of a tensor changed"
         if any(s.abandoned for s in self.fixed):
             return "the .data of a tensor was replaced"
-        return "an argument is (or is no longer) state of the function as well"
+        return "an argument or slot is (or is no longer) the same memory as other state"
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -268,6 +311,32 @@ class Program:
 
     def run_backward(self, residuals: Any, cotangents: Sequence[Any]) -> Any:
         return self.backward(residuals, tuple(cotangents))
+
+
+def _shared(
+    rebound: Sequence[Slot], capture: Capture, arguments: set[int]
+) -> list[tuple[Slot, Storage]]:
+    """Rebound slots whose tensor the function may have read in another way too (through a closure,
+    a second slot, an argument: ``arguments`` are the ids of those that are state). One cell has one
+    place to be found at the next call, so the program is for calls where they are the same."""
+    slots: dict[int, int] = {}
+    for slot in capture.slots.values():
+        if isinstance(slot.initial, Tensor):
+            key = id(slot.initial._storage)
+            slots[key] = slots.get(key, 0) + 1
+    labels = capture.watch.labels_of_storages()
+    found = []
+    for slot in rebound:
+        if not isinstance(slot.initial, Tensor):
+            continue
+        storage = slot.initial._storage
+        others = [
+            x for x in labels.get(id(storage), ()) if x.rpartition(".")[2] != slot.name
+        ]  # fmt: skip
+        ways = len(labels.get(id(storage), ()))
+        if slots[id(storage)] > 1 or others or ways > 1 or id(storage) in arguments:
+            found.append((slot, storage))
+    return found
 
 
 def _count_references() -> int:
@@ -317,16 +386,22 @@ def deliver(
         residuals = (tuple(outputs[n + program.n_made :]), tuple(ran.kept))
         edges = [_edge(b, arguments) for b in program.boundary]
         node = CompiledNode(program, edges, residuals, ran)
-    for slot, template in program.slot_outputs:
-        slot.bind(arguments, None if template is None else _build(template, arguments, made, node))
+    # Before any slot is bound: a value may be what another slot holds.
+    bound = [
+        (slot, None if template is None else _build(template, arguments, made, node))
+        for slot, template in program.slot_outputs
+    ] if program.slot_outputs else ()  # fmt: skip
     for leaf, _, requires_grad in program.flags:
         (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
     leaves, structure = program.result
     found = [
         _build(leaf, arguments, made, node) if isinstance(leaf, Template)
-        else _number(leaf, made, numbers) if isinstance(leaf, NumberTemplate) else leaf
+        else _number(leaf, made, numbers) if isinstance(leaf, NumberTemplate)
+        else copy.deepcopy(leaf.example) if type(leaf) is Anew else leaf
         for leaf in leaves
     ]  # fmt: skip
+    for slot, value in bound:
+        slot.bind(arguments, value)
     return found[0] if structure is None else unflatten(structure, found)
 
 
@@ -339,6 +414,8 @@ def _number(template: NumberTemplate, made: list[Storage], numbers: Any) -> Any:
 def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:
     if isinstance(boundary, int):
         return gradient_edge(arguments[boundary])
+    if isinstance(boundary, Slot):
+        return gradient_edge(boundary.value(arguments))
     return gradient_edge(boundary) if isinstance(boundary, Tensor) else boundary
 
 
@@ -349,9 +426,14 @@ def _build(
         return arguments[template.argument]
     if template.existing is not None:
         return template.existing
+    if template.whole:
+        return template.slot.value(arguments)  # type: ignore[union-attr]
     t = object.__new__(template.type)
-    t._storage = storage = made[template.output]
-    storage.strides = template.strides
+    if template.slot is not None:
+        t._storage = template.slot.value(arguments)._storage
+    else:
+        t._storage = storage = made[template.output]
+        storage.strides = template.strides
     if template.view is not None:
         t._view = type(template.view)(
             template.view.steps, template.view.dynamic, template.view.geometry

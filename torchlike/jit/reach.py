@@ -6,9 +6,12 @@ Objects are followed by the names that entered code mentions (``cfg.alpha`` watc
 
 from __future__ import annotations
 
+import _ctypes
 import _weakref
+import array
 import functools
 import gc
+import operator
 import os
 import random
 import threading
@@ -23,7 +26,7 @@ import numpy as np
 from torchlike.jit import places
 from torchlike.jit.bytecode import Reads, reads_of
 from torchlike.jit.libraries import is_library, is_library_file, is_library_module
-from torchlike.jit.places import MISSING, Place
+from torchlike.jit.places import MISSING, Attributes, Place
 from torchlike.jit.scalars import Number
 from torchlike.tensor import _FIELDS, Tensor
 
@@ -32,8 +35,12 @@ ATOMS = frozenset(
      types.BuiltinFunctionType, types.CodeType, types.GetSetDescriptorType,
      types.WrapperDescriptorType, types.MethodWrapperType, types.MethodDescriptorType, Number)
 )  # fmt: skip
+#: Modules of the standard library whose classes, written in Python, hold the user's values.
+_CONTAINERS = frozenset(
+    ("collections", "weakref", "queue", "configparser", "multiprocessing.sharedctypes")
+)
 #: Containers with more elements are compared, but not looked into.
-_MAX_ELEMENTS = 2000
+MAX_ELEMENTS = 2000
 _MAX_DEPTH = 12
 
 
@@ -57,8 +64,9 @@ class Reach:
         self.places: dict[Any, Place] = {}
         #: Why the program cannot be kept, from what was seen to happen.
         self.reasons: list[str] = []
-        #: Tensors that were reached, for their requires_grad.
+        #: Tensors that were reached, for their requires_grad, and all ways to them.
         self.tensors: dict[int, Tensor] = {}
+        self._tensor_labels: dict[int, set[str]] = {}
         #: Modules (of nn) that were reached by name: their owner guards their plain attributes.
         self.modules: dict[int, Any] = {}
         self.names: set[str] = set()
@@ -74,6 +82,7 @@ class Reach:
         #: Objects whose attributes are followed by name, and those followed whole.
         self._objects: dict[int, tuple[Any, str, int]] = {}
         self._whole: set[int] = set()
+        self._all_whole = False
         #: Ids of visited objects that may have been made by the capture itself.
         self._unrooted: set[int] = set()
         self._rooted = True
@@ -87,6 +96,8 @@ class Reach:
         if kind in ATOMS or depth > _MAX_DEPTH:
             return
         key = id(value)
+        if isinstance(value, Tensor):
+            self._tensor_labels.setdefault(key, set()).add(label)
         if key in self._visited:
             if not (self._rooted and key in self._unrooted):
                 return
@@ -103,6 +114,13 @@ class Reach:
         if visitor is not None:
             visitor(self, value, label, depth)
 
+    def labels_of_storages(self) -> dict[int, set[str]]:
+        """How the storages of reached tensors are reached: {id(storage): labels}."""
+        found: dict[int, set[str]] = {}
+        for key, t in self.tensors.items():
+            found.setdefault(id(t._storage), set()).update(self._tensor_labels[key])
+        return found
+
     def _place(self, key: Any, place: Place) -> None:
         self.places.setdefault(key, place)
 
@@ -115,16 +133,42 @@ class Reach:
         """Follow an object by the names that code mentions."""
         self._objects[id(value)] = (value, label, depth)
         self._scan(value, label, depth, self.names)
+        if self._all_whole:
+            self.follow_whole(value, label)
 
-    def _follow_whole(self, value: Any, label: str) -> None:
-        """Follow every attribute of an object: code may ask for any of them."""
-        if id(value) in self._objects and id(value) not in self._whole:
-            self._whole.add(id(value))
-            space = getattr(value, "__dict__", None)
-            if isinstance(space, dict):
-                self._rooted = id(value) not in self._unrooted
-                self._scan(value, label, 1, set(space))
-                self._rooted = True
+    def follow_whole(self, value: Any, label: str) -> None:
+        """Follow every attribute of an object: code may ask for any of them, or which there are."""
+        if isinstance(value, (type, types.ModuleType, Tensor)) or id(value) in self._whole:
+            return
+        self.visit(value, label)
+        space = _space_of(value)
+        if id(value) not in self._objects or not isinstance(space, dict):
+            return
+        self._whole.add(id(value))
+        rooted, self._rooted = self._rooted, id(value) not in self._unrooted
+        if "_modules" not in space:
+            self._place((id(value), "attributes"), Attributes(value, space, label))
+        self._scan(value, label, 1, set(space))
+        self._rooted = rooted
+
+    def follow_all_whole(self) -> None:
+        """Code takes attributes by computed names of objects that cannot be told."""
+        if not self._all_whole:
+            self._all_whole = True
+            for value, label, _ in list(self._objects.values()):
+                self.follow_whole(value, label)
+
+    def is_whole(self, value: Any) -> bool:
+        """Whether every attribute of an object counts."""
+        return id(value) in self._whole
+
+    def learn(self, new: set[str] | frozenset[str]) -> None:
+        """Code mentions more names: look them up in the objects that are followed."""
+        rooted = self._rooted
+        for at in list(self._objects.values()):
+            self._rooted = id(at[0]) not in self._unrooted
+            self._scan(*at, new)
+        self._rooted = rooted
 
     def _scan(self, value: Any, label: str, depth: int, names: Any) -> None:
         """Look up ``names`` in one object."""
@@ -159,9 +203,12 @@ class Reach:
         self, value: Any, cls: type, space: Any, name: str, label: str, depth: int
     ) -> bool:
         """Look up a name in the classes of an object (or in a class itself)."""
+        before: list[type] = []
         for base in cls.__mro__:
             found = base.__dict__.get(name, MISSING)
             if found is MISSING:
+                if not is_library_module(str(base.__module__)):
+                    before.append(base)
                 continue
             if is_library_module(str(base.__module__)):
                 return True
@@ -171,6 +218,8 @@ class Reach:
                     self._place((id(value), name), member)
                     self.visit(member.value, f"{label}.{name}", depth + 1)
                 return True
+            for derived in before:  # what is set there would come first
+                self._name(derived, derived.__dict__, name, MISSING, f"{derived.__name__}.{name}")
             self._name(base, base.__dict__, name, found, f"{base.__name__}.{name}")
             self.visit(found, f"{base.__name__}.{name}", depth + 1)
             shadowed = isinstance(space, dict) and "_modules" not in space
@@ -201,7 +250,7 @@ class Reach:
             # A decorator's wrapper: what it holds may be the user's function.
             for cell in fn.__closure__ or ():
                 held = places.Cell(cell, label).value
-                if callable(held):
+                if callable(held) or type(held) is dict:  # functools.singledispatch has a table
                     self.visit(held, label, depth + 1)
             return
         self._functions.setdefault(id(fn.__code__), []).append(fn)
@@ -220,21 +269,21 @@ class Reach:
         self.visit(value.keywords, f"{label}.keywords", depth + 1)
 
     def _wrapping(self, value: Any, label: str, depth: int) -> None:
-        for name in ("__func__", "func", "fget", "fset", "fdel", "_fn", "__wrapped__"):
+        for name in ("__func__", "func", "fget", "fset", "fdel", "_fn", "__wrapped__",
+                     "dispatcher"):  # fmt: skip
             held = getattr(value, name, None)
             if held is not None:
                 self.visit(held, label, depth + 1)
 
     def _cached(self, value: Any, label: str, depth: int) -> None:
         """A functools.lru_cache: what it remembers is handed out without entering the function."""
+        if is_library_module(str(value.__module__)):
+            return
         self.visit(value.__wrapped__, label, depth + 1)
-        for held in gc.get_referents(value):
-            if held is value.__dict__ or isinstance(held, type):
-                continue
-            # Results stand in the cache's dictionary, or (a bounded one) are referents themselves.
-            results = list(held.values())[:_MAX_ELEMENTS] if type(held) is dict else [held]
-            for found in results:
-                self.visit(found, f"{label}()", depth + 1)
+        place = places.Remembered(value, f"{label} (a result it remembered)")
+        self._place((id(value), "remembered"), place)
+        for found in place.results[:MAX_ELEMENTS]:
+            self.visit(found, f"{label}()", depth + 1)
 
     def _class(self, cls: type, label: str, depth: int) -> None:
         if is_library_module(str(cls.__module__)):
@@ -268,14 +317,14 @@ class Reach:
         self._elements(value, label, depth)
 
     def _elements(self, value: Any, label: str, depth: int) -> None:
-        if len(value) <= _MAX_ELEMENTS:
+        if len(value) <= MAX_ELEMENTS:
             for i, element in enumerate(value):
                 if type(element) not in ATOMS:
                     self.visit(element, f"{label}[{i}]", depth + 1)
 
     def _dict(self, value: Any, label: str, depth: int) -> None:
         self._place(id(value), places.Entries(value, label))
-        if len(value) <= _MAX_ELEMENTS:
+        if len(value) <= MAX_ELEMENTS:
             for k, element in list(value.items()):
                 if type(element) not in ATOMS:
                     self.visit(element, f"{label}[{k!r}]", depth + 1)
@@ -293,6 +342,29 @@ class Reach:
         else:
             state = places.State(value, label, _bit_state)
         self._place(id(value), state)
+
+    def _buffer(self, value: Any, label: str, depth: int) -> None:
+        self._place(id(value), places.State(value, label, _contents, _put_contents))
+        if isinstance(value, memoryview):
+            self.visit(value.obj, label, depth + 1)
+
+    def _event(self, value: threading.Event, label: str, depth: int) -> None:
+        space = vars(value)
+        self._name(value, space, "_flag", space["_flag"], f"{label}.is_set()")
+
+    def _proxy(self, value: Any, label: str, depth: int) -> None:
+        for held in gc.get_referents(value):
+            self.visit(held, label, depth + 1)
+
+    def _getter(self, value: Any, label: str, depth: int) -> None:
+        """``operator.attrgetter`` and kin: the names that it looks up."""
+        spelled = {
+            part for x in value.__reduce__()[1] if isinstance(x, str) for part in x.split(".")
+        }
+        new = spelled - self._read
+        self._read |= new
+        self.names |= new
+        self.learn(new)
 
     def _variable(self, value: Any, label: str, depth: int) -> None:
         self._place(id(value), places.State(value, label, _context))
@@ -316,6 +388,9 @@ class Reach:
                 self.modules[id(value)] = value
             for name, child in list(space["_modules"].items()):
                 self.visit(child, f"{label}.{name}", depth + 1)
+            for name, held in (*space["_parameters"].items(), *space["_buffers"].items()):
+                if held is not None and not vars(held).keys() <= _FIELDS:  # attributes of a user's
+                    self.visit(held, f"{label}.{name}", depth + 1)
             for name, held in list(space.items()):
                 if name.endswith("_hooks") and held:
                     for hook in list(held.values()):
@@ -327,6 +402,10 @@ class Reach:
         elif space is None:
             return
         self._follow(value, label, depth)
+        if any(base.__module__ in _CONTAINERS for base in cls.__mro__) and space is not None:
+            for name, held in list(space.items()):  # its methods, which are not seen, read these
+                self._name(value, space, name, held, f"{label}.{name}")
+                self.visit(held, f"{label}.{name}", depth + 1)
 
 
 def _space_of(value: Any) -> Any:
@@ -351,13 +430,35 @@ def _context(variable: Any) -> Any:
     return variable.get(None)
 
 
+def _contents(value: Any) -> bytes:
+    return value.tobytes() if hasattr(value, "tobytes") else bytes(value)
+
+
+def _put_contents(value: Any, contents: bytes) -> None:
+    if isinstance(value, array.array):
+        del value[:]
+        value.frombytes(contents)
+    elif isinstance(value, bytearray):
+        value[:] = contents
+    else:
+        held = memoryview(value)
+        if not held.readonly:
+            held.cast("B")[:] = contents
+
+
+_CTYPES = (_ctypes._SimpleCData, _ctypes.Structure, _ctypes.Union, _ctypes.Array)
 _LRU = type(functools.lru_cache(is_library))
 _KINDS: tuple[tuple[Any, Callable[..., None]], ...] = (
     (types.FunctionType, Reach._function),
     (types.MethodType, Reach._method),
     (functools.partial, Reach._partial),
     ((staticmethod, classmethod, property, functools.cached_property), Reach._wrapping),
+    (functools.singledispatchmethod, Reach._wrapping),
     (_LRU, Reach._cached),
+    ((bytearray, array.array, memoryview, *_CTYPES), Reach._buffer),
+    (threading.Event, Reach._event),
+    ((types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items()))), Reach._proxy),
+    ((operator.attrgetter, operator.methodcaller), Reach._getter),
     (type, Reach._class),
     (types.ModuleType, Reach._module),
     (type(os.environ), Reach._environ),

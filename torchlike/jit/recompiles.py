@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike.jit.arguments import TRACED
+
 #: After so many recompilations of one function, warn once. As PyTorch's compiler's limit.
 WARN_AFTER = 8
 
@@ -70,6 +72,8 @@ def _shown(key: Any) -> str:
         return "a tensor"
     if isinstance(key, tuple):
         kind, value = key[0], key[1]
+        if value == TRACED:
+            return f"a traced {kind.__name__}"
         return repr(float.fromhex(value) if kind is float else value)
     return repr(key)
 

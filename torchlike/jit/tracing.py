@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import types
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 from jax import core
 
 from torchlike import modes, tape
-from torchlike.autograd import engine
+from torchlike.autograd import engine, saved
 from torchlike.errors import JitCaptureError
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
-from torchlike.jit.places import MISSING, describe, same
-from torchlike.jit.program import NumberTemplate, Program, Template
+from torchlike.jit.places import MISSING, VALUES, describe, same
+from torchlike.jit.program import Anew, NumberTemplate, Program, Template
 from torchlike.jit.scalars import Number, Table, is_device
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
@@ -122,15 +125,22 @@ class Tracing:
             return self.body()
 
         modes.current.capture = capture
+        # Hooks on saved tensors around a call are not the program's: a later call may have others.
+        hooks, tape.saving.hooks = tape.saving.hooks, ()
+        saved.choose_node()
         try:
-            if avals is not None:
-                return jax.make_jaxpr(with_arguments)(*avals)
-            return jax.make_jaxpr(self.body)()
+            # JAX folds a number's conversion in NumPy, which warns of 1e30 as float16.
+            with np.errstate(over="ignore"):
+                if avals is not None:
+                    return jax.make_jaxpr(with_arguments)(*avals)
+                return jax.make_jaxpr(self.body)()
         except BaseException as error:
             capture.fail()
             capture.undo_python()
             raise cleaned(error) from error.__cause__
         finally:
+            tape.saving.hooks = hooks
+            saved.choose_node()
             modes.current.capture = None
             # On success too: the program's first run writes cells and slots like any other.
             capture.roll_back()
@@ -163,6 +173,7 @@ class Tracing:
         """Arrays of the cells written, of what is returned, and of the gradients."""
         capture, program = self.capture, self.program
         leaves = [_without_unknown_place(x) for x in leaves]
+        capture.see_plain_slots()
         capture.check_histories()
         program.flags = [
             (capture.stand_ins.get(id(t), t), before, t._requires_grad)
@@ -202,12 +213,27 @@ class Tracing:
         if isinstance(x, Tensor):
             return self._template(x, index)
         if type(x) is not Number:
-            return x
+            return self._made_anew(x)
         if x.table is not None:
             return NumberTemplate(x.kind, x.index, -1)
         self.made.append(x._storage)
         index[id(x._storage)] = len(self.made) - 1
         return NumberTemplate(x.kind, -1, len(self.made) - 1)
+
+    def _made_anew(self, x: Any) -> Any:
+        """An object that is no tensor: itself where it was there before (or cannot change), else
+        one like it at each call."""
+        if isinstance(x, VALUES) or self.capture.watch.is_from_outside(x):
+            return x
+        if _is_plain(x):
+            return Anew(copy.deepcopy(x))
+        self.program.cacheable = False
+        self.program.why_not = (
+            f"it returns an object that it made, of type {type(x).__name__}, which each call has "
+            "to make anew; return tensors, numbers, or tuples, lists, dictionaries or dataclasses "
+            "of such"
+        )
+        return x
 
     def _template(self, t: Tensor, index: dict[int, int]) -> Template:
         storage = t._storage
@@ -225,6 +251,9 @@ class Tracing:
                     "returning a view of a tensor from outside that requires grad",
                     "tensor.clone()",
                 )
+            kind, slot = self._where(storage)
+            if kind == "slot" and argument < 0:
+                return Template(t, -1, None, -1, slot)  # what it holds is another at each call
             return Template(t, -1, t, argument)
         where = index.get(id(storage))
         if where is None:
@@ -261,8 +290,8 @@ class Tracing:
         if i is not None:
             return "argument", i
         for slot in self.capture.slots.values():
-            if self.capture.is_rebound(slot) and isinstance(slot.initial, Tensor) and (
-                slot.initial._storage is storage
+            if slot.is_read and self.capture.is_rebound(slot) and (
+                isinstance(slot.initial, Tensor) and slot.initial._storage is storage
             ):  # fmt: skip
                 return "slot", slot
         return "fixed", storage
@@ -427,10 +456,19 @@ class Tracing:
     def _origin(self, edge: Edge) -> Any:
         """How to find a boundary edge at the next call: an argument, a leaf, or the edge itself."""
         node, nr = edge
-        for i, t in enumerate(self._seen):
+
+        def is_of(t: Tensor) -> bool:
             leaf = isinstance(node, AccumulateGrad) and node.variable is t
-            if leaf or (t._node is node and t._output_nr == nr):
+            return leaf or (t._node is node and t._output_nr == nr)
+
+        for i, t in enumerate(self._seen):
+            if is_of(t):
                 return i
+        for slot in self.capture.slots.values():
+            if slot.is_read and self.capture.is_rebound(slot) and (
+                isinstance(slot.initial, Tensor) and is_of(slot.initial)
+            ):  # fmt: skip
+                return slot
         return node.variable if isinstance(node, AccumulateGrad) else edge
 
     def finish(self) -> None:
@@ -448,6 +486,15 @@ def _without_unknown_place(x: Any) -> Any:
         if offset != offset:  # views.UNKNOWN
             return x.clone()
     return x
+
+
+def _is_plain(x: Any) -> bool:
+    """Whether an object consists of plain values alone."""
+    if isinstance(x, (*VALUES, bytearray, np.ndarray)):
+        return not isinstance(x, np.ndarray) or not x.dtype.hasobject
+    if isinstance(x, dict):
+        return all(_is_plain(k) and _is_plain(v) for k, v in x.items())
+    return isinstance(x, (list, tuple, set, frozenset, deque)) and all(map(_is_plain, x))
 
 
 def _is_freed(node: Node, first_sequence: int) -> Any:

@@ -17,22 +17,25 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import enum
 import gc
 import os
 import random
 import sys
 import time
 import types
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from torchlike import devices, dtypes
 from torchlike.jit import places
-from torchlike.jit.bytecode import only_records
+from torchlike.jit.bytecode import mentions, only_records
 from torchlike.jit.libraries import LIBRARIES, is_library
 from torchlike.jit.places import MISSING, Place
-from torchlike.jit.reach import ATOMS, Entered, Reach, legacy_state
+from torchlike.jit.reach import ATOMS, MAX_ELEMENTS, Entered, Reach, legacy_state
 from torchlike.tensor import Tensor
 
 #: What differs at each call and cannot be seen to: asked for inside a capture, it would be frozen.
@@ -45,6 +48,14 @@ _ENTROPY = frozenset(
     (("uuid1", "uuid.py"), ("uuid4", "uuid.py"), ("token_bytes", "secrets.py"),
      ("__init__", "random.py"))
 )  # fmt: skip
+#: Functions of torchlike's generators that only the Python body would call.
+_GENERATORS = {
+    "manual_seed": "seeds a generator", "seed": "seeds a generator",
+    "get_state": "reads a generator's state", "initial_seed": "reads a generator's seed",
+}  # fmt: skip
+#: Immutable objects, whose identity nobody asks for.
+_ALWAYS_THE_SAME = (types.BuiltinFunctionType, types.CodeType, range, slice, type(...),
+                    dtypes.dtype, devices.device)  # fmt: skip
 _builtin_names = frozenset(vars(builtins))
 
 #: Code objects known to be a library's, kept alive so that their ids stay theirs.
@@ -65,12 +76,18 @@ class Watch(Reach):
 
     # -- watching a run ----------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def start(self, collect: bool = True) -> None:
         """Begin to see functions being entered in this thread."""
         # Whatever exists now leaves the youngest generation; what is made from here on stays in it.
         self._gc_was_on = gc.isenabled()
-        gc.collect(0)
+        if collect:
+            gc.collect(0)
         gc.disable()
+        for callback in gc.callbacks:
+            # A collection in between calls these (hypothesis has one): no part of the function.
+            code = getattr(callback, "__code__", None)
+            if code is not None:
+                _library_code[id(code)] = code
         self._previous = sys.getprofile()
         if self._previous is not None and not callable(self._previous):
             self._previous.disable()  # cProfile
@@ -116,7 +133,15 @@ class Watch(Reach):
                 frame.f_globals.get("__name__"), code.co_filename
             ):
                 source = (code.co_name, os.path.basename(code.co_filename))
-                if source not in _ENTROPY:
+                if source[1] == "generator.py" and source[0] in _GENERATORS and (
+                    frame.f_globals.get("__name__") == "torchlike.random.generator"
+                ):  # fmt: skip
+                    if event == "call":
+                        self.reasons.append(
+                            f"it {_GENERATORS[source[0]]} ({source[0]}()), which compiled code "
+                            "would do once per compile; do it outside"
+                        )
+                elif source not in _ENTROPY:
                     _library_code[key] = code
                 elif event == "call" and frame.f_locals.get("x") is None:
                     self.reasons.append(
@@ -178,10 +203,9 @@ class Watch(Reach):
             at = frame.f_locals
             entered.free = {n: at.get(n, MISSING) for n in entered.code.co_freevars}
         if new:
-            for at in list(self._objects.values()):
-                self._rooted = id(at[0]) not in self._unrooted
-                self._scan(*at, new)
-            self._rooted = True
+            self.learn(new)
+        if entered.reads.whole:
+            self.follow_all_whole()
 
     def _see_locals(self, frame: Any, entered: Entered) -> None:
         """Objects that a frame holds. They may be the capture's own; see ``settle``."""
@@ -192,8 +216,27 @@ class Watch(Reach):
             self._rooted = False
             self.visit(value, name)
             self._rooted = True
-            if entered.reads.whole:
-                self._follow_whole(value, name)
+        for root, path in entered.reads.whole_of:
+            self._follow_path(frame, root, path)
+
+    def _follow_path(self, frame: Any, root: str, path: tuple[str, ...]) -> None:
+        """Follow every attribute of ``root.path``, which the code takes attributes of by names that
+        it computes."""
+        here = root in frame.f_locals
+        value = frame.f_locals[root] if here else frame.f_globals.get(root, MISSING)
+        for name in path:
+            value = _look_up(value, name)
+        if value is MISSING or type(value) in ATOMS:
+            return
+        self._rooted = not here
+        label = ".".join((root, *path))
+        elements = value.values() if isinstance(value, dict) else value
+        if isinstance(value, (dict, list, tuple, deque)):
+            for element in list(elements)[:MAX_ELEMENTS]:
+                if type(element) not in ATOMS:
+                    self.follow_whole(element, f"{label}[…]")
+        self.follow_whole(value, label)
+        self._rooted = True
 
     def _see_builtin(self, frame: Any, function: Any) -> None:
         """A user's frame calls a function written in C."""
@@ -263,7 +306,7 @@ class Watch(Reach):
         # from outside may look young; every other kind of owner is listed from its beginning.
         self.places = {
             k: p for k, p in self.places.items()
-            if id(p.owner) not in own and (isinstance(p.owner, dict) or id(p.owner) not in young)
+            if id(p.holder) not in own and (isinstance(p.holder, dict) or id(p.holder) not in young)
         }  # fmt: skip
         for key, functions in list(self._functions.items()):
             self._functions[key] = [fn for fn in functions if id(fn) not in own]
@@ -274,6 +317,17 @@ class Watch(Reach):
             self.modules.pop(key, None)
             self.tensors.pop(key, None)
         self._unrooted -= own
+
+    def is_from_outside(self, value: Any) -> bool:
+        """Whether an object was there before the capture, or can be no other at each call."""
+        key = id(value)
+        if isinstance(value, (type, types.ModuleType, enum.Enum, *_ALWAYS_THE_SAME)):
+            return True
+        if key in self._visited and key not in self._unrooted:
+            return True
+        if not gc.is_tracked(value):
+            return False  # the collector does not know when it was made
+        return not any(o is value for o in gc.get_objects(generation=0))
 
     def changes(self) -> list[Place]:
         """Places that hold something else than when they were first seen."""
@@ -315,9 +369,19 @@ class Watch(Reach):
         return found
 
     def only_records(self, name: str) -> bool:
-        """Whether all code that ran uses a name only to record something."""
+        """Whether all code that ran uses a name only to record something (and some does: what no
+        code names was changed by a library's)."""
         codes = [e.code for e in self._entered.values()]
-        return bool(codes) and all(only_records(code, name) for code in codes)
+        return any(mentions(code, name) for code in codes) and all(
+            only_records(code, name) for code in codes
+        )
+
+    def loads(self, name: str) -> bool:
+        """Whether code that ran may look up an attribute of this name."""
+        return any(
+            name in e.reads.loaded or e.reads.whole or e.reads.whole_of
+            for e in self._entered.values()
+        )
 
     def asks_for_types(self) -> bool:
         """Whether code that ran names ``type`` or ``id``, which see what an object really is."""
@@ -335,6 +399,15 @@ class Watch(Reach):
     def spaces(self) -> list[tuple[Any, dict[str, Any]]]:
         """Instances and the attribute dictionaries they had."""
         return list(self._spaces.values())
+
+
+def _look_up(value: Any, name: str) -> Any:
+    """An attribute, without running any code of the user's."""
+    found = getattr(value, "__dict__", {}) if not isinstance(value, Tensor) else {}
+    for table in (found, found.get("_modules", {})):
+        if name in table:
+            return table[name]
+    return MISSING
 
 
 def _is_plain(value: Any) -> bool:

@@ -3,4 +3,4 @@
 from torchlike.nn import attention, functional, init, modules, parallel, parameter, utils
 from torchlike.nn.modules import *  # noqa: F403
 from torchlike.nn.parallel import DataParallel
-from torchlike.nn.parameter import Buffer, Parameter, UninitializedParameter
+from torchlike.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter

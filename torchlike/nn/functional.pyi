@@ -86,6 +86,10 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _i
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """Cross-correlation over 3 spatial dimensions."""
 
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: Any = 0) -> Tensor:
+    """A convolution over time. input (T, N, C_in), weight (K, C_in, C_out), bias (C_out): (T + 2
+pad - K + 1, N, C_out)."""
+
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
     """Transposed convolution over 1 spatial dimension."""
 
@@ -296,6 +300,9 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """One-versus-all logistic loss of scores (N, C) with targets 0 or 1."""
+
+def native_channel_shuffle(input: Tensor, groups: _int, *, out: Tensor | None = None) -> Tensor:
+    """Channels of ``groups`` groups interleaved (Zhang et al. 2018)."""
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, ignore_index: _int = -100, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """``-input[target]`` for log probabilities (N, C, …) or (C,) and int64 classes (N, …)."""

@@ -133,6 +133,51 @@ class UninitializedParameter(Parameter):
         return f"<{type(self).__name__}>"
 
 
+class UninitializedBuffer(Tensor):
+    """A buffer whose shape a lazy module finds out at its first input.
+
+    Until then only its dtype and device are known. RuntimeError for whatever needs a shape.
+    """
+
+    __module__ = "torchlike.nn.parameter"
+    persistent: bool
+    _is_buffer: bool
+
+    def __new__(
+        cls, requires_grad: Any = False, device: Any = None, dtype: Any = None,
+        persistent: bool = True,
+    ) -> Any:  # fmt: skip
+        kind = get_default_dtype() if dtype is None else dtype
+        self: Any = object.__new__(cls)
+        self._storage = finish(jax.device_put(np.empty(0, kind.numpy)), device)._storage
+        self._view = None
+        self._requires_grad = bool(requires_grad)
+        self.persistent, self._is_buffer = persistent, True
+        return self
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a buffer of this shape, holding zeros."""
+        kind = self.dtype if dtype is None else dtype
+        values = jax.device_put(np.zeros(tuple(shape), kind.numpy))
+        self.data = finish(values, device or self.device)
+        self.__class__ = Tensor  # type: ignore[assignment]
+
+    shape = UninitializedParameter.shape
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(
+                self.requires_grad, self.device, self.dtype, self.persistent
+            )
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return UninitializedBuffer, (self.requires_grad, str(self.device), self.dtype)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+
 def is_lazy(t: Any) -> bool:
-    """Whether a parameter still waits for its shape."""
-    return isinstance(t, UninitializedParameter)
+    """Whether a parameter or a buffer still waits for its shape."""
+    return isinstance(t, (UninitializedParameter, UninitializedBuffer))

@@ -69,6 +69,8 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     indefinite as indefinite,
     grouped as grouped,
     aten as aten,
+    identity as identity,
+    time_major as time_major,
 )
 
 import importlib.util as _util

@@ -82,6 +82,8 @@ def relu6(input: Input):
 def hardtanh(input: Input, min_val: Number = -1.0, max_val: Number = 1.0):
     """``input`` limited to ``[min_val, max_val]``. ValueError when min_val > max_val."""
     _no_bools(input, "Bool inputs not supported for hardtanh")
+    if input.dtype.kind == "u" and min_val.value < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     if min_val.value > max_val.value:
         raise ValueError("min_val cannot be greater than max_val")
     return _between(input, min_val.value, max_val.value)
@@ -91,7 +93,7 @@ def hardtanh(input: Input, min_val: Number = -1.0, max_val: Number = 1.0):
 def leaky_relu(input: Input, negative_slope: Float = 0.01):
     """``input`` where positive, else ``negative_slope * input``."""
     floats_only(input, "leaky_relu_cpu")
-    return jnp.where(input > 0, input, input * negative_slope)
+    return in_float32(lambda x: jnp.where(x > 0, x, x * negative_slope))(input)
 
 
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
@@ -100,8 +102,12 @@ def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
     exp sees no positive number, so that its overflow cannot spoil the gradient.
     """
     floats_only(x, "elu_cpu")
-    negative = jnp.where(x > 0, 0, x)
-    return jnp.where(x > 0, scale * x, scale * alpha * jnp.expm1(input_scale * negative))
+
+    def unit(x: Any) -> Any:
+        negative = jnp.where(x > 0, 0, x)
+        return jnp.where(x > 0, scale * x, scale * alpha * jnp.expm1(input_scale * negative))
+
+    return in_float32(unit)(x)
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
@@ -176,30 +182,34 @@ def silu(input: Input):
     """``input * sigmoid(input)``, also called swish."""
     if input.dtype.kind != "c":
         floats_only(input, "silu_cpu")
-    return input * jax.nn.sigmoid(input)
+    return in_float32(lambda x: x * jax.nn.sigmoid(x))(input)
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def mish(input: Input):
     """``input * tanh(softplus(input))`` (Misra 2019)."""
     floats_only(input, "mish_cpu")
-    return input * jnp.tanh(jax.nn.softplus(input))
+    return in_float32(lambda x: x * jnp.tanh(jax.nn.softplus(x)))(input)
 
 
 @op(casts_out=False, namespaces=_F, method=False, elementwise=True)
 def softplus(input: Input, beta: Float = 1.0, threshold: Float = 20.0):
     """``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input > threshold``."""
     floats_only(input, "softplus_cpu")
-    scaled = input * beta
-    linear = scaled > threshold
-    return jnp.where(linear, input, jnp.log1p(jnp.exp(jnp.where(linear, 0, scaled))) / beta)
+
+    def smooth(x: Any) -> Any:  # below the default threshold, exp already overflows float16
+        scaled = x * beta
+        linear = scaled > threshold
+        return jnp.where(linear, x, jnp.log1p(jnp.exp(jnp.where(linear, 0, scaled))) / beta)
+
+    return in_float32(smooth)(input)
 
 
 @op("logsigmoid", namespaces=_F, method=False, grad_name="LogSigmoidBackward0")
 def logsigmoid(input: Input):
     """``log(sigmoid(input))``, without overflow."""
     floats_only(input, "log_sigmoid_cpu")
-    return jax.nn.log_sigmoid(input)
+    return in_float32(jax.nn.log_sigmoid)(input)
 
 
 @op(namespaces=_F, method=False)
@@ -214,7 +224,7 @@ def glu(input: Input, dim: Int = -1):
         )
     floats_only(input, "glu_cpu")
     value, gate = jnp.split(input, 2, d)
-    return value * jax.nn.sigmoid(gate)
+    return in_float32(lambda value, gate: value * jax.nn.sigmoid(gate))(value, gate)
 
 
 # -- piecewise linear ------------------------------------------------------------------------------
@@ -224,15 +234,20 @@ def glu(input: Input, dim: Int = -1):
 def hardsigmoid(input: Input):
     """``input / 6 + 1/2`` limited to [0, 1]."""
     floats_only(input, "hardsigmoid_cpu")
-    return _between(input, -3, 3) / 6 + 0.5
+    return in_float32(lambda x: _between(x, -3, 3) / 6 + 0.5)(input)
 
 
 @op(namespaces=(), method=False, inplace=True, elementwise=True)
 def hardswish(input: Input):
     """``input * hardsigmoid(input)`` (Howard et al. 2019)."""
     floats_only(input, "hardswish_cpu")
-    middle = input * ((input + 3) / 6)
-    return jnp.where(input <= -3, 0, jnp.where(input >= 3, input, middle))
+
+    def gated(x: Any) -> Any:
+        inner = jnp.where((x > -3) & (x < 3), x, 0)  # an infinity would make the gradient NaN
+        # -inf times 0 is NaN, as in PyTorch.
+        return jnp.where(x <= -3, 0 * x, jnp.where(x >= 3, x, inner * ((inner + 3) / 6)))
+
+    return in_float32(gated)(input)
 
 
 @op(casts_out=False, elementwise=True, namespaces=("", *_F))
@@ -251,9 +266,13 @@ def softshrink(input: Input, lambd: Float = 0.5):
             f"lambda must be in range [0, 3.40282e+38] for input dtype {scalar_type_of(input)}, "
             f"but found {lambd:g}"
         )
-    moved = jnp.where(input > lambd, input - lambd, input + lambd)
-    # A NaN is in no range and stays NaN.
-    return jnp.where((input >= -lambd) & (input <= lambd), 0, moved)
+
+    def shrunk(x: Any) -> Any:
+        moved = jnp.where(x > lambd, x - lambd, x + lambd)
+        # A NaN is in no range and stays NaN.
+        return jnp.where((x >= -lambd) & (x <= lambd), 0, moved)
+
+    return in_float32(shrunk)(input)
 
 
 @composite(namespaces=_F, method=False)

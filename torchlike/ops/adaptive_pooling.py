@@ -59,14 +59,40 @@ def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[in
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
             f"{{{listed}}}"
         )
-    floats_only(input, name)
+    _check_not_empty(input, n, name)
+    if input.size or n == 3 or "max" in name:  # else PyTorch asks for no kernel
+        floats_only(input, f"{name[:-2]}3d_cpu" if n == 3 else f"{name[:-2]}2d")
     return sizes
+
+
+def _check_not_empty(input: Any, n: int, name: str) -> None:
+    """RuntimeError for windows over nothing (and, but for small means, for no channels)."""
+    shape = list(input.shape)
+    means = n < 3 and "avg" in name
+    if means and n == 1:  # which are pooled as images of one row
+        shape.insert(-1, 1)
+        name = "adaptive_avg_pool2d"
+    for d in range(len(shape) - 2 if means else 1, len(shape)):
+        if not shape[d]:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"input has sizes {shape} with dimension {d} being empty"
+            )
 
 
 def _bins(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
     """Start and end of each adaptive window: [floor(i n / m), ceil((i + 1) n / m))."""
     i = np.arange(out)
     return i * size // out, -(-(i + 1) * size // out)
+
+
+def _taps(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places in each window, (out, longest), and which of them count: beyond its end a window
+    repeats its first place."""
+    start, end = _bins(size, out)
+    places = start[:, None] + np.arange(int((end - start).max(initial=1)))
+    inside = places < end[:, None]
+    return np.where(inside, places, start[:, None]), inside
 
 
 def _adaptive_avg(input: Any, n: int, output_size: Any) -> Any:
@@ -83,13 +109,14 @@ def _adaptive_avg(input: Any, n: int, output_size: Any) -> Any:
             parted = x.reshape(*x.shape[:axis], out, size // out, *x.shape[axis + 1 :])
             x = jnp.mean(parted, axis + 1)
         else:
-            # Uneven windows overlap: one product with the matrix of their weights.
-            start, end = _bins(size, out)
-            k = np.arange(size)
-            inside = (k >= start[:, None]) & (k < end[:, None])
-            weights = inside / np.maximum(end - start, 1)[:, None]
-            moved = jnp.tensordot(x, jnp.asarray(weights.T, x.dtype), ((axis,), (0,)))
-            x = jnp.moveaxis(moved, -1, axis)
+            # Uneven windows overlap. A product with the matrix of their weights would be as fast,
+            # but a NaN or infinity would reach every window: 0 * inf is NaN.
+            taps, inside = _taps(size, out)
+            shape = (*inside.shape, *(1 for _ in x.shape[axis + 1 :]))
+            gathered = jnp.take(x, taps.reshape(-1), axis)
+            gathered = gathered.reshape(*x.shape[:axis], *taps.shape, *x.shape[axis + 1 :])
+            total = jnp.sum(jnp.where(inside.reshape(shape), gathered, 0), axis + 1)
+            x = total / np.sum(inside, 1).reshape(shape[0], *shape[2:]).astype(x.dtype)
     return x.astype(input.dtype)
 
 
@@ -102,14 +129,9 @@ def _adaptive_max(input: Any, n: int, output_size: Any) -> Any:
     best, index = input, jnp.broadcast_to(positions, input.shape)
     for d in reversed(range(n)):
         axis, size, out = first + d, best.shape[first + d], sizes[d]
-        start, end = _bins(size, out)
-        longest = int((end - start).max(initial=1))
-        # Beyond its end a window repeats its first place, which can never win a second time.
-        taps = np.where(
-            start[:, None] + np.arange(longest) < end[:, None],
-            start[:, None] + np.arange(longest), start[:, None],
-        ).reshape(-1)  # fmt: skip
-        best, index = (jnp.take(a, taps, axis) for a in (best, index))
+        taps, _ = _taps(size, out)  # a place that is repeated can never win a second time
+        longest = taps.shape[1]
+        best, index = (jnp.take(a, taps.reshape(-1), axis) for a in (best, index))
         best, index = max_along(best, index, axis, (out, longest, longest, 0, 1))
     return best, index.astype(np.int64)
 

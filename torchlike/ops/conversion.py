@@ -278,6 +278,7 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
             flat = jnp.concatenate([flat, jnp.zeros(count - flat.size, flat.dtype)])
         input._storage.write(flat[:count].reshape(shape))
     input._storage.strides = None
+    modes.epoch.advance()
     return input
 
 

@@ -31,7 +31,12 @@ def finish(
 ) -> Tensor:  # fmt: skip
     """Wrap a fresh array, place it, set requires_grad: the common end of creation functions."""
     if layout is not None and layout is not tensors.strided:
-        raise NotImplementedError(f"layout={layout!r}: torchlike's tensors are strided")
+        if not isinstance(layout, tensors.layout):
+            raise TypeError(f"layout must be torch.layout, not {type(layout).__name__}")
+        raise NotImplementedError(
+            f"layout={layout!r}: torchlike's dense tensors are strided; sparse ones are made by "
+            "torchlike.sparse_coo_tensor and Tensor.to_sparse()"
+        )
     target = devices.resolve(device)
     if target.type == "meta":
         array = MetaArray(array.shape, array.dtype)

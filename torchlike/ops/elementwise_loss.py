@@ -15,7 +15,7 @@ from torchlike.dispatch.schema import Bool, Float, Input, Operand, OptInput, Str
 from torchlike.ops import subgradients
 from torchlike.ops.checks import floats_only, real_only, scalar_type_of
 from torchlike.ops.loss import reduced, reduction_of
-from torchlike.ops.promotion import promoted, promoted_float
+from torchlike.ops.promotion import in_float32, promoted, promoted_float
 from torchlike.ops.reduction import mean
 from torchlike.ops.reduction import sum as sum_op
 from torchlike.tensor import Tensor
@@ -183,8 +183,8 @@ def binary_cross_entropy_op(input: Input, target: Input, weight: OptInput, reduc
             f"Found dtype {scalar_type_of(target)} but expected {scalar_type_of(input)}"
         )
     floats_only(input, "binary_cross_entropy")
-    loss = _bce(input, target)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    loss = in_float32(_bce)(input, target)
+    return reduced(loss if weight is None else (loss * weight).astype(loss.dtype), reduction)
 
 
 @composite(namespaces=_F, method=False)
@@ -218,11 +218,12 @@ def bce_with_logits_op(
             f"{scalar_type_of(target)}"
         )
     x, y = promoted(input, target)
-    negative = -jax.nn.log_sigmoid(x)  # log(1 + exp(-x))
+    negative = in_float32(lambda x: -jax.nn.log_sigmoid(x))(x)  # log(1 + exp(-x))
     if pos_weight is not None:
         negative = negative * ((pos_weight - 1) * y + 1)
     loss = (1 - y) * x + negative
-    return reduced(loss if weight is None else loss * weight, reduction)
+    loss = loss if weight is None else loss * weight
+    return reduced(loss.astype(target.dtype), reduction)  # as if written into the target's copy
 
 
 @composite(namespaces=_F, method=False)
@@ -250,7 +251,9 @@ def binary_cross_entropy_with_logits(
 @real_only("kl_div: Complex inputs not supported.", RuntimeError)
 def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
     """``target * (log(target) - input)``."""
-    x, y = promoted_float(input, target)
+    if "b" in (kinds := input.dtype.kind + target.dtype.kind) or set(kinds) & set("iu"):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    y, x = promoted(target, input)
     if log_target:
         loss = jnp.exp(y) * (y - x)
     else:
@@ -321,9 +324,10 @@ def gaussian_nll_loss_op(
 ):
     """``0.5 (log var + (input - target)² / var)``."""
     # Held above eps in value only: the gradient is that of var itself.
-    v = jnp.asarray(var).astype(input.dtype)
-    v = v + jax.lax.stop_gradient(jnp.maximum(v, eps) - v)
-    loss = 0.5 * (jnp.log(v) + (input - target) ** 2 / v)
+    x, y = promoted(input, target)
+    square, v = promoted_float((x - y) ** 2, var)
+    v = v + jax.lax.stop_gradient(jnp.where(v < eps, eps - v, 0))
+    loss = 0.5 * (jnp.log(v) + square / v)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return reduced(loss, reduction)

@@ -204,7 +204,9 @@ def embedding_bag_op(
         low = jnp.where(counted[:, None], rows, -jnp.inf)
         # The first of equal maxima takes the gradient, as in PyTorch.
         best = jax.ops.segment_max(lax.stop_gradient(low), bag, bags)
-        is_best = (lax.stop_gradient(low) == best[bag]) & counted[:, None]
+        held, most = lax.stop_gradient(low), best[bag]
+        # NaN is the largest, and equal to no other.
+        is_best = ((held == most) | (jnp.isnan(held) & jnp.isnan(most))) & counted[:, None]
         place = jnp.where(is_best, at[:, None].astype(np.int32), input.shape[0])
         first = jax.ops.segment_min(place, bag, bags)
         chosen = place == first[bag]

@@ -46,6 +46,11 @@ def reduced(loss: Any, reduction: str) -> Any:
     """The loss summed, averaged or as it is. ValueError for an unknown reduction."""
     check_reduction(reduction)
     if reduction == "mean":
+        if loss.dtype.kind in "iub":
+            raise RuntimeError(
+                "mean(): could not infer output dtype. Input dtype must be either a floating point "
+                f"or complex dtype. Got: {scalar_type_of(loss)}"
+            )
         return jnp.mean(loss)
     return jnp.sum(loss) if reduction == "sum" else loss
 
@@ -174,7 +179,8 @@ def cross_entropy_op(
     label_smoothing: Float,
 ):  # fmt: skip
     """Cross entropy of logits with class indices."""
-    if input.ndim == 0 or (input.shape == target.shape and input.ndim != 1):
+    _check_dimensions(input)
+    if input.shape == target.shape and input.ndim != 1:
         raise RuntimeError(
             "Expected floating point type for target with class probabilities, got "
             f"{scalar_type_of(target)}"
@@ -187,6 +193,11 @@ def cross_entropy_op(
     _check_weight(weight, input.shape[dim], input)
     logp = jax.nn.log_softmax(_wide(input), dim)
     return _nll(logp, target, weight, ignore_index, reduction, label_smoothing).astype(input.dtype)
+
+
+def _check_dimensions(x: Any) -> None:
+    if not x.ndim:
+        raise IndexError("Dimension specified as 1 but tensor has no dimensions")
 
 
 def _check_smoothing(label_smoothing: float) -> None:
@@ -204,6 +215,7 @@ def cross_entropy_probabilities(
     label_smoothing: Float,
 ):  # fmt: skip
     """Cross entropy of logits with class probabilities of the same shape."""
+    _check_dimensions(input)
     if ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")
     _check_smoothing(label_smoothing)

@@ -14,7 +14,7 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, Int, OptInput, Str
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.ops.loss import check_reduction, reduced, reduction_of
-from torchlike.ops.promotion import check_broadcast, promoted, promoted_float
+from torchlike.ops.promotion import check_broadcast, in_float32, promoted, promoted_float
 from torchlike.ops.softmax import pairwise_distance
 from torchlike.tensor import Tensor
 
@@ -22,8 +22,8 @@ _F = ("nn.functional",)
 
 
 def _relu(x: Any) -> Any:
-    """``max(x, 0)`` with derivative 1 at 0: PyTorch clamps here, and clamp passes ties."""
-    return jnp.where(x >= 0, x, 0)
+    """``max(x, 0)`` with derivative 1 at 0: PyTorch clamps here, and clamp passes ties and NaN."""
+    return jnp.where(x < 0, 0, x)
 
 
 # -- pairs and triplets ----------------------------------------------------------------------------
@@ -57,7 +57,8 @@ def margin_ranking_loss(
 def hinge_embedding_loss_op(input: Input, target: Input, margin: Float, reduction: Str):
     """``input`` for target 1, ``max(0, margin - input)`` for -1."""
     check_broadcast(input, target)
-    near = jnp.where(target != 1, _relu(margin - input), 0)
+    bound = jnp.asarray(margin, input.dtype)  # of integers the loss is an integer
+    near = jnp.where(target != 1, _relu(bound - input), 0)
     far = jnp.where(target != -1, input, 0)
     return reduced(near + far, reduction)
 
@@ -280,7 +281,11 @@ def multilabel_margin_loss(
 def multilabel_soft_margin_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """The mean over classes of binary cross entropy with logits."""
     x, y = promoted(input, target)
-    loss = -(y * jax.nn.log_sigmoid(x) + (1 - y) * jax.nn.log_sigmoid(-x))
+    floats_only(input, "log_sigmoid_cpu")
+    if not x.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    log_sigmoid = in_float32(jax.nn.log_sigmoid)
+    loss = -(y * log_sigmoid(x) + (1 - y) * log_sigmoid(-x))
     if weight is not None:
         loss = loss * weight
     return reduced(jnp.sum(loss, -1) / x.shape[-1], reduction)

@@ -13,10 +13,12 @@ import ml_dtypes
 import numpy as np
 from jax import lax
 
+from torchlike import errors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Float, Input, Int, Kind, OptFloat, OptInput, Scalar, ints
 from torchlike.ops.checks import floats_only, scalar_type_of
-from torchlike.ops.promotion import promoted_float
+from torchlike.ops.pooling import means_only
+from torchlike.ops.promotion import in_float32, promoted_float
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -153,6 +155,7 @@ def batch_norm(
     """
     if training:
         _check_batch_size(input.shape)
+        errors.wrap_dim(1, input.dim())
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
@@ -300,6 +303,8 @@ def _int_tuple(value: Any, name: str) -> Any:
 def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps: OptFloat = None):
     """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang & Sennrich
     2019); ``eps`` is the dtype's machine epsilon unless given."""
+    if not input.ndim:
+        raise ValueError("Input tensor must have at least 1 dimensions, but got 0")
     over = _check_normalized(input, normalized_shape, weight, None, "")
     if input.dtype.kind != "c":
         floats_only(input, "rms_norm")
@@ -376,14 +381,19 @@ def group_norm_toplevel(input: Tensor, num_groups: int, weight: Any = None, bias
     grad_name="DivBackward0")  # fmt: skip
 def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k: Float):
     """``input / (k + alpha * mean of squares of neighbouring channels) ** beta``."""
-    integers = input.dtype.kind in "iub"
+    means_only(input, "avg_pool2d" if input.ndim == 3 else "avg_pool3d_out_frame")
+    integers = input.dtype.kind in "iu"
     squares = input * input
     pads = [(0, 0)] * input.ndim
     pads[1] = (size // 2, (size - 1) // 2)
     padded = jnp.pad(squares, pads)
-    total = sum(lax.slice_in_dim(padded, i, i + input.shape[1], axis=1) for i in range(size))
-    # Means of integers are integers in PyTorch's pooling.
-    (mean,) = promoted_float(total // size if integers else total / size)
+
+    def pooled(x: Any) -> Any:
+        total = sum(lax.slice_in_dim(x, i, i + input.shape[1], axis=1) for i in range(size))
+        # Means of integers are integers in PyTorch's pooling.
+        return total // size if integers else total / size
+
+    (mean,) = promoted_float(in_float32(pooled)(padded))
     (x,) = promoted_float(input)
     return x / (mean * alpha + k) ** beta
 

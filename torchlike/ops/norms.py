@@ -13,7 +13,7 @@ from torchlike.dispatch.schema import Bool, DType, Input, Int, Number, Scalar, S
 from torchlike.ops.decompositions import require_matrix, svdvals_op
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
-from torchlike.ops.promotion import promoted
+from torchlike.ops.promotion import in_float32, promoted
 from torchlike.ops.reduction import axes, norm_op
 from torchlike.ops.reduction import vector_norm as norm_of_vectors
 from torchlike.ops.solving import inv_ex_op
@@ -26,7 +26,17 @@ def linalg_vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = 
                        dtype: Any = None, out: Any = None) -> Tensor:  # fmt: skip
     """``sum(|x| ** ord) ** (1 / ord)`` over ``dim`` (all by default); also for ord 0 and ±inf."""
     _check_identity(x, ord, dim)
-    return norm_op(x, float(ord), dim, keepdim, dtype, out=out)
+    return _norms(x, float(ord), dim, keepdim, dtype, out)
+
+
+def _norms(
+    x: Tensor, order: float, dim: Any, keepdim: Any, dtype: Any = None, out: Any = None
+) -> Tensor:
+    """The norms of vectors. 16-bit ones are accumulated in float32, as PyTorch's kernels do: in
+    float16 the square of 256 is infinite already."""
+    if dtype is None and x.dtype in (dtypes.float16, dtypes.bfloat16):
+        return given(out, norm_op(x, order, dim, keepdim, dtypes.float32).to(x.dtype))
+    return norm_op(x, order, dim, keepdim, dtype, out=out)
 
 
 def _check_identity(x: Tensor, order: Any, dim: Any) -> None:
@@ -102,7 +112,7 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
             f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})"
         )
     if ord == "fro":
-        return norm_op(A, 2.0, (rows, columns), keepdim, dtype, out=out)
+        return _norms(A, 2.0, (rows, columns), keepdim, dtype, out)
     if ord == "nuc":
         return nuclear_norm_op(A, rows, columns, keepdim, dtype, out=out)
     if isinstance(ord, str) or abs(ord) not in (1, 2, math.inf):
@@ -141,14 +151,14 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, o
         dims = (-2, -1) if dim is None else dim
         return linalg_matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)
     order = 2.0 if p in ("fro", None) else float(p)
-    return norm_op(input, order, dim, keepdim, dtype, out=out)
+    return _norms(input, order, dim, keepdim, dtype, out)
 
 
 @composite(method=False)
 def frobenius_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *,
                    out: Any = None) -> Tensor:  # fmt: skip
     """The 2-norm over ``dim``."""
-    return norm_op(input, 2.0, dim, keepdim, None, out=out)
+    return _norms(input, 2.0, dim, keepdim, None, out)
 
 
 @composite(method=False)
@@ -186,17 +196,21 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
         )
     d = errors.wrap_dim(dim, input.ndim)
     others = tuple(k for k in range(input.ndim) if k != d)
-    order, limit = (jnp.asarray(v).astype(input.real.dtype) for v in (p, maxnorm))
-    size = absolute(input)
-    safe = jnp.where(size == 0, 1, size)
-    finite = jnp.where(jnp.isinf(order), 1, order)  # size ** inf has a gradient of NaN
-    total = jnp.sum(jnp.where(size == 0, 0, safe**finite), others, keepdims=True)
-    zero = total == 0
-    length = jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / finite))
-    length = jnp.where(jnp.isinf(order), jnp.max(size, others, keepdims=True), length)
-    # 1e-7 as in PyTorch, where it keeps the quotient below 1 after rounding.
-    scale = jnp.where(length > limit, limit / (length + 1e-7), 1)
-    return input * scale.astype(input.dtype)
+
+    def limited(x: Any) -> Any:
+        order, limit = (jnp.asarray(v).astype(x.real.dtype) for v in (p, maxnorm))
+        size = absolute(x)
+        safe = jnp.where(size == 0, 1, size)
+        finite = jnp.where(jnp.isinf(order), 1, order)  # size ** inf has a gradient of NaN
+        total = jnp.sum(jnp.where(size == 0, 0, safe**finite), others, keepdims=True)
+        zero = total == 0
+        length = jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / finite))
+        length = jnp.where(jnp.isinf(order), jnp.max(size, others, keepdims=True), length)
+        # 1e-7 as in PyTorch, where it keeps the quotient below 1 after rounding.
+        scale = jnp.where(length > limit, limit / (length + 1e-7), 1)
+        return x * scale.astype(x.dtype)
+
+    return in_float32(limited)(input)
 
 
 def _check_renorm(input: Any, p: Any, dim: int, maxnorm: Any) -> None:

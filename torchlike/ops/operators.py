@@ -9,6 +9,7 @@ import numpy as np
 
 from torchlike.dispatch.call import NUMBERS
 from torchlike.dispatch.registry import NAMESPACES, add_method
+from torchlike.ops.pointwise import number_divided
 from torchlike.tensor import TENSOR_TYPES, Tensor
 
 _OTHERS = (Tensor, np.generic, np.ndarray)
@@ -43,6 +44,17 @@ def _reflected(fn: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
+def _number_before(fn: Callable[..., Any], reflection: Callable[..., Any]) -> Callable[..., Any]:
+    """A reflected operator that has an op of its own for a number before a tensor."""
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if type(other) in NUMBERS and isinstance(self, Tensor):
+            return fn(self, other)
+        return reflection(self, other)
+
+    return operator
+
+
 def _install(name: str, method: Callable[..., Any]) -> None:
     method.__name__ = method.__qualname__ = name
     add_method(name, method)
@@ -57,7 +69,9 @@ for _symbol, _op, _in_place in (
     ("rshift", "bitwise_right_shift", "bitwise_right_shift_"),
 ):  # fmt: skip
     _install(f"__{_symbol}__", _forward(_table[_op]))
-    _install(f"__r{_symbol}__", _reflected(_table[_op]))
+    _before = {"sub": _table["rsub"], "truediv": number_divided}.get(_symbol)
+    _reflection = _reflected(_table[_op])
+    _install(f"__r{_symbol}__", _number_before(_before, _reflection) if _before else _reflection)
     _install(f"__i{_symbol}__", _forward(getattr(Tensor, _in_place)))
 
 _install("__matmul__", _forward(_table["matmul"]))

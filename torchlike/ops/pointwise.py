@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from torchlike.dispatch.schema import Input, Number, Operand, OptBound, OptStr, 
 from torchlike.ops import subgradients
 from torchlike.ops.checks import real_only, scalar_type_of
 from torchlike.ops.promotion import (
+    beside_scalars,
     check_broadcast,
     in_float32,
     is_number,
@@ -35,7 +37,11 @@ def add(input: Operand, other: Operand, *, alpha: Scalar = 1):
     _check_alpha(alpha, x)
     if x.dtype == np.bool_:
         return x | (y & jnp.asarray(alpha).astype(bool))
-    return x + y * scalar_like(alpha, x)
+    return _plus_multiple(x, y, alpha)
+
+
+def _plus_multiple(x: Any, y: Any, alpha: Any) -> Any:
+    return in_float32(lambda x, y, alpha: x + y * alpha)(x, y, scalar_like(alpha, x))
 
 
 @op(aliases=("subtract",), inplace=True, elementwise=True, needs="nothing")
@@ -51,7 +57,7 @@ def sub(input: Operand, other: Operand, *, alpha: Scalar = 1):
                "use the `~` or `logical_not()` operator instead.")
         )  # fmt: skip
     _check_alpha(alpha, x)
-    return x - y * scalar_like(alpha, x)
+    return _plus_multiple(x, y, -1 * jnp.asarray(alpha))
 
 
 @op(elementwise=True, needs="nothing", grad_name="RsubBackward1")
@@ -80,8 +86,19 @@ def _check_alpha(alpha: Any, x: Any) -> None:
 )  # fmt: skip
 def mul(input: Operand, other: Operand):
     """``input * other``, broadcast and promoted."""
-    x, y = promoted(input, other)
+    return beside_scalars(_product, input, other)
+
+
+def _product(x: Any, y: Any) -> Any:
     return x & y if x.dtype == np.bool_ else x * y
+
+
+@op("number_divided", namespaces=(), method=False, elementwise=True, grad_name="MulBackward0")
+def number_divided(input: Input, number: Operand):
+    """``number / input``, as PyTorch makes it of a reciprocal and a product."""
+    (x,) = promoted_float(input)
+    inverse = in_float32(jnp.reciprocal)(x)
+    return beside_scalars(jnp.multiply, inverse, number, floats=True)
 
 
 @op(
@@ -91,18 +108,18 @@ def mul(input: Operand, other: Operand):
 def div(input: Operand, other: Operand, *, rounding_mode: OptStr = None):
     """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
     if rounding_mode is None:
-        x, y = promoted_float(input, other)
-        return x / y
+        # Not in 16 bits: XLA's product with the reciprocal of a number overflows below 1.5e-5.
+        return beside_scalars(jnp.divide, input, other, floats=True)
     if rounding_mode not in ("trunc", "floor"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"'{rounding_mode}'"
         )
-    divided = real_only(f"div_{rounding_mode}_cpu")(_rounded_div)
-    return divided(*promoted(input, other), rounding_mode)
+    divided = real_only(f"div_{rounding_mode}_cpu")(functools.partial(_rounded_div, rounding_mode))
+    return beside_scalars(divided, input, other)
 
 
-def _rounded_div(x: Any, y: Any, mode: str) -> Any:
+def _rounded_div(mode: str, x: Any, y: Any) -> Any:
     if x.dtype == np.bool_:
         x, y = x.astype(np.uint8), y.astype(np.uint8)
     if x.dtype.kind in "iu":
@@ -117,8 +134,8 @@ def _rounded_div(x: Any, y: Any, mode: str) -> Any:
 @real_only("div_floor_cpu")
 def floor_divide(input: Operand, other: Operand):
     """The quotient rounded toward negative infinity."""
-    x, y = promoted(input, other)
-    return lax.stop_gradient(_rounded_div(x, y, "floor"))
+    floor = functools.partial(_rounded_div, "floor")
+    return lax.stop_gradient(beside_scalars(floor, input, other))
 
 
 @op(inplace=True, elementwise=True)

@@ -339,6 +339,13 @@ def _window_counts(
     return end - start
 
 
+def means_only(x: Any, kernel: str) -> None:
+    """NotImplementedError naming PyTorch's kernel: of the integers its average pooling takes int64
+    alone."""
+    if x.dtype != np.int64:
+        floats_only(x, kernel)
+
+
 def _avg_pool(
     input: Any, n: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
     count_include_pad: bool, divisor: int | None,
@@ -350,10 +357,9 @@ def _avg_pool(
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
     _check_window(input, n, name, kernel, stride, padding, (1,) * n)
-    numbers_only(input, "avg_pool2d" if n == 1 else name)
+    means_only(input, "avg_pool3d_out_frame" if n == 3 else "avg_pool2d")
     out = _output_sizes(input, n, name, kernel, stride, padding, (1,) * n, ceil_mode)
-    narrow = input.dtype.itemsize < 4 and input.dtype.kind not in "iu"
-    x = input.astype(np.float32) if narrow else input
+    x = input.astype(np.float32) if input.dtype.itemsize < 4 else input
     total = _sum_windows(x, n, out, kernel, stride, padding)
     if divisor is not None:
         counts: Any = divisor

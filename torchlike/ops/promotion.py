@@ -13,7 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, errors
+from torchlike import casts, dtypes, errors
 
 
 def is_number(x: Any) -> Any:
@@ -51,16 +51,27 @@ def check_broadcast(*operands: Any) -> None:
 def promoted(*operands: Any) -> tuple[Any, ...]:
     """The operands cast to their common dtype; RuntimeError when they do not broadcast."""
     check_broadcast(*operands)
-    dtype = result_dtype(*operands).numpy
-    return tuple(jnp.asarray(x).astype(dtype) for x in operands)
+    return _as(result_dtype(*operands).numpy, operands)
 
 
 def promoted_float(*operands: Any) -> tuple[Any, ...]:
     """Like ``promoted``, with integers and bools raised to the default float dtype."""
     check_broadcast(*operands)
     common = result_dtype(*operands)
-    dtype = (common if common.category >= 2 else dtypes.get_default_dtype()).numpy
-    return tuple(jnp.asarray(x).astype(dtype) for x in operands)
+    return _as((common if common.category >= 2 else dtypes.get_default_dtype()).numpy, operands)
+
+
+def _as(dtype: np.dtype, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    cast = tuple(jnp.asarray(x).astype(dtype) for x in operands)
+    if not dtypes.is_half(dtype):
+        return cast
+    # Broadcast here, for the sake of the sum that is the gradient of what is repeated. A 0-dim
+    # operand that stands for a number has none.
+    shape = np.broadcast_shapes(*(x.shape for x in cast))
+    return tuple(
+        x if is_number(given) else casts.broadcast_to(x, shape)
+        for x, given in zip(cast, operands, strict=True)
+    )
 
 
 def require_tensor(name: str, *operands: Any) -> None:
@@ -89,6 +100,24 @@ def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
         return fn(*(x.astype(np.float32) for x in operands)).astype(kind)
 
     return computed
+
+
+def beside_scalars(fn: Callable[[Any, Any], Any], x: Any, y: Any, *, floats: bool = False) -> Any:
+    """``fn`` of promoted operands, as PyTorch's CPU kernels compute half precision: in float32,
+    where a number (or a 0-dim tensor beside one with dimensions) keeps the digits that 16 bits have
+    not.
+
+    ``floats``: integers and bools are raised to the default float dtype.
+    """
+    operands = (promoted_float if floats else promoted)(x, y)
+    kind = operands[0].dtype
+    if not dtypes.is_half(kind):
+        return fn(*operands)
+    wide = []
+    for given, other, cast in ((x, y, operands[0]), (y, x, operands[1])):
+        alone = is_number(given) or (jnp.ndim(given) == 0 and jnp.ndim(other) > 0)
+        wide.append(jnp.asarray(given if alone else cast).astype(np.float32))
+    return fn(*wide).astype(kind)
 
 
 def scalar_like(value: Any, x: Any) -> Any:

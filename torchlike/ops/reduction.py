@@ -161,10 +161,15 @@ def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> 
     return (values, index) if keepdim else (values.squeeze(d), index.squeeze(d))
 
 
+#: Every class of named results, by name: what ``torch.return_types`` has.
+RETURN_TYPES: dict[str, Any] = {}
+
+
 def _named(name: str, fields: str = "values indices") -> Any:
     made = collections.namedtuple(name, fields)
     made.__module__ = "torchlike.return_types"
     made.__repr__ = _return_type_repr  # type: ignore[method-assign]
+    RETURN_TYPES[name] = made
     return made
 
 
@@ -281,13 +286,19 @@ _AMINMAX = _named("aminmax", "min max")
 @op("var_op", casts_out=True, namespaces=(), method=False, grad_name="VarBackward0")
 def var_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
     """Variance over ``dim`` with ``correction`` degrees of freedom taken off."""
-    return _variance(input, dim, correction.value, keepdim)
+    return in_float32(lambda x: _variance(x, dim, correction.value, keepdim))(input)
 
 
 @op("std_op", casts_out=True, namespaces=(), method=False, grad_name="StdBackward0")
 def std_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
-    """The square root of the variance."""
-    return jnp.sqrt(_variance(input, dim, correction.value, keepdim))
+    """The square root of the variance; where that is 0, the gradient is."""
+
+    def root(x: Any) -> Any:
+        variance = _variance(x, dim, correction.value, keepdim)
+        zero = variance == 0
+        return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, variance)))
+
+    return in_float32(root)(input)
 
 
 def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
@@ -349,7 +360,8 @@ def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any 
 def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
     """``log(sum(exp(input)))`` over ``dim``, without overflow."""
     (x,) = promoted_float(input)
-    return jax.scipy.special.logsumexp(x, axes(dim, x.ndim), keepdims=keepdim)
+    over = axes(dim, x.ndim)
+    return in_float32(lambda x: jax.scipy.special.logsumexp(x, over, keepdims=keepdim))(x)
 
 
 # -- cumulative ------------------------------------------------------------------------------------
@@ -466,5 +478,9 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
 def dist(input: Input, other: Input, p: Number = 2):
     """The p-norm of ``input - other``."""
     x, y = promoted_float(input, other)
-    difference = x - y
-    return vector_norm(difference, p.value, tuple(range(difference.ndim)), False)
+
+    def norm(x: Any, y: Any) -> Any:
+        difference = x - y
+        return vector_norm(difference, p.value, tuple(range(difference.ndim)), False)
+
+    return in_float32(norm)(x, y)

@@ -100,7 +100,7 @@ def _cubic(x: Any, axis: int, out: int, factor: float | None, align_corners: boo
 def _antialiased(
     x: Any, axis: int, out: int, factor: float | None, align_corners: bool, cubic: bool
 ) -> Any:
-    """A filter as wide as the step: one product with the matrix of its weights."""
+    """A filter as wide as the step."""
     size = x.shape[axis]
     scale = float(_scale(size, out, factor, align_corners, np.float64))
     stretch = max(scale, 1.0)
@@ -119,8 +119,16 @@ def _antialiased(
         weights = np.maximum(1 - distance, 0)
     weights = np.where((at >= low[:, None]) & (at < high[:, None]), weights, 0)
     weights /= weights.sum(1, keepdims=True)
-    product = jnp.tensordot(x, jnp.asarray(weights.T, x.dtype), ((axis,), (0,)))
-    return jnp.moveaxis(product, -1, axis)
+    # Gathered rather than multiplied by the whole matrix, where 0 * inf would be NaN everywhere.
+    reach = low[:, None] + np.arange(int((high - low).max()))
+    inside = reach < high[:, None]
+    taps = np.where(inside, reach, low[:, None])
+    shares = np.take_along_axis(weights, taps, 1)
+    shape = (*taps.shape, *(1 for _ in x.shape[axis + 1 :]))
+    found = jnp.take(x, taps.reshape(-1), axis)
+    found = found.reshape(*x.shape[:axis], *taps.shape, *x.shape[axis + 1 :])
+    found = jnp.where(inside.reshape(shape), found, 0) * jnp.asarray(shares, x.dtype).reshape(shape)
+    return jnp.sum(found, axis + 1)
 
 
 # -- interpolate -----------------------------------------------------------------------------------
@@ -139,9 +147,15 @@ def interpolate_op(
             ", ".join(f"{letter}: {n}" for letter, n in zip(letters, sizes, strict=True))
             for sizes in (spatial, size)
         )
+        conjunction = " and" if len(size) == 1 else ""
         raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({given}) output "
-            f"({wanted})"
+            f"Input and output sizes should be greater than 0, but got input ({given}){conjunction}"
+            f" output ({wanted})"
+        )
+    if not input.shape[1]:
+        raise RuntimeError(
+            f"Non-empty {input.ndim}D data tensor expected but got a tensor with sizes "
+            f"{list(input.shape)}"
         )
     kernel = mode.replace("-", "_")
     if input.dtype != np.uint8:

@@ -15,6 +15,7 @@ from torchlike.ops.gathering import check_along, check_flat, first_outside, requ
 from torchlike.ops.masking import fill_value
 from torchlike.ops.overwrite import accumulate as add_at
 from torchlike.ops.overwrite import along, on_axis, overwrite
+from torchlike.ops.promotion import in_float32
 from torchlike.tensor import Tensor
 
 # -- scatter ---------------------------------------------------------------------------------------
@@ -155,7 +156,9 @@ def scatter_reduce_(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce:
 def scatter_add(input: Input, dim: Int, index: Input, src: Input):
     """Values of ``src`` added at ``index`` along ``dim``."""
     x, at, values = _target(input, dim, index, src, "scatter_add")
-    return add_at(x, at, values).reshape(input.shape) if index.size else input
+    if not index.size:
+        return input
+    return in_float32(lambda x, v: add_at(x, at, v))(x, values).reshape(input.shape)
 
 
 # -- reductions at an index ------------------------------------------------------------------------
@@ -167,7 +170,7 @@ def reduced(x: Any, at: Any, values: Any, reduce: str, include_self: Any) -> Any
         written = jnp.zeros(x.shape, bool).at[at].set(True, mode="drop")
         x = jnp.where(written, _identity(reduce, x.dtype), x)
     if reduce == "sum":
-        return add_at(x, at, values)
+        return in_float32(lambda x, v: add_at(x, at, v))(x, values)
     if reduce == "mean":
         total = x.at[at].add(values, mode="drop")
         ones = jnp.ones(values.shape, np.int64)

@@ -27,7 +27,7 @@ _F = ("nn.functional",)
 def _prepared(input: Any, dim: int, dtype: Any, kernel: str) -> tuple[Any, int]:
     x = input if dtype is None else input.astype(dtype)
     d = errors.wrap_dim(dim, x.ndim)
-    floats_only(x, kernel)
+    floats_only(x, f"{kernel}_lastdim_kernel_impl" if d == x.ndim - 1 else f"{kernel}_kernel_impl")
     return (x if x.ndim else x.reshape(1)), d
 
 
@@ -54,7 +54,7 @@ def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> Any:
     grad_name="SoftmaxBackward0")  # fmt: skip
 def softmax_op(input: Input, dim: Int, dtype: DType = None):
     """``exp(input) / sum(exp(input))`` along ``dim``; the input already has its dtype."""
-    x, d = _prepared(input, dim, dtype, "softmax_kernel_impl")
+    x, d = _prepared(input, dim, dtype, "softmax")
     return jax.nn.softmax(_wide(x), d).astype(x.dtype).reshape(input.shape)
 
 
@@ -62,7 +62,7 @@ def softmax_op(input: Input, dim: Int, dtype: DType = None):
     grad_name="LogSoftmaxBackward0")  # fmt: skip
 def log_softmax_op(input: Input, dim: Int, dtype: DType = None):
     """``log(softmax(input))`` along ``dim``, without overflow."""
-    x, d = _prepared(input, dim, dtype, "log_softmax_kernel_impl")
+    x, d = _prepared(input, dim, dtype, "log_softmax")
     return jax.nn.log_softmax(_wide(x), d).astype(x.dtype).reshape(input.shape)
 
 
@@ -117,14 +117,22 @@ _family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``
 @op("normalize_op", casts_out=True, namespaces=(), method=False, grad_name="DivBackward0")
 def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
     """``input / max(norm(input), eps)``."""
-    norm = vector_norm(input, p, axes(dim, input.ndim), True)
-    return input / jnp.where(norm < eps, eps, norm).astype(norm.dtype)
+
+    def unit(x: Any) -> Any:
+        norm = vector_norm(x, p, axes(dim, x.ndim), True)
+        return x / jnp.where(norm < eps, eps, norm).astype(norm.dtype)
+
+    return in_float32(unit)(input)
 
 
 @composite(namespaces=_F, method=False)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
               out: Any = None) -> Tensor:  # fmt: skip
-    """Vectors along ``dim`` divided by their p-norm (at least ``eps``)."""
+    """Vectors along ``dim`` divided by their p-norm (at least ``eps``).
+
+    Differs from PyTorch: a float16 vector of zeros gives zeros. There ``eps`` is rounded to 0 and
+    the result is NaN.
+    """
     return normalize_op(input, p, dim, eps, out=out)
 
 
@@ -154,7 +162,7 @@ def pairwise_distance(x1: Input, x2: Input, p: Float = 2.0, eps: Float = 1e-06,
     a, b = promoted_float(x1, x2)
     difference = a - b + eps
     over = (difference.ndim - 1,) if difference.ndim else ()
-    return vector_norm(difference, p, over, keepdim)
+    return in_float32(lambda x: vector_norm(x, p, over, keepdim))(difference)
 
 
 # -- one-hot ---------------------------------------------------------------------------------------

@@ -29,7 +29,12 @@ def _abs_jvp(primals: Any, tangents: Any) -> Any:
         size = jnp.abs(x)
         unit = jnp.where(size == 0, 0, x / jnp.where(size == 0, 1, size))
         return absolute(x), (jnp.conj(unit) * t).real
-    return absolute(x), jnp.sign(x) * t
+    return absolute(x), sign(x) * t
+
+
+def sign(x: Any) -> Any:
+    """-1, 0 or 1; 0 for NaN too, and for -0.0."""
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 @jax.custom_jvp

@@ -120,14 +120,14 @@ def abs(input: Input):
 )
 def sign(input: Input):
     """-1, 0 or 1; bools stay."""
-    return input if input.dtype == np.bool_ else jnp.sign(input)
+    return input if input.dtype == np.bool_ else subgradients.sign(input)
 
 
 @op(casts_out=False, inplace=True, elementwise=True)
 def sgn(input: Input):
     """``sign`` for reals; ``z / |z|`` for complex numbers."""
     if input.dtype.kind != "c":
-        return input if input.dtype == np.bool_ else jnp.sign(input)
+        return input if input.dtype == np.bool_ else subgradients.sign(input)
     # Written out, because JAX takes the derivative of a complex sign to be 0.
     size = subgradients.absolute(input)
     zero = size == 0

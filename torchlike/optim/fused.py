@@ -31,20 +31,27 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
     if found is None:
 
         def update(owned: tuple[Any, ...], gradients: tuple[Any, ...], scalars: Any) -> Any:
-            new: list[Any] = [None] * len(owned)
-            for i in range(n):
-                states = owned[n + i * n_states : n + (i + 1) * n_states]
-                p = owned[i]
-                g = gradients[i].astype(p.dtype)
-                p2, states2 = _on_real_floats(rule, p, g, states, scalars)
-                new[i] = p2.astype(p.dtype)
-                for k, (old, s) in enumerate(zip(states, states2, strict=True)):
-                    new[n + i * n_states + k] = s.astype(old.dtype)
-            return tuple(new)
+            return updated(rule, owned, gradients, scalars, n, n_states)
 
         found = (jax.jit(unwatched(update), inline=True), jax.jit(update, donate_argnums=0))
         _compiled[key] = found
     return found
+
+
+def updated(
+    rule: Rule, owned: Sequence[Any], gradients: Sequence[Any], scalars: Any, n: int, n_states: int
+) -> tuple[Any, ...]:
+    """``rule`` mapped over ``n`` parameters, which ``owned`` lists before all their states."""
+    new: list[Any] = [None] * len(owned)
+    for i in range(n):
+        states = tuple(owned[n + i * n_states : n + (i + 1) * n_states])
+        p = owned[i]
+        g = gradients[i].astype(p.dtype)
+        p2, states2 = _on_real_floats(rule, p, g, states, scalars)
+        new[i] = p2.astype(p.dtype)
+        for k, (old, s) in enumerate(zip(states, states2, strict=True)):
+            new[n + i * n_states + k] = s.astype(old.dtype)
+    return tuple(new)
 
 
 def _on_real_floats(rule: Rule, p: Any, g: Any, states: Any, scalars: Any) -> Any:
@@ -122,10 +129,7 @@ def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
 def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
     """A state tensor full of a number, made outside of a running capture; by default shaped like
     the parameter."""
-    capture = modes.current.capture
-    if capture is None:
-        return _full(p, value, dtype, shape)
-    with capture.outside():
+    with modes.outside():
         return _full(p, value, dtype, shape)
 
 

@@ -62,6 +62,11 @@ class Optimizer:
         self.state = defaultdict(dict)
         self.param_groups = []
         self._hooks: dict[str, dict[int, Any]] = {name: OrderedDict() for name in _HOOKS}
+        if defaults.get("fused"):
+            if defaults.get("differentiable"):
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if defaults.get("foreach"):
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -89,7 +94,13 @@ class Optimizer:
                 "ordering of tensors in sets will change between runs. Please use a list instead."
             )
         params = list(params)
-        if params and isinstance(params[0], tuple):
+        named = [isinstance(p, tuple) for p in params]
+        if any(named):
+            if not all(named):
+                raise ValueError(
+                    "all optimizer params should be with/without names. Some param names are "
+                    "missing"
+                )
             param_group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
         param_group["params"] = params
@@ -265,17 +276,18 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             modes.current.capture.enter_optimizer(self)
         self._opt_called = True
         for hook in [*_everywhere["step_pre"].values(), *self._hooks["step_pre"].values()]:
-            result = hook(self, args, kwargs)
+            result = hook(self, (self, *args), kwargs)
             if result is not None:
                 if not (isinstance(result, tuple) and len(result) == 2):
                     raise RuntimeError(
                         f"{step.__qualname__} must return None or a tuple of (new_args, "
                         f"new_kwargs), but got {result}."
                     )
-                args, kwargs = result
+                (_, *rest), kwargs = result
+                args = tuple(rest)
         loss = step(self, *args, **kwargs)
         for hook in [*self._hooks["step_post"].values(), *_everywhere["step_post"].values()]:
-            hook(self, args, kwargs)
+            hook(self, (self, *args), kwargs)
         return loss
 
     stepped.__name__, stepped.__doc__ = "step", step.__doc__
@@ -294,6 +306,7 @@ def hyperparameter(group: dict[str, Any], name: str, index: int | None = None) -
         return float(value)
 
     read.place = (group, name)  # type: ignore[attr-defined]
+    read.given = lambda: group[name] if index is None else group[name][index]  # type: ignore[attr-defined]
     return read
 
 

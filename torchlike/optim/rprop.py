@@ -45,9 +45,14 @@ class Rprop(RuleOptimizer):
         step, before, size = states
         if maximize:
             g = -g
-        turn = jnp.sign(g * before)
+        turn = _sign(g * before)
         shrink, grow = like(p, shrink, grow)
         factor = jnp.where(turn > 0, grow, jnp.where(turn < 0, shrink, jnp.ones_like(p)))
         size = jnp.clip(size * factor, *like(p, least, most))
         g = jnp.where(turn < 0, 0, g)  # where it turned, this step is left out
-        return p - jnp.sign(g) * size, (step + 1, g, size)
+        return p - _sign(g) * size, (step + 1, g, size)
+
+
+def _sign(x: Any) -> Any:
+    """1, -1 or 0; that of NaN is 0, as in PyTorch, so that such a gradient moves nothing."""
+    return jnp.where(x > 0, jnp.ones_like(x), jnp.where(x < 0, -jnp.ones_like(x), 0))

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.optim.differentiable import recorded_update
 from torchlike.optim.fused import full_outside, update_group
 from torchlike.optim.optimizer import Optimizer, check_range, hyperparameter
 from torchlike.tensor import Tensor
@@ -58,7 +59,8 @@ class RuleOptimizer(Optimizer):
             rule = functools.partial(type(self)._rule, settings)
             for names, params in kinds.items():
                 states = [[self.state[p][name] for name in names] for p in params]
-                update_group((type(self), names, settings), rule, params, states, live)
+                update = recorded_update if group.get("differentiable") else update_group
+                update((type(self), names, settings), rule, params, states, live)
         return loss
 
     def _check_parameter(self, p: Tensor) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from torchlike import modes
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.optim.differentiable import recorded_update
 from torchlike.optim.fused import update_group, zeros_outside
 from torchlike.optim.optimizer import Optimizer, check_range, hyperparameter
 from torchlike.optim.rules import check_rate, decayed, like
@@ -38,11 +39,12 @@ class SGD(Optimizer):
         loss = self.loss_of(closure)
         for group in self.param_groups:
             params = self.with_gradients(group)
+            update = recorded_update if group["differentiable"] else update_group
             flags = (group["nesterov"], group["maximize"], group["weight_decay"] != 0)
             live = [hyperparameter(group, k) for k in ("lr", "weight_decay", "momentum")]
             if group["momentum"] == 0:
                 rule = functools.partial(_rule, 0.0, False, *flags)
-                update_group(("SGD", flags), rule, params, [()] * len(params), live)
+                update(("SGD", flags), rule, params, [()] * len(params), live)
                 continue
             # The first buffer is the plain gradient: with dampening that step is a rule of its own.
             dampening = float(group["dampening"])
@@ -58,7 +60,7 @@ class SGD(Optimizer):
             for part, is_first in parts:
                 rule = functools.partial(_rule, dampening, is_first, *flags)
                 states = [(self.state[p]["momentum_buffer"],) for p in part]
-                update_group(("SGD", dampening, is_first, flags), rule, part, states, live)
+                update(("SGD", dampening, is_first, flags), rule, part, states, live)
         return loss
 
 

@@ -1,7 +1,28 @@
 """``torch.utils``."""
 
-from torchlike.utils import _pytree, benchmark, checkpoint, data, dlpack, hooks, model_zoo
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from torchlike.utils import _pytree, checkpoint, data, dlpack, hooks, model_zoo
 from torchlike.utils.swap import swap_tensors
 
-__all__ = ["_pytree", "benchmark", "checkpoint", "data", "dlpack", "hooks", "model_zoo",
-           "swap_tensors"]  # fmt: skip
+__all__ = ["_pytree", "checkpoint", "data", "dlpack", "hooks", "model_zoo",
+           "set_module", "swap_tensors"]  # fmt: skip
+
+#: Imported when they are asked for: programs that measure, or report on a machine.
+_LATER = ("benchmark", "collect_env")
+
+
+def set_module(obj: Any, mod: str) -> None:
+    """Say that a class or function comes from another module. TypeError for what is no text."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return importlib.import_module(f"torchlike.utils.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

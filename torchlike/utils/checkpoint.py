@@ -21,6 +21,13 @@ from torchlike.autograd import Function, backward, enable_grad, no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.tape import saving
 from torchlike.tensor import Tensor, wrap
+from torchlike.utils.checkpoint_parts import (
+    DefaultDeviceType,
+    check_backward_validity,
+    detach_variable,
+    get_device_states,
+    set_device_states,
+)
 from torchlike.utils.replay import Region
 from torchlike.utils.selective import (
     CheckpointPolicy,
@@ -31,13 +38,18 @@ from torchlike.utils.selective import (
 __all__ = [
     "CheckpointError",
     "CheckpointPolicy",
+    "DefaultDeviceType",
     "SelectiveCheckpointContext",
+    "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
+    "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 _TIP = (

@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+from torchlike.nn.attention import bias as bias
 from torchlike.unsupported import functions as _unsupported
 
 #: A flag scripts set; there are no kernels among which one could fail to be chosen.

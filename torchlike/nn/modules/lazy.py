@@ -8,6 +8,7 @@ from typing import Any
 from torchlike.nn.modules import batchnorm, conv, instancenorm, linear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import UninitializedParameter, is_lazy
+from torchlike.tensor import Tensor
 
 
 class _Lazy(Module):
@@ -51,8 +52,20 @@ class _Lazy(Module):
             for name, parameter in waiting.items():
                 parameter.materialize(made._parameters[name].shape)
                 parameter.data = made._parameters[name].data
-            self._buffers.update(made._buffers)
+            for name, buffer in made._buffers.items():
+                own = self._buffers[name]
+                # One of the right size may have come from a checkpoint.
+                if own is None or buffer is None or own.shape != buffer.shape:
+                    self._buffers[name] = buffer
         setattr(self, self._size, size)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        """Running statistics take the checkpoint's size, as parameters do."""
+        for name, buffer in self._buffers.items():
+            given = state_dict.get(prefix + name)
+            if buffer is not None and isinstance(given, Tensor) and given.shape != buffer.shape:
+                self._buffers[name] = buffer.new_zeros(given.shape)
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.initialize_parameters(*args, **kwargs)

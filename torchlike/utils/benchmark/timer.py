@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import statistics
 import time
 import timeit
@@ -16,6 +18,26 @@ def timer() -> float:
     return time.perf_counter()
 
 
+@dataclasses.dataclass(frozen=True)
+class TaskSpec:
+    """What was timed, and what it is called."""
+
+    stmt: str
+    setup: str
+    global_setup: str = ""
+    label: str | None = None
+    sub_label: str | None = None
+    description: str | None = None
+    env: str | None = None
+    num_threads: int = 1
+
+    @property
+    def title(self) -> str:
+        """Its names in one line; the statement for none."""
+        return ": ".join(n for n in (self.label or self.stmt, self.sub_label, self.description)
+                         if n)  # fmt: skip
+
+
 class Measurement:
     """Repeated times of one statement, each of ``number_per_run`` runs.
 
@@ -23,8 +45,26 @@ class Measurement:
       times: seconds a run, as measured. ``median``, ``mean`` and ``iqr`` are theirs.
     """
 
-    def __init__(self, number_per_run: int, raw_times: list[float], title: str) -> None:
-        self.number_per_run, self.raw_times, self.title = number_per_run, raw_times, title
+    def __init__(
+        self, number_per_run: int, raw_times: list[float], task_spec: TaskSpec,
+        metadata: dict[Any, Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.number_per_run, self.raw_times = number_per_run, raw_times
+        self.task_spec, self.metadata = task_spec, metadata
+
+    title = property(lambda self: self.task_spec.title)
+    label = property(lambda self: self.task_spec.label)
+    sub_label = property(lambda self: self.task_spec.sub_label)
+    description = property(lambda self: self.task_spec.description)
+    num_threads = property(lambda self: self.task_spec.num_threads)
+
+    @property
+    def significant_figures(self) -> int:
+        """How many digits of the median mean something: by the
+        standard error that the quartiles tell, at 90 %; one to four."""
+        n = len(self.times)
+        error = max(self.iqr / 1.349 / math.sqrt(n), 1e-4 * self.median) * 1.645
+        return min(max(math.floor(math.log10(self.median / error)), 1), 4)
 
     @property
     def times(self) -> list[float]:
@@ -81,14 +121,15 @@ class Timer:
             raise NotImplementedError(
                 "torch.utils.benchmark.Timer: statements are Python's; C++ is not compiled."
             )
-        names = [n for n in (label or stmt, sub_label, description) if n]
-        self._title = ": ".join(names)
+        self._task_spec = TaskSpec(
+            stmt, setup, global_setup, label, sub_label, description, env, num_threads
+        )
         self._timer = timeit.Timer(stmt, setup, timer, dict(globals or {}))
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One measurement of ``number`` runs, after a few to warm up."""
         self._timer.timeit(max(number // 100, 2))
-        return Measurement(number, [self._timer.timeit(number)], self._title)
+        return Measurement(number, [self._timer.timeit(number)], self._task_spec)
 
     def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
         """Blocks of runs, long enough to be timed, for ``min_run_time`` seconds."""
@@ -104,7 +145,7 @@ class Timer:
             times.append(self._timer.timeit(number))
             if callback is not None:
                 callback(number, times[-1])
-        return Measurement(number, times, self._title)
+        return Measurement(number, times, self._task_spec)
 
     def adaptive_autorange(
         self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,

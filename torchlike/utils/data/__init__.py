@@ -1,5 +1,6 @@
 """``torch.utils.data``: datasets, samplers, DataLoader."""
 
+from torchlike.unsupported import functions as _unsupported
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataloader import DataLoader, get_worker_info
 from torchlike.utils.data.dataset import (
@@ -20,6 +21,7 @@ from torchlike.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from torchlike.utils.data.stack import StackDataset
 
 __all__ = [
     "BatchSampler",
@@ -32,6 +34,7 @@ __all__ = [
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
+    "StackDataset",
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
@@ -41,3 +44,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+globals().update(_unsupported("utils.data"))

@@ -1,0 +1,70 @@
+"""Which attention kernels PyTorch may choose: switches that are kept, and the question whether a
+kernel can be used. XLA compiles attention itself, so none of PyTorch's kernels ever can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torchlike.tensor import Tensor
+
+_allowed = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+_reduces_in_16_bits = False
+
+
+class SDPAParams(NamedTuple):
+    """The arguments of scaled_dot_product_attention, for the questions ``can_use_…``."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
+
+
+def _switch(kernel: str) -> tuple[Callable[[Any], None], Callable[[], bool]]:
+    def enable(enabled: bool) -> None:
+        _allowed[kernel] = bool(enabled)
+
+    def enabled() -> bool:
+        return _allowed[kernel]
+
+    enable.__name__ = enable.__qualname__ = f"enable_{kernel}_sdp"
+    enabled.__name__ = enabled.__qualname__ = f"{kernel}_sdp_enabled"
+    enable.__doc__ = f"Keep whether the {kernel} kernel is allowed: nothing else depends on it."
+    enabled.__doc__ = f"What ``{enable.__name__}`` was told; True at first."
+    return enable, enabled
+
+
+enable_flash_sdp, flash_sdp_enabled = _switch("flash")
+enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _switch("mem_efficient")
+enable_math_sdp, math_sdp_enabled = _switch("math")
+enable_cudnn_sdp, cudnn_sdp_enabled = _switch("cudnn")
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Keep whether sums of 16-bit attention may be in 16 bits: here they are in float32."""
+    global _reduces_in_16_bits
+    _reduces_in_16_bits = bool(enabled)
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """What ``allow_fp16_bf16_reduction_math_sdp`` was told; False at first."""
+    return _reduces_in_16_bits
+
+
+def is_flash_attention_available() -> bool:
+    """False: PyTorch's kernel is not there."""
+    return False
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False. TypeError for what is no SDPAParams."""
+    if not isinstance(params, SDPAParams):
+        raise TypeError(f"expected SDPAParams, got {type(params).__name__}")
+    return False
+
+
+can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention

@@ -1,0 +1,79 @@
+"""``torch.compiler.set_stance``: what compiled functions do, from one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import modes
+from torchlike.autograd.grad_mode import F, _Switch
+from torchlike.jit.function import exchange_stance
+
+_STANCES = (
+    "default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"
+)  # fmt: skip
+
+
+class set_stance(_Switch):
+    """Say what functions given to ``torchlike.jit`` or ``torch.compile`` do when they are called:
+    as a statement from now on, as a context manager, or as a decorator of a function. It holds for
+    all threads and for functions compiled before as well.
+
+    - "default": compile what no program fits.
+    - "force_eager": run everything eagerly.
+    - "eager_on_recompile": run what is compiled, and the rest eagerly.
+    - "fail_on_recompile": RuntimeError instead of compiling, a first call included. It says what
+      changed.
+    - "eager_then_compile": run the first call that would compile eagerly, for each function.
+
+    ``torch.jit.script``, ``trace`` and ``torch.export`` compile whatever the stance is.
+
+    Differs from PyTorch: an unknown stance is refused here rather than by the next call.
+
+    Raises:
+      RuntimeError: for an unknown stance; inside of a function that is being compiled.
+      NotImplementedError: for "aot_eager_then_compile", ``skip_guard_eval_unsafe`` and
+        ``force_backend``.
+    """
+
+    def __init__(
+        self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False,
+        force_backend: Any = None,
+    ) -> None:  # fmt: skip
+        if force_backend is not None:
+            if stance != "default":
+                raise RuntimeError("non-default stance cannot have force_backend set")
+            raise NotImplementedError(
+                "torch.compiler.set_stance(force_backend=...): XLA is the only backend. Use "
+                "set_stance('force_eager') to run everything eagerly."
+            )
+        if skip_guard_eval_unsafe:
+            raise NotImplementedError(
+                "torch.compiler.set_stance(skip_guard_eval_unsafe=True): a program is never run "
+                "without asking whether it fits (about 50 ns a value). torchlike.jit.explain lists "
+                "what is asked; what need not be looked up inside can be passed as an argument."
+            )
+        if stance == "aot_eager_then_compile":
+            raise NotImplementedError(
+                "torch.compiler.set_stance('aot_eager_then_compile'): XLA is the only backend. Use "
+                "'eager_then_compile'."
+            )
+        if stance not in _STANCES:
+            raise RuntimeError(f"invalid torch.compile stance '{stance}': one of {_STANCES}")
+        if modes.current.capture is not None:
+            raise RuntimeError("attempted to set_stance in a torch.compile region")
+        self._stance = stance
+        self._previous = exchange_stance(stance)
+
+    def __call__(self, function: F) -> F:
+        """The function under this stance; outside of its calls the stance is what it was."""
+        exchange_stance(self._previous)
+        return super().__call__(function)
+
+    def _again(self) -> set_stance:
+        return set_stance(self._stance)
+
+    def __enter__(self) -> None:
+        exchange_stance(self._stance)
+
+    def __exit__(self, *exc: object) -> None:
+        exchange_stance(self._previous)

@@ -1,0 +1,23 @@
+"""``torch.mtia``: Meta's accelerators, for which JAX has no backend here."""
+
+from __future__ import annotations
+
+from torchlike.unsupported import functions as _unsupported
+
+
+def is_available() -> bool:
+    """False."""
+    return False
+
+
+def is_initialized() -> bool:
+    """False."""
+    return False
+
+
+def device_count() -> int:
+    """0."""
+    return 0
+
+
+globals().update(_unsupported("mtia"))

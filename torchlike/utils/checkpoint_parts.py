@@ -1,0 +1,69 @@
+"""Parts of checkpointing that libraries use in schemes of their own."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from torchlike.tensor import Tensor
+
+
+class DefaultDeviceType:
+    """The device type that checkpointing means for tensors on none: "cuda" until told another."""
+
+    _default_device_type = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Choose it."""
+        DefaultDeviceType._default_device_type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """Which it is."""
+        return DefaultDeviceType._default_device_type
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Tensors without their history, which require grad as before; other values as they are.
+
+    RuntimeError for what is no tuple.
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: ",
+            type(inputs).__name__,
+        )
+    out = []
+    for value in inputs:
+        if isinstance(value, Tensor):
+            detached = value.detach()
+            detached.requires_grad = value.requires_grad
+            value = detached
+        out.append(value)
+    return tuple(out)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """UserWarning when no input requires grad: a checkpoint's gradients would be None."""
+    if not any(value.requires_grad for value in inputs if isinstance(value, Tensor)):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """No states: tensors of all devices draw from one generator, the CPU's."""
+    return [], []
+
+
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
+) -> None:
+    """Give back what ``get_device_states`` gave. ValueError for states, which it never gives."""
+    if devices or states:
+        raise ValueError(
+            "set_device_states: devices have no random states of their own; "
+            "use torchlike.set_rng_state"
+        )
