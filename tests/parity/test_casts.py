@@ -16,8 +16,8 @@ NAN, INF = float("nan"), float("inf")
 DTYPES = ("uint8", "int8", "int16", "int32", "int64", "bool", "float16", "bfloat16", "float32",
           "float64", "complex64")  # fmt: skip
 NUMBERS = (-1, -1.0, -1.5, 255, 256, 300.7, -255, -256, -300, 127, 128, -129, 2**15, 2**16,
-           -(2**16), 2**31, 2**32, 2**63 - 1, -(2**63), 1e20, 1e39, -1e300, NAN, INF, -INF, 1 + 1j, 1 + 0j,
-           70000.0, 3.5e38, True)  # fmt: skip
+           -(2**16), 2**31, 2**32, 2**63 - 1, -(2**63), 1e20, 1e39, -1e300, NAN, INF, -INF, 1 + 1j,
+           1 + 0j, 70000.0, 3.5e38, True)  # fmt: skip
 
 _MASK, _FIRST = [True, False], [0]
 
