@@ -515,10 +515,20 @@ class Bitcast(Step):
 
 def _bitcast(x: Any, new: Any, size: tuple[int, ...]) -> Any:
     """Reinterpret the bytes of x; the last dimension changes by the ratio of the widths."""
-    old_width, new_width = x.dtype.itemsize, np.dtype(new).itemsize
+    new = np.dtype(new)
+    if "c" in (x.dtype.kind, new.kind):
+        # XLA has no bits of complex numbers: theirs are those of their parts, one after the other.
+        if x.dtype.kind == "c":
+            x = jnp.stack((x.real, x.imag), -1).reshape(-1)
+        if new.kind != "c":
+            return _bitcast(x, new, (x.size * x.dtype.itemsize // new.itemsize,)).reshape(size)
+        part = np.dtype(f"f{new.itemsize // 2}")
+        parts = _bitcast(x.reshape(-1), part, (x.size * x.dtype.itemsize // part.itemsize,))
+        return lax.complex(parts[0::2], parts[1::2]).reshape(size)
+    old_width, new_width = x.dtype.itemsize, new.itemsize
     if x.dtype == np.bool_:
         x = x.astype(np.uint8)
-    as_bool = np.dtype(new) == np.bool_
+    as_bool = new == np.bool_
     target = np.dtype(np.uint8) if as_bool else new
     if new_width > old_width:
         ratio = new_width // old_width

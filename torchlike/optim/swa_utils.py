@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike import functions
+from torchlike import functions, modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.batchnorm import _BatchNorm
 from torchlike.nn.modules.module import Module
@@ -116,12 +116,15 @@ class AveragedModel(Module):
 
         own, given = state(self.module), state(model)
         given = [b.to(a.device) for a, b in zip(own, given, strict=True)]
-        n = self.n_averaged
-        if int(n._value("how many models were averaged", "updating outside the jitted function")):
-            self._average(own, given)
-        else:
-            for a, b in zip(own, given, strict=True):
-                a.copy_(b)
+        n, capture = self.n_averaged, modes.current.capture
+        if capture is None:
+            (self._average if n.item() else _copy)(own, given)
+        else:  # which of the two depends on a value: both, and the one that counts is kept
+            first = n._read() == 0
+            with capture.unless(first):
+                self._average(own, given)
+            with capture.unless(~first):
+                _copy(own, given)
         if not self.use_buffers:
             for a, b in zip(self.module.buffers(), model.buffers(), strict=True):
                 a.copy_(b.detach().to(a.device))
@@ -140,6 +143,11 @@ class AveragedModel(Module):
             lists[1].append(b)
         for averaged, current in kinds.values():
             update(averaged, current, self.n_averaged.to(averaged[0].device))
+
+
+def _copy(own: list[Tensor], given: list[Tensor]) -> None:
+    for a, b in zip(own, given, strict=True):
+        a.copy_(b)
 
 
 @no_grad()

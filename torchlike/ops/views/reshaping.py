@@ -4,6 +4,7 @@ flatten, unflatten."""
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from torchlike import dtypes, errors, views
@@ -64,32 +65,43 @@ def view(input: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
     return found
 
 
+def _check_bits(
+    t: Tensor, dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], offset: int
+) -> None:
+    """RuntimeError unless elements lie so that they can be taken for others of another width."""
+    ending = (
+        f"to view {dtypes.scalar_type(t.dtype)} as {dtypes.scalar_type(dtype)} (different element "
+        "sizes)"
+    )
+    if not size:
+        raise RuntimeError(f"self.dim() cannot be 0 {ending}")
+    if stride[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {ending}, but got {stride[-1]}")
+    ratio = dtype.itemsize // t.itemsize
+    if ratio < 2:
+        return
+    for name, n in (
+        ("size(-1)", size[-1]), ("storage_offset()", offset),
+        *((f"stride({d})", s) for d, s in enumerate(stride[:-1])),
+    ):  # fmt: skip
+        if n % ratio:
+            raise RuntimeError(f"self.{name} must be divisible by {ratio} {ending}, but got {n}")
+
+
 def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     old, new = t.itemsize, dtype.itemsize
     size, stride, offset = t._geometry
     if dtype is t.dtype:
         return make_view(t, step(views.Alias), (), "ViewBackward0")
-    if old != new and not size:
-        raise RuntimeError(
-            f"self.dim() cannot be 0 to view {t.dtype} as {dtype} (different element sizes)"
-        )
+    if old != new:
+        _check_bits(t, dtype, size, stride, offset)
     if old < new:
         ratio = new // old
-        if size[-1] % ratio or offset % ratio or stride[-1] != 1:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {ratio} to view {t.dtype} as {dtype} "
-                f"(different element sizes), but got {size[-1]}"
-            )
         size = (*size[:-1], size[-1] // ratio)
         stride = (*(s // ratio for s in stride[:-1]), 1)
         scale = (1, ratio)
     elif old > new:
         ratio = old // new
-        if stride[-1] != 1:
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {t.dtype} as {dtype} (different element "
-                f"sizes), but got {stride[-1]}"
-            )
         size = (*size[:-1], size[-1] * ratio)
         stride = (*(s * ratio for s in stride[:-1]), 1)
         scale = (ratio, 1)
