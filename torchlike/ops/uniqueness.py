@@ -16,7 +16,7 @@ from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Operand
 from torchlike.ops.gathering import type_name
-from torchlike.ops.promotion import is_number, promoted
+from torchlike.ops.promotion import is_number, result_dtype
 from torchlike.ops.views import require_tensor
 from torchlike.tensor import Tensor
 
@@ -126,10 +126,9 @@ def isin_op(elements: Operand, test_elements: Operand, invert: Bool):
     for x in (elements, test_elements):
         if not is_number(x) and x.dtype.kind in "cb":
             raise RuntimeError(f"Unsupported input type encountered for isin(): {type_name(x)}")
-    flat = test_elements if is_number(test_elements) else test_elements.reshape(-1)
-    x, among = promoted(elements if is_number(elements) else elements.reshape(-1, 1), flat)
-    found = jnp.isin(x, among, invert=invert)
-    return found.reshape(jnp.shape(elements))
+    dtype = result_dtype(elements, test_elements).numpy
+    x, among = (jnp.asarray(v).astype(dtype) for v in (elements, test_elements))
+    return jnp.isin(x, among, invert=invert)
 
 
 @composite(method=False)
