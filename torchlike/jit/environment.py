@@ -59,10 +59,11 @@ class Snapshot:
         #: Tensors reached by name, and whether they required grad.
         self._tensor_names = [(t, watch.label_of(t)) for t in watch.tensors.values()]
         self._flags = [(t, t.requires_grad) for t in watch.tensors.values()]
-        #: What ``t.t_()``, ``t.resize_()`` and ``t.data = …`` exchange, and an in-place operation
-        #: on what has a history.
         reached = list(watch.tensors.values())
-        self._tensors = [(t, t._storage, t._view, t._node) for t in reached]
+        #: What an in-place operation on what has a history exchanges: compared at each call.
+        self._nodes = [(t, t._node) for t in reached]
+        #: What ``t.t_()`` and ``t.data = …`` exchange; these move ``modes.epoch``.
+        self._memories = [(t, t._storage, t._view) for t in reached]
         #: Views have the history of their base.
         self._bases = [(t._base, t._base._history) for t in reached if t._base is not None]
         self._shapes = [(t, t._storage.shape) for t in reached]
@@ -86,8 +87,8 @@ class Snapshot:
             now = get(name, MISSING)
             if now is not value and not same(now, value):
                 return False
-        for t, storage, view, node in self._tensors:
-            if t._storage is not storage or t._view is not view or t._node is not node:
+        for t, node in self._nodes:
+            if t._node is not node:
                 return False
         for base, history in self._bases:
             if base._history != history:
@@ -114,10 +115,10 @@ class Snapshot:
         for owner, space in self._spaces:
             if owner.__dict__ is not space:
                 return f"the __dict__ of {describe(owner)} was replaced"
-        for t, storage, view, node in self._tensors:
-            if t._storage is not storage or t._view is not view or t._node is not node:
+        for t, node in self._nodes:
+            if t._node is not node:
                 name = next(name for known, name in self._tensor_names if known is t)
-                return f"the shape, data or history of `{name}` changed"
+                return f"the history of `{name}` changed"
         if any(base._history != history for base, history in self._bases):
             return "the history of a view's base changed"
         for settings in self._optimizers:
@@ -155,6 +156,10 @@ class Snapshot:
         for t, flag in self._flags:
             if t.requires_grad != flag:
                 yield f"requires_grad of a {describe(t)} changed: {flag} → {not flag}"
+        for t, storage, view in self._memories:
+            if t._storage is not storage or t._view is not view:
+                name = next(name for known, name in self._tensor_names if known is t)
+                yield f"the shape or data of `{name}` changed"
         for t, shape in self._shapes:
             if t._storage.shape != shape:
                 yield f"the shape of a {describe(t)} changed: {shape} → {t._storage.shape}"

@@ -265,6 +265,7 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     if input._view is not None:
         if math.prod(shape) == input.numel():
             input._view = input.view(shape)._view
+            modes.epoch.advance()
             return input
         raise NotImplementedError(
             "resize_ of a view to another number of elements: use a new tensor"

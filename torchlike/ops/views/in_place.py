@@ -19,6 +19,7 @@ def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
     if modes.current.capture is not None:
         modes.current.capture.field_write(t, f"{of}_()")
     t._view = view_of_it._view
+    modes.epoch.advance()  # compiled programs look again how what they read lies
     node = view_of_it._node
     if node is not None and t._node is not None:
         move_retained(t._node, t._output_nr, node)
