@@ -101,6 +101,24 @@ def test_a_number_that_does_not_fit_is_refused(write, jitted):
     run(x, 255)
 
 
+@pytest.mark.parametrize("write", WRITES.values(), ids=list(WRITES))
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64, torch.bool])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_what_was_a_number_is_no_weak_type(write, dtype, jitted):
+    # An array that JAX took for a number's would be float32 beside the next number.
+    def run(x):
+        found = write(x, True if dtype is torch.bool else 2 if dtype is torch.int64 else 2.5)
+        found = x if found is None else found
+        return found, found * 3, x * 3
+
+    x = torch.ones(2, dtype=dtype)
+    found, product, other = (torch.jit(run) if jitted else run)(x)
+    assert found.dtype is dtype
+    expected = torch.int64 if dtype is torch.bool else dtype
+    assert product.dtype is other.dtype is expected
+    assert not found._read().weak_type and not x._read().weak_type
+
+
 @pytest.mark.parametrize(
     ("value", "dtype", "fits"),
     [

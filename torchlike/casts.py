@@ -35,7 +35,9 @@ def convert(x: Any, dtype: Any) -> Any:
     """
     dtype = np.dtype(dtype)
     if x.dtype == dtype:
-        return x
+        # A number's array is weakly typed, and would let the next op's operand decide the dtype.
+        is_weak = not isinstance(x, (np.ndarray, np.generic)) and x.aval.weak_type
+        return x.astype(dtype) if is_weak else x
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = (x != 0) if dtype.kind == "b" else x.real
     if dtypes.kind_of(x.dtype) == "f" and dtype.kind in "iu":

@@ -16,7 +16,8 @@ S = torch.special
 def _after_a_step(x, gradient):
     """A parameter after a step of Adam that is recorded."""
     parameter = x * 1
-    parameter.retain_grad()
+    if parameter.requires_grad:
+        parameter.retain_grad()
     optimizer = torch.optim.Adam([parameter], lr=0.1, eps=0.1, differentiable=True)
     parameter.grad = gradient
     optimizer.step()
