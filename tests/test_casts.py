@@ -116,7 +116,8 @@ def test_what_was_a_number_is_no_weak_type(write, dtype, jitted):
     assert found.dtype is dtype
     expected = torch.int64 if dtype is torch.bool else dtype
     assert product.dtype is other.dtype is expected
-    assert not found._read().weak_type and not x._read().weak_type
+    assert not found._read().weak_type
+    assert not x._read().weak_type
 
 
 @pytest.mark.parametrize(
