@@ -183,3 +183,13 @@ def test_as_strided_says_what_it_cannot_do():
     pairs = torch.view_as_real(torch.tensor([1j, 2.0]))
     with pytest.raises(NotImplementedError, match="another dtype"):
         pairs.as_strided((2,), (1,))
+
+
+def test_an_expand_that_repeats_nothing_is_written_through_in_another_dtype():
+    x = torch.tensor([[-3.0, 2.0], [0.0, -2.0]])
+    same = x.expand((-1, -1))
+    assert same.stride() == (2, 1)
+    torch.view_as_complex(same).add_(2.0)
+    assert x.tolist() == [[-1.0, 2.0], [2.0, -2.0]]
+    with pytest.raises(NotImplementedError, match="write into the base tensor"):
+        torch.view_as_complex(torch.zeros(4).unfold(0, 2, 2)).add_(1.0)

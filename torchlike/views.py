@@ -584,14 +584,14 @@ def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
     if first < len(steps):
         # Overlapping kinds: where each element of the view lies in the stage before them.
         stage = stages[-1]
-        rest = sum(parts[first:], ())
-        index = jnp.arange(stage.size).reshape(stage.shape)
-        index = read_chain(steps[first:], index, *rest)
         if value.dtype != stage.dtype:
             raise NotImplementedError(
                 "writing through a view that changes the dtype after expand, unfold or as_strided "
                 "is not supported: write into the base tensor, or clone() first"
             )
+        rest = sum(parts[first:], ())
+        index = jnp.arange(stage.size).reshape(stage.shape)
+        index = read_chain(steps[first:], index, *rest)
         flat = stage.reshape(-1).at[index.reshape(-1)].set(value.reshape(-1))
         value = flat.reshape(stage.shape)
     else:

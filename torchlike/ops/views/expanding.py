@@ -69,7 +69,9 @@ def expand(input: Tensor, *size: Any, implicit: Any = False) -> Tensor:
                 f"{list(have)}"
             )
         result.append(n)
-    return make_view(input, step(views.Expand, tuple(result)), (), "ExpandBackward0")
+    # Where nothing is repeated, it can be written through like any other view.
+    kind = step(views.Alias) if tuple(result) == have else step(views.Expand, tuple(result))
+    return make_view(input, kind, (), "ExpandBackward0")
 
 
 def _type_name(t: Tensor) -> str:
