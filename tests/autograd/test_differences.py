@@ -409,6 +409,13 @@ def test_aux_may_hold_numbers():
     assert (g.tolist(), aux) == ([2, 4], {"n": 2, "s": "a"})
 
 
+def test_the_gradient_of_a_conjugated_complex_view():
+    x = torch.tensor([[1.0, 2.0], [3.0, -4.0]], requires_grad=True)
+    y = torch.view_as_complex(x * 1).conj()
+    (torch.view_as_real(y) * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert x.grad.tolist() == [[1.0, -2.0], [3.0, -4.0]]
+
+
 def test_the_page_and_the_tests_agree():
     listed = re.findall(r"^Test: `(\w+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     titles = re.findall(r"^### ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
