@@ -34,9 +34,11 @@ def convert(x: Any, dtype: Any) -> Any:
     32, uint32 excepted, and else by one of 64.
     """
     dtype = np.dtype(dtype)
+    if not isinstance(x, (jax.Array, np.ndarray, np.generic)):
+        return x.astype(dtype)  # an array without values, or of a transform
     if x.dtype == dtype:
         # A number's array is weakly typed, and would let the next op's operand decide the dtype.
-        is_weak = not isinstance(x, (np.ndarray, np.generic)) and x.aval.weak_type
+        is_weak = isinstance(x, jax.Array) and x.aval.weak_type
         return x.astype(dtype) if is_weak else x
     if x.dtype.kind == "c" and dtype.kind != "c":
         x = (x != 0) if dtype.kind == "b" else x.real
