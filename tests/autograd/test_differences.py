@@ -419,6 +419,14 @@ def test_hooks_see_gradients_only():
     assert x.grad.tolist() == [0.0, 3.0]
 
 
+def test_backward_through_a_filled_expanded_view():
+    x = torch.tensor([-3.0, 2.0], requires_grad=True)
+    wide = (-x).expand(2, -1)
+    wide.fill_(2.0)
+    (wide * 3).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]
+
+
 def test_the_page_and_the_tests_agree():
     listed = re.findall(r"^Test: `(\w+)`$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     titles = re.findall(r"^### ", PAGE.read_text(encoding="utf-8"), re.MULTILINE)

@@ -166,6 +166,7 @@ Inputs = Annotated[Any, Kind("tuple of Tensors", operand=True, sequence=True)]
 Element = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_element)]
 Fill = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_fill)]
 #: What limits the elements of the first operand.
+Bound = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_bound)]
 OptBound = Annotated[
     Any,
     Kind("Tensor or Number", operand=True, number=True, optional=True, check=_check_bound),

@@ -355,6 +355,8 @@ def _fill_by_mask(self: Tensor, item: Any, value: Any) -> bool:
     ((mask, start),) = masks
     if not mask.dim() and isinstance(value, Tensor) and value.dtype is not view.dtype:
         return False  # an error, which the next index has words for
+    if type(value) in casts.NUMBERS:
+        casts.check_fill(value, view.dtype.numpy, 1)
     mask_put_op.spec.in_place(view, mask, value, start)
     return True
 
@@ -377,8 +379,6 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
     """``x[item] = value``, broadcast and cast."""
     if isinstance(value, np.generic):
         value = value.item()
-    if type(value) in casts.NUMBERS:
-        casts.check_fill(value, self.dtype.numpy, 1)
     one = value.numel() == 1 if isinstance(value, Tensor) else isinstance(value, _ONE_NUMBER)
     if one and _mentions_mask(item) and _fill_by_mask(self, item, value):
         return

@@ -26,17 +26,7 @@ def linalg_vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = 
                        dtype: Any = None, out: Any = None) -> Tensor:  # fmt: skip
     """``sum(|x| ** ord) ** (1 / ord)`` over ``dim`` (all by default); also for ord 0 and ±inf."""
     _check_identity(x, ord, dim)
-    return _norms(x, float(ord), dim, keepdim, dtype, out)
-
-
-def _norms(
-    x: Tensor, order: float, dim: Any, keepdim: Any, dtype: Any = None, out: Any = None
-) -> Tensor:
-    """The norms of vectors. 16-bit ones are accumulated in float32, as PyTorch's kernels do: in
-    float16 the square of 256 is infinite already."""
-    if dtype is None and x.dtype in (dtypes.float16, dtypes.bfloat16):
-        return given(out, norm_op(x, order, dim, keepdim, dtypes.float32).to(x.dtype))
-    return norm_op(x, order, dim, keepdim, dtype, out=out)
+    return norm_op(x, float(ord), dim, keepdim, dtype, out=out)
 
 
 def _check_identity(x: Tensor, order: Any, dim: Any) -> None:
@@ -112,7 +102,7 @@ def linalg_matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim
             f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})"
         )
     if ord == "fro":
-        return _norms(A, 2.0, (rows, columns), keepdim, dtype, out)
+        return norm_op(A, 2.0, (rows, columns), keepdim, dtype, out=out)
     if ord == "nuc":
         return nuclear_norm_op(A, rows, columns, keepdim, dtype, out=out)
     if isinstance(ord, str) or abs(ord) not in (1, 2, math.inf):
@@ -151,14 +141,14 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, o
         dims = (-2, -1) if dim is None else dim
         return linalg_matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)
     order = 2.0 if p in ("fro", None) else float(p)
-    return _norms(input, order, dim, keepdim, dtype, out)
+    return norm_op(input, order, dim, keepdim, dtype, out=out)
 
 
 @composite(method=False)
 def frobenius_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *,
                    out: Any = None) -> Tensor:  # fmt: skip
     """The 2-norm over ``dim``."""
-    return _norms(input, 2.0, dim, keepdim, None, out)
+    return norm_op(input, 2.0, dim, keepdim, None, out=out)
 
 
 @composite(method=False)

@@ -11,7 +11,7 @@ from jax import lax
 
 from torchlike import dtypes
 from torchlike.dispatch.registry import OPS, composite, op
-from torchlike.dispatch.schema import Input, Number, Operand, OptBound, OptStr, Scalar
+from torchlike.dispatch.schema import Bound, Input, Number, Operand, OptBound, OptStr, Scalar
 from torchlike.ops import subgradients
 from torchlike.ops.checks import real_only, scalar_type_of
 from torchlike.ops.promotion import (
@@ -325,13 +325,13 @@ def clamp(input: Input, min: OptBound = None, max: OptBound = None):
 
 
 @op(inplace=True, elementwise=True)
-def clamp_min(input: Input, min: OptBound):
+def clamp_min(input: Input, min: Bound):
     """``clamp(input, min=min)``."""
     return clamp.spec.fn(input, min, None)
 
 
 @op(inplace=True, elementwise=True)
-def clamp_max(input: Input, max: OptBound):
+def clamp_max(input: Input, max: Bound):
     """``clamp(input, max=max)``."""
     return clamp.spec.fn(input, None, max)
 

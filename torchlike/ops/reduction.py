@@ -443,8 +443,10 @@ def cummin(input: Input, dim: Int):
 def norm_op(input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = False,
             dtype: DType = None):  # fmt: skip
     """The p-norm of vectors over ``dim``; its gradient at zero is zero."""
-    return vector_norm(input if dtype is None else input.astype(dtype), p.value,
-                       axes(dim, input.ndim), keepdim)  # fmt: skip
+    over = axes(dim, input.ndim)
+    # In float16 the square of 256 is infinite.
+    norm = in_float32(lambda x: vector_norm(x, p.value, over, keepdim))
+    return norm(input if dtype is None else input.astype(dtype))
 
 
 def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:

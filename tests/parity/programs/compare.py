@@ -47,6 +47,8 @@ GAPS = "array with gaps"
 
 #: A hook that PyTorch calls with None, for an output without a gradient (documented).
 HOOK_OF_NONE = "NoneType"
+#: PyTorch's backward through a fill_ of an expanded view (documented).
+FILLED_EXPANDED = "more than one element of the written-to tensor"
 
 
 class Comparison:
@@ -80,7 +82,11 @@ class Comparison:
         theirs, ours = self.theirs.step(line), self.ours.step(line)
         if (ours is None and INDIRECT in str(theirs)) or GAPS in str(ours):
             raise Ambiguous
-        if ours is None and "backward(" in line and HOOK_OF_NONE in str(theirs):
+        if (
+            ours is None
+            and "backward(" in line
+            and (HOOK_OF_NONE in str(theirs) or FILLED_EXPANDED in str(theirs))
+        ):
             raise Ambiguous
         if not self.autograd and ours is not None and theirs is not None:
             return  # NumPy has its own exceptions
