@@ -10,6 +10,7 @@ import itertools
 import types
 from collections import deque
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -187,13 +188,11 @@ class Cell(Place):
 class Items(Place):
     """The elements of a list, set or deque."""
 
-    __slots__ = ("ids", "items")
+    __slots__ = ("items",)
 
     def __init__(self, owner: Any, label: str) -> None:
         super().__init__(owner, label)
         self.items = tuple(owner)
-        #: Kept so that one C-speed pass compares all elements (~25 ns each).
-        self.ids = tuple(map(id, self.items))
 
     def now(self) -> Any:
         return list(self.owner)
@@ -202,9 +201,10 @@ class Items(Place):
         return list(self.items)
 
     def holds(self) -> bool:
-        if tuple(map(id, self.owner)) == self.ids:
-            return True
-        return len(self.owner) == len(self.items) and all(map(same, self.owner, self.items))
+        # Identity first: a pass at C's speed, ~15 ns an element.
+        return len(self.owner) == len(self.items) and (
+            all(map(is_, self.owner, self.items)) or all(map(same, self.owner, self.items))
+        )
 
     def restore(self) -> None:
         if isinstance(self.owner, (set, deque)):
@@ -217,12 +217,11 @@ class Items(Place):
 class Entries(Place):
     """The keys (in order) and values of a dictionary."""
 
-    __slots__ = ("ids", "items")
+    __slots__ = ("items",)
 
     def __init__(self, owner: Any, label: str) -> None:
         super().__init__(owner, label)
         self.items = dict(owner)
-        self.ids = tuple(map(id, self.items)) + tuple(map(id, self.items.values()))
 
     def now(self) -> Any:
         return dict(self.owner)
@@ -231,12 +230,14 @@ class Entries(Place):
         return self.items
 
     def holds(self) -> bool:
-        owner = self.owner
-        if tuple(map(id, owner)) + tuple(map(id, owner.values())) == self.ids:
+        owner, items = self.owner, self.items
+        if len(owner) != len(items):
+            return False
+        if all(map(is_, owner, items)) and all(map(is_, owner.values(), items.values())):
             return True
-        return len(owner) == len(self.items) and all(
+        return all(
             (k is k2 or (same(k, k2) or (type(k) is type(k2) and k == k2))) and same(v, v2)
-            for (k, v), (k2, v2) in zip(owner.items(), self.items.items(), strict=True)
+            for (k, v), (k2, v2) in zip(owner.items(), items.items(), strict=True)
         )
 
     def restore(self) -> None:

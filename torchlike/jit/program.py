@@ -148,6 +148,8 @@ class Program:
         #: Arguments that were state too when captured: (which, the storage it must be).
         self.identities: list[tuple[int, Storage]] = []
         self.identical: frozenset[int] = frozenset()
+        #: Whether ``places_hold`` has anything to ask.
+        self.has_places = False
         #: Slots whose tensor was reached in another way as well: (slot, the storage it must be).
         self.shared_slots: list[tuple[Slot, Storage]] = []
         #: Slots whose tensors must share no memory with other inputs, where some are written to.
@@ -205,9 +207,28 @@ class Program:
         same = [storage for _, storage in self.shared_slots]
         self.fixed_ids = frozenset(id(s) for s in (*self.fixed, *same))
         self.identical = frozenset(i for i, _ in self.identities)
+        self.has_places = any(
+            (self.guard_slots, self.flags, self.identities, self.shared_slots, self.apart)
+        )
 
     def fits(self, arguments: Sequence[Tensor]) -> Any:
         """Whether everything the capture took for granted still holds."""
+        if self.has_places and not self.places_hold(arguments):
+            return False
+        if self.fixed_ids:
+            for i, t in enumerate(arguments):
+                if id(t._storage) in self.fixed_ids and i not in self.identical:
+                    return False
+        if not self.snapshot.holds():
+            return False
+        if self.epoch != modes.epoch.count:
+            if not self.structure_holds():
+                return False
+            self.epoch = modes.epoch.count
+        return True
+
+    def places_hold(self, arguments: Sequence[Tensor]) -> bool:
+        """Whether slots, flags and shared memory are as they were."""
         for slot, descriptor in self.guard_slots:
             now = slot.value(arguments)
             if (now is None) if descriptor is not True else (now is not None):
@@ -230,16 +251,6 @@ class Program:
                 if key in used or key in self.fixed_ids:
                     return False
                 used.add(key)
-        if self.fixed_ids:
-            for i, t in enumerate(arguments):
-                if id(t._storage) in self.fixed_ids and i not in self.identical:
-                    return False
-        if not self.snapshot.holds():
-            return False
-        if self.epoch != modes.epoch.count:
-            if not self.structure_holds():
-                return False
-            self.epoch = modes.epoch.count
         return True
 
     def structure_holds(self) -> Any:
