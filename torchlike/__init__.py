@@ -40,6 +40,23 @@ from torchlike.dtypes import (  # noqa: E402
     promote_types,
     set_default_dtype,
 )
+from torchlike.layouts import (  # noqa: E402
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    jagged,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
+from torchlike.layouts import contiguous_format as legacy_contiguous_format  # noqa: E402
+from torchlike.layouts import mkldnn as _mkldnn  # noqa: E402
 from torchlike.printing import set_printoptions  # noqa: E402
 from torchlike.random import (  # noqa: E402
     Generator,
@@ -67,28 +84,10 @@ from torchlike.settings import (  # noqa: E402
     set_warn_always,
     use_deterministic_algorithms,
 )
-from torchlike.tensor import (  # noqa: E402
-    Size,
-    Tensor,
-    UntypedStorage,
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    from_jax,
-    jagged,
-    layout,
-    memory_format,
-    preserve_format,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-)
-from torchlike.tensor import contiguous_format as legacy_contiguous_format  # noqa: E402
-from torchlike.tensor import mkldnn as _mkldnn  # noqa: E402
+from torchlike.size import Size  # noqa: E402
+from torchlike.tensor import Tensor, from_jax  # noqa: E402
 from torchlike.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
+from torchlike.untyped_storage import UntypedStorage  # noqa: E402
 
 globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)

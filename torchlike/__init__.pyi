@@ -2,7 +2,8 @@
 from builtins import bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list, object as _object, set as _set, str as _str, tuple as _tuple, type as _type
 from torchlike.devices import device as _device
 from torchlike.dtypes import dtype as _dtype
-from torchlike.tensor import Size as _Size, layout as _layout, memory_format as _memory_format
+from torchlike.layouts import layout as _layout, memory_format as _memory_format
+from torchlike.size import Size as _Size
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -96,6 +97,19 @@ from torchlike.dtypes import set_default_dtype as set_default_dtype
 from torchlike.errors import OutOfMemoryError as OutOfMemoryError
 from torchlike.func.vmap import vmap as vmap
 from torchlike.interop import from_jax_function as from_jax_function
+from torchlike.layouts import channels_last as channels_last
+from torchlike.layouts import channels_last_3d as channels_last_3d
+from torchlike.layouts import contiguous_format as contiguous_format
+from torchlike.layouts import jagged as jagged
+from torchlike.layouts import layout as layout
+from torchlike.layouts import memory_format as memory_format
+from torchlike.layouts import preserve_format as preserve_format
+from torchlike.layouts import sparse_bsc as sparse_bsc
+from torchlike.layouts import sparse_bsr as sparse_bsr
+from torchlike.layouts import sparse_coo as sparse_coo
+from torchlike.layouts import sparse_csc as sparse_csc
+from torchlike.layouts import sparse_csr as sparse_csr
+from torchlike.layouts import strided as strided
 from torchlike.porting.allocator import tune_allocator as tune_allocator
 from torchlike.printing import set_printoptions as set_printoptions
 from torchlike.random import default_generator as default_generator
@@ -121,6 +135,7 @@ from torchlike.settings import set_num_interop_threads as set_num_interop_thread
 from torchlike.settings import set_num_threads as set_num_threads
 from torchlike.settings import set_warn_always as set_warn_always
 from torchlike.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from torchlike.size import Size as Size
 from torchlike.streams import Event as Event
 from torchlike.streams import Stream as Stream
 from torchlike.symbolic import SymBool as SymBool
@@ -134,23 +149,9 @@ from torchlike.symbolic import sym_min as sym_min
 from torchlike.symbolic import sym_not as sym_not
 from torchlike.symbolic import sym_sqrt as sym_sqrt
 from torchlike.symbolic import sym_sum as sym_sum
-from torchlike.tensor import Size as Size
-from torchlike.tensor import UntypedStorage as UntypedStorage
-from torchlike.tensor import channels_last as channels_last
-from torchlike.tensor import channels_last_3d as channels_last_3d
-from torchlike.tensor import contiguous_format as contiguous_format
 from torchlike.tensor import from_jax as from_jax
-from torchlike.tensor import jagged as jagged
-from torchlike.tensor import layout as layout
-from torchlike.tensor import memory_format as memory_format
-from torchlike.tensor import preserve_format as preserve_format
-from torchlike.tensor import sparse_bsc as sparse_bsc
-from torchlike.tensor import sparse_bsr as sparse_bsr
-from torchlike.tensor import sparse_coo as sparse_coo
-from torchlike.tensor import sparse_csc as sparse_csc
-from torchlike.tensor import sparse_csr as sparse_csr
-from torchlike.tensor import strided as strided
 from torchlike.typed_storage import TypedStorage as TypedStorage
+from torchlike.untyped_storage import UntypedStorage as UntypedStorage
 
 bfloat16: _dtype
 bit: _dtype

@@ -14,10 +14,12 @@ import numpy as np
 from torchlike import dtypes, errors, modes
 from torchlike.dispatch.registry import NAMESPACES, add_method, composite
 from torchlike.dispatch.schema import ints
+from torchlike.layouts import sparse_coo
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.joining import cat
 from torchlike.ops.sparse_products import coalesced_values, sparse_matmul
-from torchlike.tensor import Size, Tensor, sparse_coo
+from torchlike.size import Size
+from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 _INSTEAD = "torchlike.nonzero_static, or make the sparse tensor outside the jit"

@@ -15,50 +15,17 @@ import jax
 import numpy as np
 
 from torchlike import boxes, devices, dtypes, errors, modes, printing, views
+from torchlike.layouts import strided
 from torchlike.meta import MetaArray
 from torchlike.methods import TensorMethods
+from torchlike.size import Size
 from torchlike.storage import Storage, device_array
+from torchlike.untyped_storage import UntypedStorage
 from torchlike.views import Geometry, View
 
 #: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
 #: twice as fast as isinstance on the per-op path.
 TENSOR_TYPES: set[type] = set()
-
-
-class Size(tuple):
-    """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``."""
-
-    __module__ = "torchlike"
-    __slots__ = ()
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return math.prod(self)
-
-    def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(str, self))}])"
-
-    __str__ = __repr__
-
-    def __getitem__(self, index: Any) -> Any:
-        item = tuple.__getitem__(self, index)
-        return Size(item) if isinstance(index, slice) else item
-
-    def __add__(self, other: Any) -> Any:
-        if not isinstance(other, tuple):
-            return NotImplemented
-        return Size(tuple.__add__(self, other))
-
-    def __radd__(self, other: Any) -> Any:
-        return Size(tuple(other) + tuple(self))
-
-    def __mul__(self, times: Any) -> Any:
-        return Size(tuple.__mul__(self, times))
-
-    __rmul__ = __mul__
-
-    def __reduce__(self) -> Any:
-        return Size, (tuple(self),)
 
 
 class _TensorMeta(type):
@@ -678,85 +645,6 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         # The whole storage goes along, once however many tensors share it, as in PyTorch.
         return _rebuild, (type(self), self._storage, self._view, self._requires_grad, extra)
 
-
-class UntypedStorage:
-    """What ``Tensor.untyped_storage()`` gives: identity, size and address of the memory."""
-
-    __module__ = "torchlike"
-
-    def __init__(self, storage: Storage) -> None:
-        if not isinstance(storage, Storage):
-            raise NotImplementedError(
-                "torch.UntypedStorage(…): storages are made of tensors. Use instead: "
-                "torch.empty(n, dtype=torch.uint8).untyped_storage()."
-            )
-        self._storage = storage
-
-    def data_ptr(self) -> int:
-        return self._storage.data_ptr()
-
-    def nbytes(self) -> int:
-        return self._storage.nbytes
-
-    size = __len__ = nbytes
-
-    @property
-    def device(self) -> devices.device:
-        return self._storage.device
-
-    def resize_(self, nbytes: int) -> None:
-        """Make the memory ``nbytes`` long (new bytes are zero); tensors on it are 1-D views."""
-        count = nbytes // self._storage.dtype.itemsize
-        flat = self._storage.read().reshape(-1)[:count]
-        self._storage.write(jax.numpy.pad(flat, (0, count - flat.size)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and other._storage is self._storage
-
-    def __hash__(self) -> int:
-        return id(self._storage)
-
-
-class layout:
-    """How elements are stored; torchlike's tensors are all ``strided``."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return f"torch.{self._name}"
-
-
-strided = layout("strided")
-sparse_coo = layout("sparse_coo")
-#: By name only: no tensor has one of these.
-sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
-sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
-jagged, mkldnn = layout("jagged"), layout("_mkldnn")
-
-
-class memory_format:
-    """A memory order: contiguous_format, channels_last, channels_last_3d, preserve_format."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def order(self, ndim: int) -> tuple[int, ...] | None:
-        """Dimensions from slowest to fastest, or None for row-major."""
-        if self._name == "channels_last" and ndim == 4:
-            return (0, 2, 3, 1)
-        if self._name == "channels_last_3d" and ndim == 5:
-            return (0, 2, 3, 4, 1)
-        return None
-
-    def __repr__(self) -> str:
-        return f"torch.{self._name}"
-
-
-contiguous_format = memory_format("contiguous_format")
-preserve_format = memory_format("preserve_format")
-channels_last = memory_format("channels_last")
-channels_last_3d = memory_format("channels_last_3d")
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
 _FIELDS = frozenset(

@@ -8,7 +8,8 @@ import numpy as np
 
 from torchlike import dtypes
 from torchlike.ops.creation import empty, tensor
-from torchlike.tensor import Size, Tensor
+from torchlike.size import Size
+from torchlike.tensor import Tensor
 
 _TYPES = {
     "FloatTensor": dtypes.float32,

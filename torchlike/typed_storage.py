@@ -9,7 +9,8 @@ from torchlike import devices, dtypes
 from torchlike.dispatch.registry import composite
 from torchlike.errors import warn_once
 from torchlike.homes import are_also_in
-from torchlike.tensor import Tensor, UntypedStorage
+from torchlike.tensor import Tensor
+from torchlike.untyped_storage import UntypedStorage
 
 _DEPRECATED = (
     "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "

@@ -8,7 +8,9 @@ from typing import Any, TypeAlias
 
 from torchlike.devices import device
 from torchlike.dtypes import dtype
-from torchlike.tensor import Size, Tensor, layout
+from torchlike.layouts import layout
+from torchlike.size import Size
+from torchlike.tensor import Tensor
 from torchlike.typed_storage import TypedStorage, UntypedStorage
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool

@@ -17,7 +17,8 @@ _HIDDEN = {
                  "str", "tuple", "type"),
     "torchlike.devices": ("device",),
     "torchlike.dtypes": ("dtype",),
-    "torchlike.tensor": ("Size", "layout", "memory_format"),
+    "torchlike.layouts": ("layout", "memory_format"),
+    "torchlike.size": ("Size",),
 }  # fmt: skip
 HEADER = (
     "# Made by `python -m tools.generate` from the registry. Do not edit.\n"

@@ -12,7 +12,7 @@ from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.probability import ByProbability
 from torchlike.distributions.utils import taken
 from torchlike.dtypes import finfo
-from torchlike.tensor import Size
+from torchlike.size import Size
 
 
 class Categorical(ByProbability):

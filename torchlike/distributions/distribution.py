@@ -10,7 +10,8 @@ from torchlike import modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import broadcast_all, lazy_property
-from torchlike.tensor import Size, Tensor
+from torchlike.size import Size
+from torchlike.tensor import Tensor
 
 #: What is defined in here says how it is expanded; a class from outside may not.
 _LIBRARY = "torchlike.distributions."

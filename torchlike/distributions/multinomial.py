@@ -10,7 +10,7 @@ from torchlike.distributions import constraints
 from torchlike.distributions.binomial import Binomial
 from torchlike.distributions.categorical import ByCategory
 from torchlike.distributions.utils import broadcast_all
-from torchlike.tensor import Size
+from torchlike.size import Size
 
 
 class Multinomial(ByCategory):

@@ -7,7 +7,7 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.categorical import ByCategory
-from torchlike.tensor import Size
+from torchlike.size import Size
 
 
 class OneHotCategorical(ByCategory):

@@ -12,7 +12,7 @@ from torchlike.distributions.chi2 import Chi2
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.normal_vectors import ByCovariance
 from torchlike.dtypes import finfo
-from torchlike.tensor import Size
+from torchlike.size import Size
 
 
 class Wishart(ByCovariance, ExponentialFamily):

@@ -1,5 +1,5 @@
 """``functionalize``. Every op of torchlike is a pure function already, views and writes included
-(see views.py), so there is nothing to remove: the function keeps its meaning."""
+(see views), so there is nothing to remove: the function keeps its meaning."""
 
 from __future__ import annotations
 

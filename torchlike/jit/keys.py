@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torchlike import devices
-from torchlike.tensor import Size
+from torchlike.size import Size
 
 #: Values that cannot change, compared by value.
 _BY_VALUE = frozenset(

@@ -8,9 +8,9 @@ from typing import Any
 from torchlike import devices, dtypes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.errors import NO_DATA
+from torchlike.layouts import memory_format as memory_formats
 from torchlike.nn.parameter import is_lazy
 from torchlike.tensor import Tensor
-from torchlike.tensor import memory_format as memory_formats
 
 Convert = Callable[[Tensor], Tensor]
 

@@ -2,7 +2,8 @@
 from builtins import bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list, object as _object, set as _set, str as _str, tuple as _tuple, type as _type
 from torchlike.devices import device as _device
 from torchlike.dtypes import dtype as _dtype
-from torchlike.tensor import Size as _Size, layout as _layout, memory_format as _memory_format
+from torchlike.layouts import layout as _layout, memory_format as _memory_format
+from torchlike.size import Size as _Size
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import casts, devices, dtypes, errors, modes, views
+from torchlike import casts, devices, dtypes, errors, layouts, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch import inplace
 from torchlike.dispatch.registry import add_method, composite, op
@@ -34,7 +34,7 @@ def cast_op(input: Input, dtype: Static):
 
 
 @composite()
-def clone(input: Tensor, *, memory_format: Any = tensors.preserve_format) -> Tensor:
+def clone(input: Tensor, *, memory_format: Any = layouts.preserve_format) -> Tensor:
     """A copy with the same values and (by default) the same memory order."""
     if not isinstance(input, Tensor):
         raise TypeError(
@@ -56,7 +56,7 @@ def _clone_value(t: Tensor) -> Tensor:
 
 
 @composite(namespaces=())
-def contiguous(input: Tensor, memory_format: Any = tensors.contiguous_format) -> Tensor:
+def contiguous(input: Tensor, memory_format: Any = layouts.contiguous_format) -> Tensor:
     """The tensor itself if it is contiguous, else a row-major (or channels-last) copy."""
     if input.is_contiguous(memory_format):
         return input

@@ -8,9 +8,10 @@ from typing import Any
 from torchlike import errors
 from torchlike.dispatch.registry import composite
 from torchlike.dispatch.schema import ints
+from torchlike.layouts import contiguous_format
 from torchlike.ops import views
 from torchlike.ops.outputs import given
-from torchlike.tensor import Tensor, contiguous_format
+from torchlike.tensor import Tensor
 
 
 def slice_of(

@@ -11,13 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import boxes, casts, devices, dtypes, errors, modes, views
+from torchlike import boxes, casts, devices, dtypes, errors, layouts, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import iterator_order
 from torchlike.dispatch.registry import composite
 from torchlike.meta import MetaArray
 from torchlike.ops.outputs import given
 from torchlike.ops.views import shape_arguments
+from torchlike.size import Size
 from torchlike.storage import Storage, device_array
 from torchlike.tensor import Tensor
 
@@ -30,8 +31,8 @@ def finish(
     pin_memory: Any = False,
 ) -> Tensor:  # fmt: skip
     """Wrap a fresh array, place it, set requires_grad: the common end of creation functions."""
-    if layout is not None and layout is not tensors.strided:
-        if not isinstance(layout, tensors.layout):
+    if layout is not None and layout is not layouts.strided:
+        if not isinstance(layout, layouts.layout):
             raise TypeError(f"layout must be torch.layout, not {type(layout).__name__}")
         raise NotImplementedError(
             f"layout={layout!r}: torchlike's dense tensors are strided; sparse ones are made by "
@@ -377,7 +378,7 @@ def _like(name: str, default: Any) -> None:
 def preserve_strides(made: Tensor, model: Tensor, memory_format: Any = None) -> None:
     """Give a fresh tensor the memory order of its model, without gaps."""
     size, stride, _ = model._geometry
-    if memory_format is not None and memory_format is not tensors.preserve_format:
+    if memory_format is not None and memory_format is not layouts.preserve_format:
         order = memory_format.order(len(size))
     else:
         if not views.is_dense(model._geometry):
@@ -475,7 +476,7 @@ def _legacy(*args: Any, **kwargs: Any) -> Tensor:
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0]._alias()
     if len(args) == 1 and not hasattr(args[0], "__index__"):
-        if isinstance(args[0], tensors.Size):
+        if isinstance(args[0], Size):
             return empty(args[0])
         return tensor(args[0], dtype=dtypes.get_default_dtype())
     return empty(*args)

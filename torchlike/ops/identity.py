@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike.dispatch.registry import add_method, composite
-from torchlike.tensor import Tensor, memory_format
+from torchlike.layouts import memory_format
+from torchlike.tensor import Tensor
 
 _NO_FLAG = "The ambiguity_check argument must be a bool or a list of memory formats."
 _AMBIGUOUS = (

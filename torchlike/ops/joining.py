@@ -7,14 +7,14 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike import dtypes, errors
-from torchlike import tensor as tensors
+from torchlike import dtypes, errors, layouts
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Inputs, Int
 from torchlike.ops.creation import preserve_strides
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.promotion import result_dtype
-from torchlike.tensor import Size, Tensor
+from torchlike.size import Size
+from torchlike.tensor import Tensor
 
 
 @op(
@@ -64,7 +64,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
 
 def _keep_channels_last(joined: Tensor, parts: Any) -> None:
     """A list that is channels-last throughout gives a channels-last result, as in PyTorch."""
-    format = tensors.channels_last if joined.dim() == 4 else tensors.channels_last_3d
+    format = layouts.channels_last if joined.dim() == 4 else layouts.channels_last_3d
     if all(
         not p.is_contiguous() and p.is_contiguous(format) for p in parts if p.dim() == joined.dim()
     ):

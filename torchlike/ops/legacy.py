@@ -11,7 +11,8 @@ from torchlike.dispatch.registry import composite
 from torchlike.ops.creation import empty, empty_strided
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.views import alias
-from torchlike.tensor import Size, Tensor
+from torchlike.size import Size
+from torchlike.tensor import Tensor
 
 
 @composite(namespaces=())

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, errors
+from torchlike import dtypes, errors, layouts
 from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Dims, Input, Int, Shape
@@ -183,7 +183,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         )
     turns = k % 4
     if turns == 0:
-        return input.clone(memory_format=tensors.contiguous_format)
+        return input.clone(memory_format=layouts.contiguous_format)
     if turns == 2:
         return flip_op(input, plane)
     return flip_op(input, (b if turns == 1 else a,)).transpose_(a, b)

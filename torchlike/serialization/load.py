@@ -17,8 +17,9 @@ import numpy as np
 from torchlike import devices, dtypes, views
 from torchlike.nn.parameter import Parameter
 from torchlike.serialization.names import STORAGES
+from torchlike.size import Size
 from torchlike.storage import Storage
-from torchlike.tensor import Size, Tensor
+from torchlike.tensor import Tensor
 
 _REFUSED = (
     "Weights only load failed. {what} was not an allowed global by default. If you trust the file, "

@@ -15,8 +15,9 @@ import numpy as np
 
 from torchlike import devices, dtypes, views
 from torchlike.serialization.names import STORAGE_OF
+from torchlike.size import Size
 from torchlike.storage import Storage
-from torchlike.tensor import Size, Tensor
+from torchlike.tensor import Tensor
 
 
 class _Global:

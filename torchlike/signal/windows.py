@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from torchlike import dtypes
+from torchlike.layouts import strided
 from torchlike.ops.creation import finish
 from torchlike.storage import device_array
-from torchlike.tensor import Tensor, strided
+from torchlike.tensor import Tensor
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any, NamedTuple
 
-from torchlike.tensor import Size
+from torchlike.size import Size
 
 PyTree = Any
 _IsLeaf = Callable[[Any], bool] | None

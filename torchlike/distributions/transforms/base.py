@@ -10,7 +10,7 @@ from typing import Any
 from torchlike import functions as f
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import sum_rightmost
-from torchlike.tensor import Size
+from torchlike.size import Size
 
 
 class Transform:

@@ -1,0 +1,45 @@
+"""Layouts and memory formats, by PyTorch's names."""
+
+from __future__ import annotations
+
+
+class layout:
+    """How elements are stored; torchlike's tensors are all ``strided``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+#: By name only: no tensor has one of these.
+sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
+jagged, mkldnn = layout("jagged"), layout("_mkldnn")
+
+
+class memory_format:
+    """A memory order: contiguous_format, channels_last, channels_last_3d, preserve_format."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def order(self, ndim: int) -> tuple[int, ...] | None:
+        """Dimensions from slowest to fastest, or None for row-major."""
+        if self._name == "channels_last" and ndim == 4:
+            return (0, 2, 3, 1)
+        if self._name == "channels_last_3d" and ndim == 5:
+            return (0, 2, 3, 4, 1)
+        return None
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")

@@ -1,0 +1,137 @@
+"""Chains of steps: a view, how it is read, how a write through it reaches the base."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike import casts
+from torchlike.views.geometry import Geometry
+from torchlike.views.steps import Alias, Permute, Reshape, Step, step
+
+Steps = tuple[Step, ...]
+
+
+def split_dynamic(steps: Steps, dynamic: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    parts, at = [], 0
+    for s in steps:
+        parts.append(dynamic[at : at + s.dynamic])
+        at += s.dynamic
+    return parts
+
+
+def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Steps:
+    """The steps that lead back from a chain of permutations and reshapes to ``start``."""
+    undone: list[Step] = []
+    for s, dynamic in chain:
+        if isinstance(s, Permute):
+            undone.append(step(Permute, tuple(np.argsort(s.params[0]).tolist())))
+        elif isinstance(s, Reshape):
+            undone.append(step(Reshape, start.size, start.stride))
+        elif not isinstance(s, Alias):
+            raise NotImplementedError(
+                "an in-place op on a view made by as_strided from a detached part of a tensor, or "
+                "beside as_strided_: write into the tensor itself, or clone() the view"
+            )
+        start = s.geometry(start, *dynamic)
+    return tuple(reversed(undone))
+
+
+def read_chain(steps: Steps, x: Any, *dynamic: Any) -> Any:
+    """The value of the view at the end of ``steps`` on base array ``x`` (pure)."""
+    for s, d in zip(steps, split_dynamic(steps, dynamic), strict=True):
+        x = s.read(x, *d)
+    return x
+
+
+def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
+    """Base array ``x`` with the view at the end of ``steps`` replaced by ``value`` (pure)."""
+    parts = split_dynamic(steps, dynamic)
+    first = next((i for i, s in enumerate(steps) if not s.injective), len(steps))
+    stages = [x]
+    for s, d in zip(steps[:first], parts[:first], strict=True):
+        stages.append(s.read(stages[-1], *d))
+    if first < len(steps):
+        # Overlapping kinds: where each element of the view lies in the stage before them.
+        stage = stages[-1]
+        if value.dtype != stage.dtype:
+            raise NotImplementedError(
+                "writing through a view that changes the dtype after expand, unfold or as_strided "
+                "is not supported: write into the base tensor, or clone() first"
+            )
+        rest = sum(parts[first:], ())
+        index = jnp.arange(stage.size).reshape(stage.shape)
+        index = read_chain(steps[first:], index, *rest)
+        flat = stage.reshape(-1).at[index.reshape(-1)].set(value.reshape(-1))
+        value = flat.reshape(stage.shape)
+    else:
+        stages.pop()
+    for s, d, stage in zip(
+        reversed(steps[:first]), reversed(parts[:first]), reversed(stages[:first]), strict=True
+    ):
+        value = s.write(stage, value, *d)
+    return value
+
+
+@functools.cache
+def reader(steps: Steps) -> Callable[..., Any]:
+    """Compiled ``read_chain``: ``reader(steps)(x, *dynamic)``."""
+    return jax.jit(functools.partial(read_chain, steps), inline=True)
+
+
+@functools.cache
+def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
+    """Compiled ``write_chain`` of a value broadcast and cast to the view: ``(x, value, *dynamic)``.
+
+    With ``donate`` the base array is given up and the write happens in its memory.
+    """
+
+    def write(x: Any, value: Any, *dynamic: Any) -> Any:
+        shape = jax.eval_shape(functools.partial(read_chain, steps), x, *dynamic)
+        value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
+        return write_chain(steps, x, value, *dynamic)
+
+    return jax.jit(write, donate_argnums=0 if donate else (), inline=True)
+
+
+class View:
+    """A chain of steps with its dynamic integers, and the geometry it comes to."""
+
+    __slots__ = ("cached", "cached_version", "dynamic", "geometry", "steps")
+
+    def __init__(self, steps: Steps, dynamic: tuple[int, ...], geometry: Geometry) -> None:
+        self.steps = steps
+        self.dynamic = dynamic
+        self.geometry = geometry
+        self.cached: Any = None
+        self.cached_version = -1
+
+    def __reduce__(self) -> Any:
+        return View, (self.steps, self.dynamic, self.geometry)
+
+    def links(self) -> list[tuple[Step, tuple[int, ...]]]:
+        """The steps, each with its own dynamic integers."""
+        return list(zip(self.steps, split_dynamic(self.steps, self.dynamic), strict=True))
+
+    def then(self, s: Step, dynamic: tuple[int, ...]) -> View:
+        """The chain with one more step.
+
+        Reshapes in a row become one, and permutations too: chains stay short (20,000 views of
+        views would copy 20,000-step tuples), and more of them are compiled alike.
+        """
+        steps, geometry = self.steps, s.geometry(self.geometry, *dynamic)
+        if steps:
+            kind, last = type(s), steps[-1]
+            if kind is Alias:
+                return View(steps, self.dynamic, geometry)
+            if type(last) is Alias or (kind is Reshape and type(last) is Reshape):
+                steps = steps[:-1]
+            elif kind is Permute and type(last) is Permute:
+                steps = steps[:-1]
+                s = step(Permute, tuple(last.params[0][d] for d in s.params[0]))
+        return View((*steps, s), self.dynamic + dynamic, geometry)
