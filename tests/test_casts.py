@@ -162,3 +162,65 @@ def test_a_tensor_to_fill_with_must_fit_too():
             fill(torch.tensor(300.7))
         fill(torch.tensor(3.7))
     assert x.fill_(torch.tensor(300.7)).tolist() == [44, 44]  # a copy, as in PyTorch
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("source", [torch.float32, torch.float64, torch.float16])
+def test_the_gradient_of_a_cast_to_float8_is_one_beyond_its_range_too(source, jitted):
+    x = torch.tensor([1.0, 1000.0, -500.0], dtype=source, requires_grad=True)
+
+    def gradient(x):
+        x.to(torch.float8_e4m3fn).float().mul(torch.tensor([1.0, 2.0, 4.0])).sum().backward()
+        return x.grad
+
+    assert (torch.jit(gradient) if jitted else gradient)(x).tolist() == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: torch.add(x, x, alpha=300),
+        lambda x: x.sub(x, alpha=-200),
+        lambda x: x.add_(x, alpha=300),
+        lambda x: torch.rsub(x, x, alpha=300),
+        lambda x: torch.addcmul(x, x, x, value=300),
+        lambda x: torch.addmm(x.view(1, 2), x[:1].view(1, 1), x.view(1, 2), alpha=300),
+        lambda x: torch.addmm(x.view(1, 2), x[:1].view(1, 1), x.view(1, 2), beta=300),
+        lambda x: x**300,
+    ],
+)
+def test_a_factor_must_fit_the_operands(use, jitted):
+    x = torch.ones(2, dtype=torch.int8)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type int8_t without over"):
+        (torch.jit(use) if jitted else use)(x)
+    assert x.tolist() == [1, 1]
+
+
+def test_a_factor_that_promotion_makes_room_for():
+    x = torch.ones(2, dtype=torch.int8)
+    assert torch.add(x, x.int(), alpha=300).tolist() == [301, 301]
+    assert torch.add(x.bool(), x.bool(), alpha=300).tolist() == [True, True]
+
+
+def test_integers_beyond_int64():
+    big = 2**63
+    assert torch.tensor(big, dtype=torch.uint64).item() == big
+    assert torch.tensor([big], dtype=torch.uint64).tolist() == [big]
+    for dtype in (torch.float32, torch.float64, torch.complex64):
+        assert torch.tensor(2**65, dtype=dtype).item() == 2.0**65
+        assert torch.tensor([1.5, -(2**65)], dtype=dtype).tolist() == [1.5, -(2.0**65)]
+    assert torch.tensor([big, 0], dtype=torch.bool).tolist() == [True, False]
+    for values in (big, [big], [[big, 1]]):
+        for dtype in (None, torch.int64, torch.int8):
+            with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+                torch.tensor(values, dtype=dtype)
+    with pytest.raises(ValueError, match="Overflow when unpacking long long"):
+        torch.tensor([1.5, big], dtype=torch.int64)
+    with pytest.raises(TypeError, match="an integer is required"):
+        torch.tensor([1.5, big], dtype=torch.uint64)
+    assert torch.tensor([1.5, 2**64]).tolist() == [1.5, 2.0**64]
+    assert torch.tensor([1, 1e30]).dtype == torch.float32
+    for use in (lambda x: x + 2**64, lambda x: x < 2**64, lambda x: x.fill_(2**64)):
+        with pytest.raises(OverflowError, match="int too big to convert"):
+            use(torch.ones(2))

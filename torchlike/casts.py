@@ -8,6 +8,7 @@ not fit is an error.
 from __future__ import annotations
 
 import cmath
+import math
 from typing import Any
 
 import jax
@@ -45,10 +46,27 @@ def convert(x: Any, dtype: Any) -> Any:
     if dtypes.kind_of(x.dtype) == "f" and dtype.kind in "iu":
         return _truncated(x, dtype)
     if dtype == _FLOAT8_E4M3FN and x.dtype.kind != "b":
-        like = _module_of(x)
-        wide = x.astype(np.float32)
-        x = like.clip(wide, -_FLOAT8_E4M3FN_MAX, _FLOAT8_E4M3FN_MAX)
+        if _module_of(x) is np:
+            return _clipped(np, x).astype(dtype)
+        return _saturated(x if dtypes.kind_of(x.dtype) == "f" else x.astype(np.float32))
     return x.astype(dtype)
+
+
+def _clipped(like: Any, x: Any) -> Any:
+    return like.clip(x.astype(np.float32), -_FLOAT8_E4M3FN_MAX, _FLOAT8_E4M3FN_MAX)
+
+
+@jax.custom_jvp
+def _saturated(x: Any) -> Any:
+    """As float8_e4m3fn. The derivative is 1 everywhere, as of every other cast in PyTorch: that of
+    the clipping is 0 beyond 448."""
+    return _clipped(jnp, x).astype(_FLOAT8_E4M3FN)
+
+
+@_saturated.defjvp
+def _saturated_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    (x,), (t,) = primals, tangents
+    return _saturated(x), t.astype(_FLOAT8_E4M3FN)
 
 
 def _module_of(x: Any) -> Any:
@@ -87,10 +105,16 @@ def from_numbers(array: np.ndarray, dtype: Any) -> np.ndarray:
     elif dtype.kind in "iu" and array.dtype.kind in "iuf" and array.size:
         limits = np.iinfo(dtype)
         low = -limits.max if dtype.kind == "u" and array.dtype.kind != "f" else limits.min
-        if not (array.min() >= low and array.max() <= limits.max):  # NaN is neither
+        high = limits.max if array.dtype.kind != "f" else _greatest_float(limits.max)
+        if not (array.min() >= low and array.max() <= high):  # NaN is neither
             raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
     with np.errstate(all="ignore"):
         return convert(array, dtype)
+
+
+def _greatest_float(limit: int) -> float:
+    """The greatest float that is not above an integer: 2**63 - 1 itself rounds up."""
+    return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0)
 
 
 def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:

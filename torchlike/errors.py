@@ -199,3 +199,13 @@ def size_mismatch(a: int, b: int, dim: int) -> RuntimeError:
 
 class OutOfMemoryError(RuntimeError):
     """A device has not the memory that was asked for (``torch.OutOfMemoryError``)."""
+
+
+def uninitialized(op: str) -> str:
+    """What PyTorch says when an op is given a lazy module's parameter that has no shape yet."""
+    return (
+        f"Attempted to use an uninitialized parameter in {op}. This error happens when you are "
+        "using a `LazyModule` or explicitly manipulating "
+        "`torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
+        "`forward` with a dummy batch to initialize the parameters before calling torch functions"
+    )

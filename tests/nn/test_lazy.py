@@ -67,3 +67,22 @@ def test_running_statistics_loaded_without_the_parameters_are_kept():
     lazy.load_state_dict(statistics, strict=False)
     lazy(torch.ones(2, 4))
     assert lazy.running_mean.tolist() == pytest.approx([2.8] * 4)
+
+
+def test_an_op_takes_no_waiting_parameter():
+    layer = nn.LazyLinear(3)
+    for use in (lambda w: w + 1, lambda w: 1 - w, lambda w: w.sum(), torch.relu):
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
+            use(layer.weight)
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
+            torch.jit(lambda use=use: use(layer.weight))()
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_waiting_module_changes_dtype_and_device(device):
+    layer = nn.LazyLinear(3).double().to(device)
+    assert layer.has_uninitialized_params()
+    out = layer(torch.ones(2, 4, dtype=torch.float64, device=device))
+    assert out.dtype == torch.float64
+    assert out.device.type == device
+    assert out.shape == (2, 3)

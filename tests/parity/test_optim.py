@@ -353,3 +353,27 @@ def test_parameters_partly_with_names():
         p, q = library.ones(1), library.ones(1)
         with pytest.raises(ValueError, match="Some param names are missing"):
             library.optim.SGD([("p", p), q], lr=0.1)
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+@each
+def test_a_parameter_listed_twice_steps_twice(name, options, jitted):
+    # PyTorch's loops over many tensors at once count both steps before they take one.
+    options = {k: v for k, v in options.items() if k not in ("foreach", "fused")}
+    after = []
+    for t in (torch, torchlike):
+        p, *_, q = parameters(t, name)
+        with pytest.warns(UserWarning, match="duplicate parameters"):
+            optimizer = getattr(t.optim, name)([p, q, p], **options)
+
+        def step(p=p, q=q, optimizer=optimizer):
+            optimizer.zero_grad()
+            ((p**2).sum() + (q**2).sum() * p.sum()).backward()
+            optimizer.step()
+
+        run = torchlike.jit(step) if jitted and t is torchlike else step
+        for _ in range(4):
+            run()
+        after.append([p.detach().numpy(), q.detach().numpy()])
+    for expected, found in zip(*after, strict=True):
+        np.testing.assert_allclose(found, expected, **tolerances(name))

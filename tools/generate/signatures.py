@@ -31,6 +31,7 @@ def _types_of_kinds() -> dict[int, str]:
         "OptOperand": "Tensor | Number | None",
         "Inputs": "Sequence[Tensor]",
         "Scalar": "Number",
+        "Factor": "Number",
         "OptScalar": "Number | None",
         "Int": "int",
         "OptInt": "int | None",

@@ -218,6 +218,10 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
             if kind.check is not None:
                 kind.check(value, before[0])
             return value
+    if isinstance(value, Tensor):  # a lazy module's: it may change its dtype, and no more
+        if spec.name == "cast":
+            return value._read()
+        raise ValueError(errors.uninitialized(spec.name))
     raise TypeError(
         f"{spec.name}(): argument '{spec.schema.names[position]}' (position {position + 1}) must "
         f"be {kind.expects}, not {type(value).__name__}"
@@ -236,6 +240,10 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
         error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX" not in n]
         error.__cause__ = None
         return error.with_traceback(None)
+    if isinstance(error, OverflowError):  # PyTorch: from 2**64 on
+        return OverflowError(
+            f"int too big to convert: {name}() takes integers of 64 bits; write it as a float"
+        )
     shapes = ", ".join(
         f"{list(a.shape)} {a.dtype}" if hasattr(a, "shape") else repr(a) for a in arrays
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import jax
@@ -34,6 +34,7 @@ class Kind:
         exact: type | None = None,
         varargs: bool = False,
         scalar: bool = False,
+        factor: bool = False,
         check: Callable[[Any, Any], None] | None = None,
     ) -> None:
         self.expects = expects
@@ -45,7 +46,9 @@ class Kind:
         #: Values of exactly this class need no conversion (the quick test on the per-op path).
         self.exact = exact
         self.varargs = varargs
-        self.scalar = scalar
+        self.scalar = scalar or factor
+        #: A number of the dtype that the operands before it promote to, which it must fit.
+        self.factor = factor
         #: check(number, array of the first operand): errors of a number that does not fit.
         self.check = check
 
@@ -171,9 +174,11 @@ OptBound = Annotated[
     Any,
     Kind("Tensor or Number", operand=True, number=True, optional=True, check=_check_bound),
 ]
-#: A number that often changes from call to call (alpha, value): an operand that never promotes.
+#: A number that often changes from call to call: an operand that never promotes.
 Scalar = Annotated[Any, Kind("Number", operand=True, number=True, scalar=True)]
 OptScalar = Annotated[Any, Kind("Number", operand=True, number=True, optional=True, scalar=True)]
+#: One that operands are multiplied by, keyword-only (alpha, beta, value).
+Factor = Annotated[Any, Kind("Number", operand=True, number=True, factor=True)]
 
 # Statics: part of the executable's key.
 Int = Annotated[int, Kind("int", _int, exact=int)]
@@ -195,6 +200,17 @@ Static = Annotated[Any, Kind("a hashable value", _hashable, optional=True)]
 
 #: NumPy's names that PyTorch accepts for its own.
 _SYNONYMS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "axes": "dims", "a": "input"}
+
+
+def common_dtype(operands: Iterable[Any]) -> dtypes.dtype:
+    """PyTorch's result type of the tensors and numbers among ``operands``."""
+    dimensioned, zero_dim, wrapped = [], [], []
+    for x in operands:
+        if isinstance(x, Tensor):
+            (dimensioned if x.dim() else zero_dim).append(x.dtype)
+        elif type(x) in casts.NUMBERS:
+            wrapped.append(dtypes.scalar_dtype(x))
+    return dtypes.result_dtype(dimensioned, zero_dim, wrapped)
 
 
 def _kind_of(fn: Any, parameter: str, op: str) -> Kind:
@@ -232,6 +248,7 @@ class Schema:
         self.scalar_operands = tuple(
             bit for bit, i in enumerate(self.operand_positions) if self.kinds[i].scalar
         )
+        self.factors = tuple(i for i in range(n) if self.kinds[i].factor)
         self.has_sequence = any(k.sequence for k in self.kinds)
         required = sum(d is inspect.Parameter.empty for d in self.defaults)
         #: What to append to k positional arguments, for each k that may be completed that way.
@@ -264,7 +281,20 @@ class Schema:
                 f"{self.op}() missing {len(missing)} required positional arguments: "
                 f"{', '.join(missing)}"
             )
+        if self.factors:
+            self._check_factors(bound)
         return tuple(bound)
+
+    def _check_factors(self, bound: list[Any]) -> None:
+        """RuntimeError in PyTorch's words for a factor that the operands' dtype cannot hold."""
+        operands = bound[: self.factors[0]]
+        for i in self.factors:
+            factor = bound[i]
+            if (
+                type(factor) in casts.NUMBERS and factor is not self.defaults[i]
+                and any(isinstance(x, Tensor) for x in operands)
+            ):  # fmt: skip
+                casts.check_fits(factor, common_dtype(operands).numpy)
 
     def _pack_varargs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """``x.sum(0, 1)`` is ``x.sum((0, 1))``: fold surplus ints into a varargs parameter."""

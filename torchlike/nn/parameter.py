@@ -11,7 +11,7 @@ from torchlike import errors
 from torchlike.dtypes import get_default_dtype
 from torchlike.ops.conversion import clone
 from torchlike.ops.creation import finish
-from torchlike.tensor import Tensor
+from torchlike.tensor import TENSOR_TYPES, Tensor
 
 
 def _empty() -> Tensor:
@@ -178,6 +178,10 @@ class UninitializedBuffer(Tensor):
         return f"<{type(self).__name__}>"
 
 
+_LAZY = (UninitializedParameter, UninitializedBuffer)
+TENSOR_TYPES.difference_update(_LAZY)  # no op takes one
+
+
 def is_lazy(t: Any) -> bool:
     """Whether a parameter or a buffer still waits for its shape."""
-    return isinstance(t, (UninitializedParameter, UninitializedBuffer))
+    return isinstance(t, _LAZY)

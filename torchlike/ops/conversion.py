@@ -86,7 +86,7 @@ def _move(t: Tensor, device: devices.device) -> Tensor:
 
 def _without_values(t: Tensor) -> Tensor:
     """A leaf of the same geometry on the meta device."""
-    made = wrap(MetaArray(t.shape, t.dtype.numpy))
+    made = wrap(MetaArray(t._geometry.size, t.dtype.numpy))
     preserve_strides(made, t)
     made._requires_grad = t.requires_grad and modes.current.grad_enabled
     return made

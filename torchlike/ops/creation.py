@@ -76,15 +76,19 @@ def checked_size(size: Any, name: str) -> tuple[int, ...]:
 # -- from data -------------------------------------------------------------------------------------
 
 
-def _infer(data: Any, cast: Any = False) -> Any:
+def _infer(data: Any, cast: np.dtype | None = None) -> Any:
     """Nested Python data as a NumPy array with PyTorch's inferred dtype; in full precision when a
     ``cast`` follows, for float64 must not be rounded to the default dtype first."""
+    # Only int64 bounds the integers, and what holds fewer.
+    unbounded = cast is not None and (cast.kind not in "iu" or cast == np.uint64)
     if isinstance(data, np.ndarray):
         return data
     if isinstance(data, np.generic):
         return np.asarray(data)
     if isinstance(data, (bool, int, float, complex)):
-        whole = cast and isinstance(data, (float, complex))
+        whole = cast is not None and isinstance(data, (float, complex))
+        if unbounded and isinstance(data, int) and not -(2**63) <= data < 2**63:
+            return np.asarray(data, np.uint64) if cast == np.uint64 else np.asarray(float(data))
         try:
             with np.errstate(over="ignore"):
                 return np.asarray(data, None if whole else dtypes.scalar_dtype(data).numpy)
@@ -102,15 +106,14 @@ def _infer(data: Any, cast: Any = False) -> Any:
     _check_rectangular(data, 0)
     array = np.array(_plain(data))
     if array.dtype == object or array.dtype.kind in "US":
-        bad = next(_wrong_elements(data), 0)
-        if bad == 0:  # numbers all of them: integers beyond int64
-            raise ValueError("Overflow when unpacking long long")
-        if not isinstance(bad, (str, bytes)):
-            raise RuntimeError(f"Could not infer dtype of {type(bad).__name__}")
-        raise TypeError(f"new(): invalid data type '{type(bad).__name__}'")
-    if array.dtype == np.uint64 and not _has_array(data):
-        raise ValueError("Overflow when unpacking long long")
-    if cast and array.size:
+        for bad in _wrong_elements(data):
+            if not isinstance(bad, (str, bytes)):
+                raise RuntimeError(f"Could not infer dtype of {type(bad).__name__}")
+            raise TypeError(f"new(): invalid data type '{type(bad).__name__}'")
+        array = _with_large_integers(data, cast, unbounded)
+    elif _may_be_large_integers(array) and not _has_array(data):
+        array = _with_large_integers(data, cast, unbounded)
+    if cast is not None and array.size:
         return array
     if array.dtype.kind in "fc" and not _has_array(data):
         default = dtypes.get_default_dtype()
@@ -121,6 +124,34 @@ def _infer(data: Any, cast: Any = False) -> Any:
     if array.size == 0 and array.dtype == np.float64:
         return array.astype(dtypes.get_default_dtype().numpy)
     return array
+
+
+def _may_be_large_integers(array: np.ndarray) -> Any:
+    """NumPy makes integers beyond int64 uint64, and floats if a smaller one is beside them."""
+    kind = array.dtype
+    return kind == np.uint64 or (kind == np.float64 and (abs(array) >= 2**63).any())
+
+
+def _with_large_integers(data: Any, cast: np.dtype | None, unbounded: bool) -> np.ndarray:
+    """Nested numbers of which an integer may be beyond int64. ValueError where that is wanted."""
+    elements = list(_elements(data))
+    if any(isinstance(x, int) and not -(2**63) <= x < 2**63 for x in elements):
+        has_floats = any(isinstance(x, (float, complex)) for x in elements)
+        if not unbounded and (cast is not None or not has_floats):
+            raise ValueError("Overflow when unpacking long long")
+        if cast == np.uint64:
+            if has_floats:
+                raise TypeError("an integer is required")
+            return np.array(data, np.uint64)
+    return np.array(data, complex if any(isinstance(x, complex) for x in elements) else float)
+
+
+def _elements(data: Any) -> Any:
+    for d in data:
+        if isinstance(d, (list, tuple)):
+            yield from _elements(d)
+        else:
+            yield d
 
 
 def _of_numbers(data: list[Any] | tuple[Any, ...]) -> bool:
@@ -146,11 +177,8 @@ def _has_array(data: Any) -> Any:
 
 
 def _wrong_elements(data: Any) -> Any:
-    for d in data:
-        if isinstance(d, (list, tuple)):
-            yield from _wrong_elements(d)
-        elif not isinstance(d, (bool, int, float, complex, np.generic, Tensor)):
-            yield d
+    kinds = (bool, int, float, complex, np.generic, Tensor)
+    return (d for d in _elements(data) if not isinstance(d, kinds))
 
 
 def _check_rectangular(data: Any, dim: int) -> None:
@@ -188,7 +216,7 @@ def tensor(
     if isinstance(data, jax.Array):
         array: Any = data
     else:
-        array = _infer(data, dtype is not None)
+        array = _infer(data, None if dtype is None else numpy_dtype(dtype))
     if dtype is not None:
         cast = casts.convert if isinstance(data, _ARRAYS) else casts.from_numbers
         array = cast(array, numpy_dtype(dtype))

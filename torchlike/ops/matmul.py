@@ -11,7 +11,7 @@ import numpy as np
 
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
-from torchlike.dispatch.schema import Input, Inputs, OptInput, Scalar, Static, Str
+from torchlike.dispatch.schema import Factor, Input, Inputs, OptInput, Static, Str
 from torchlike.dtypes import c_name
 from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.products import times_transposed
@@ -166,19 +166,19 @@ def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
 
 
 @op(inplace=True)
-def addmm(input: Input, mat1: Input, mat2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
+def addmm(input: Input, mat1: Input, mat2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (mat1 @ mat2)``."""
     return _scaled_sum(input, _checked(input, mat1, mat2, mm), beta, alpha)
 
 
 @op(inplace=True)
-def addmv(input: Input, mat: Input, vec: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
+def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (mat @ vec)``."""
     return _scaled_sum(input, _checked(input, mat, vec, mv), beta, alpha)
 
 
 @op(casts_out=True, inplace=True)
-def addr(input: Input, vec1: Input, vec2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
+def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise RuntimeError(
@@ -192,13 +192,13 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Scalar = 1, alpha: Sca
 
 
 @op(inplace=True)
-def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
+def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (batch1 @ batch2)``."""
     return _scaled_sum(input, _checked(input, batch1, batch2, bmm), beta, alpha)
 
 
 @op(inplace=True)
-def addbmm(input: Input, batch1: Input, batch2: Input, *, beta: Scalar = 1, alpha: Scalar = 1):
+def addbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
     return _scaled_sum(input, jnp.sum(_checked(input, batch1, batch2, bmm), 0), beta, alpha)
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import dtypes
+from torchlike import casts, dtypes
 from torchlike.dispatch.registry import OPS, composite, op
-from torchlike.dispatch.schema import Bound, Input, Number, Operand, OptBound, OptStr, Scalar
+from torchlike.dispatch.schema import Bound, Factor, Input, Number, Operand, OptBound, OptStr
 from torchlike.ops import subgradients
 from torchlike.ops.checks import real_only, scalar_type_of
 from torchlike.ops.promotion import (
@@ -31,7 +31,7 @@ from torchlike.tensor import Tensor
 
 
 @op(aliases=(), inplace=True, elementwise=True, needs="nothing")
-def add(input: Operand, other: Operand, *, alpha: Scalar = 1):
+def add(input: Operand, other: Operand, *, alpha: Factor = 1):
     """``input + alpha * other``, broadcast and promoted."""
     x, y = promoted(input, other)
     _check_alpha(alpha, x)
@@ -45,7 +45,7 @@ def _plus_multiple(x: Any, y: Any, alpha: Any) -> Any:
 
 
 @op(aliases=("subtract",), inplace=True, elementwise=True, needs="nothing")
-def sub(input: Operand, other: Operand, *, alpha: Scalar = 1):
+def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
     """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
     x, y = promoted(input, other)
     if x.dtype == np.bool_ or _bool_tensor(input) or _bool_tensor(other):
@@ -61,7 +61,7 @@ def sub(input: Operand, other: Operand, *, alpha: Scalar = 1):
 
 
 @op(elementwise=True, needs="nothing", grad_name="RsubBackward1")
-def rsub(input: Input, other: Operand, *, alpha: Scalar = 1):
+def rsub(input: Input, other: Operand, *, alpha: Factor = 1):
     """``other - alpha * input``."""
     return sub.spec.fn(other, input, alpha=alpha)
 
@@ -165,6 +165,7 @@ def pow_scalar(input: Input, exponent: Number):
     if x.dtype.kind in "iub":
         if power < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
+        casts.check_fits(power, x.dtype)
         return lax.integer_pow(x, int(power)) if x.dtype != np.bool_ else x | (power == 0)
     if dtypes.kind_of(x.dtype) == "f" and power == 0.5:
         return jnp.sqrt(x)
@@ -337,7 +338,7 @@ def clamp_max(input: Input, max: Bound):
 
 
 @op(inplace=True, elementwise=True)
-def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Scalar = 1):
+def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
     """``input + value * tensor1 * tensor2``."""
     return in_float32(lambda x, a, b: x + scalar_like(value, x) * a * b)(
         *promoted(input, tensor1, tensor2)
@@ -345,7 +346,7 @@ def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Scalar = 1):
 
 
 @op(inplace=True, elementwise=True)
-def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: Scalar = 1):
+def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
     """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
     x, a, b = promoted(input, tensor1, tensor2)
     if x.dtype.kind in "iub":

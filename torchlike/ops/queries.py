@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlike import dtypes, views
 from torchlike.dispatch.registry import composite
+from torchlike.dispatch.schema import common_dtype
 from torchlike.ops.comparison import isclose
 from torchlike.ops.views import require_tensor
 from torchlike.tensor import Tensor
@@ -76,10 +77,4 @@ def is_neg(input: Tensor) -> bool:
 @composite(method=False)
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The dtype that an operation on two tensors or numbers gives."""
-    dimensioned, zero_dim, wrapped = [], [], []
-    for x in (tensor1, tensor2):
-        if isinstance(x, Tensor):
-            (dimensioned if x.dim() else zero_dim).append(x.dtype)
-        else:
-            wrapped.append(dtypes.scalar_dtype(x))
-    return dtypes.result_dtype(dimensioned, zero_dim, wrapped)
+    return common_dtype((tensor1, tensor2))

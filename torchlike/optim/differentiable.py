@@ -11,7 +11,7 @@ from torchlike import modes
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Inputs, Int, Static
-from torchlike.optim.fused import Rule, updated
+from torchlike.optim.fused import Rule, repeatedly, updated
 from torchlike.storage import device_array
 from torchlike.tensor import Tensor, wrap
 
@@ -48,6 +48,9 @@ def recorded_update(
     """
     n = len(params)
     if not n:
+        return
+    if len(set(map(id, params))) < n:
+        repeatedly(recorded_update, key, rule, params, states, scalars)
         return
     owners = [*params, *(s for group in states for s in group)]
     gradients: list[Any] = [p.grad for p in params]

@@ -94,6 +94,9 @@ def update_group(
     n = len(params)
     if not n:
         return
+    if len(set(map(id, params))) < n:
+        repeatedly(update_group, key, rule, params, states, scalars)
+        return
     capture = modes.current.capture
     owners = [*params, *(s for group in states for s in group)]
     gradients = tuple([_gradient(p) for p in params])
@@ -113,6 +116,21 @@ def update_group(
         new = meta.call(plain, owned, gradients, values)
     for t, array in zip(owners, new, strict=True):
         t._write(array)
+
+
+def repeatedly(
+    update: Callable[..., None], key: Any, rule: Rule, params: Sequence[Tensor],
+    states: Sequence[Sequence[Tensor]], scalars: Sequence[Callable[[], Any]],
+) -> None:  # fmt: skip
+    """``update`` where a group lists a parameter more than once: it steps as often."""
+    rounds: list[list[int]] = []
+    times: dict[int, int] = {}
+    for i, p in enumerate(params):
+        k = times[id(p)] = times.get(id(p), -1) + 1
+        rounds += [[]] if k == len(rounds) else []
+        rounds[k].append(i)
+    for chosen in rounds:
+        update(key, rule, [params[i] for i in chosen], [states[i] for i in chosen], scalars)
 
 
 def _gradient(p: Tensor) -> Any:

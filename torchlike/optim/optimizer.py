@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -119,7 +120,12 @@ class Optimizer:
             param_group.setdefault(name, default)
         taken = {id(p) for group in self.param_groups for p in group["params"]}
         if len({id(p) for p in params}) != len(params):
-            raise ValueError("some parameters appear more than once in parameter group")
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
+                "information",
+                stacklevel=3,
+            )
         if taken & {id(p) for p in params}:
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)

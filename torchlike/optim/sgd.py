@@ -52,10 +52,13 @@ class SGD(Optimizer):
             new = [p for p in params if self.state[p].get("momentum_buffer") is None]
             for p in new:
                 self.state[p]["momentum_buffer"] = zeros_outside(p)
-            first = dampening != 0
+            # So it is where a parameter is listed twice, for PyTorch looks for buffers beforehand.
+            first = dampening != 0 or len(set(map(id, new))) < len(new)
             capture = modes.current.capture
             if first and new and capture is not None:
-                capture.do_not_repeat("the first step of SGD with dampening is its own")
+                capture.do_not_repeat(
+                    "the first step of SGD is its own with dampening or parameters listed twice"
+                )
             parts = ((new, True), (old, False)) if first else ((params, False),)
             for part, is_first in parts:
                 rule = functools.partial(_rule, dampening, is_first, *flags)

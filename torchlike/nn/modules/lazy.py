@@ -48,15 +48,20 @@ class _Lazy(Module):
         size = input.shape[self._input_dim]
         waiting = {n: p for n, p in self._parameters.items() if is_lazy(p)}
         if waiting or not any(p is not None for p in self._parameters.values()):
-            made = self.cls_to_become(**{self._size: size}, **self._lazy_arguments)
+            arguments = dict(self._lazy_arguments)
+            for parameter in waiting.values():  # perhaps converted since
+                arguments |= {"dtype": parameter.dtype, "device": parameter.device}
+            made = self.cls_to_become(**{self._size: size}, **arguments)
             for name, parameter in waiting.items():
                 parameter.materialize(made._parameters[name].shape)
                 parameter.data = made._parameters[name].data
             for name, buffer in made._buffers.items():
                 own = self._buffers[name]
                 # One of the right size may have come from a checkpoint.
-                if own is None or buffer is None or own.shape != buffer.shape:
+                if own is None or buffer is None:
                     self._buffers[name] = buffer
+                elif own.shape != buffer.shape:
+                    self._buffers[name] = buffer.to(own.device, own.dtype)
         setattr(self, self._size, size)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
