@@ -116,3 +116,17 @@ def test_powers_that_are_refused() -> None:
         torch.linalg.matrix_power(torch.eye(2, dtype=torch.bool), 2)
     with pytest.raises(RuntimeError, match="must be batches of square matrices"):
         torch.linalg.matrix_power(torch.ones(2, 3), -2)
+
+
+@pytest.mark.parametrize("bad", [float("inf"), float("nan")])
+def test_svd_of_what_is_not_finite_ends_and_is_nan_there_alone(run, bad) -> None:
+    # LAPACK never returned from this one.
+    broken = torch.tensor([[1.0, bad, 3.0], [bad, 2.0, 4.0], [3.0, 4.0, 5.0]])
+    both = torch.stack([torch.eye(3), broken])
+    for whole in (True, False):
+        for part in run(lambda a, whole=whole: tuple(torch.linalg.svd(a, whole)), both):
+            assert not part[0].isnan().any()
+            assert part[1].isnan().all()
+    assert run(torch.linalg.svdvals, both).isnan().any(-1).tolist() == [False, True]
+    assert run(torch.linalg.pinv, both).isnan().any(-1).any(-1).tolist() == [False, True]
+    assert run(lambda a: torch.linalg.norm(a, "nuc"), broken).isnan()

@@ -276,14 +276,26 @@ def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
 # -- singular values -------------------------------------------------------------------------------
 
 
+def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """``jnp.linalg.svd``, and NaN for a matrix that has one or an infinity: LAPACK's gesdd may
+    never return from those."""
+    finite = jnp.isfinite(x).all((-2, -1), keepdims=True)
+    parts = jnp.linalg.svd(jnp.where(finite, x, 0), full_matrices, compute_uv)
+    if not compute_uv:
+        return jnp.where(finite[..., 0], parts, jnp.nan)
+    u, s, vh = parts
+    return (jnp.where(finite, u, jnp.nan), jnp.where(finite[..., 0], s, jnp.nan),
+            jnp.where(finite, vh, jnp.nan))  # fmt: skip
+
+
 @op("svd_op", namespaces=(), method=False, residuals=True, grad_name="LinalgSvdBackward0")
 def svd_op(input: Input, full_matrices: Bool):
     """U, S and Vh."""
     require_matrix(input, "linalg.svd")
-    u, s, vh = jnp.linalg.svd(input, full_matrices=False)
+    u, s, vh = singular(input)
     if full_matrices and input.shape[-2] != input.shape[-1]:
         # The vectors beyond the rank of the matrix carry no gradient.
-        whole_u, _, whole_vh = jnp.linalg.svd(lax.stop_gradient(input), full_matrices=True)
+        whole_u, _, whole_vh = singular(lax.stop_gradient(input), full_matrices=True)
         k = s.shape[-1]
         u = jnp.concatenate([u, whole_u[..., k:]], -1)
         vh = jnp.concatenate([vh, whole_vh[..., k:, :]], -2)
@@ -294,7 +306,7 @@ def svd_op(input: Input, full_matrices: Bool):
 def svdvals_op(input: Input):
     """Singular values, falling."""
     require_matrix(input, "linalg.svdvals")
-    return jnp.linalg.svd(input, full_matrices=False, compute_uv=False)
+    return singular(input, compute_uv=False)
 
 
 _LINALG_SVD, _SVD = named("linalg_svd", "U S Vh"), named("svd", "U S V")

@@ -19,6 +19,7 @@ from torchlike.ops.decompositions import (
     adjoint,
     raise_failure,
     require_matrix,
+    singular,
     singular_at,
 )
 from torchlike.ops.gathering import type_name
@@ -371,7 +372,7 @@ def pseudoinverse(a: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
             size = jnp.abs(s)
             vh = adjoint(u)
         else:
-            u, s, vh = jnp.linalg.svd(a, full_matrices=False)
+            u, s, vh = singular(a)
             size = s
         largest = jnp.max(size, -1, keepdims=True, initial=0)
         keep = size > _cutoff(largest, a.shape, atol, rtol)
@@ -430,7 +431,7 @@ def matrix_rank_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     """How many singular values are not negligible."""
     require_matrix(A, "linalg.matrix_rank", square=hermitian)
     s = jnp.abs(_hermitian_values(A)[1]) if hermitian else (
-        jnp.linalg.svd(A, full_matrices=False, compute_uv=False))  # fmt: skip
+        singular(A, compute_uv=False))  # fmt: skip
     largest = jnp.max(s, -1, keepdims=True, initial=0)
     cutoff = _cutoff(largest, A.shape, _per_matrix(atol), _per_matrix(rtol))
     return jnp.sum(s > cutoff, -1).astype(np.int64)
@@ -462,7 +463,7 @@ def lstsq_op(A: Input, B: Input, rcond: OptFloat):
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({at})")
     rtol = None if rcond is None else jnp.asarray(rcond)
     solution = pseudoinverse(A, None, rtol, False) @ b
-    s = jnp.linalg.svd(lax.stop_gradient(A), full_matrices=False, compute_uv=False)
+    s = singular(lax.stop_gradient(A), compute_uv=False)
     largest = jnp.max(s, -1, keepdims=True, initial=0)
     rank = jnp.sum(s > _cutoff(largest, A.shape, None, rtol), -1).astype(np.int64)
     difference = A @ solution - b
