@@ -95,3 +95,12 @@ def test_native_batch_norm_leaves_unused_results_alone():
     bad = torch.empty(0), torch.empty(0, 2), torch.empty(0)
     with pytest.raises(RuntimeError, match="TensorAccessor expected 1 dims but tensor has 2"):
         torch.native_batch_norm(x, None, None, *statistics, False, 0.1, 0.0, out=bad)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm_of_one_dimension(run, training):
+    none = torch.zeros(0)
+    norm = lambda x: F.batch_norm(x, torch.zeros(0), torch.ones(0), training=training)  # noqa: E731
+    assert run(norm, none).shape == (0,)
+    with pytest.raises(IndexError, match=r"Dimension out of range .*, but got 1"):
+        norm(torch.zeros(3))

@@ -12,6 +12,7 @@ import numpy as np
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, IntOrInts, Kind
+from torchlike.ops import division
 from torchlike.ops.checks import floats_only
 from torchlike.ops.conv import int_or_ints
 from torchlike.ops.pooling import max_along, per_dimension, stride_of
@@ -104,10 +105,10 @@ def _adaptive_avg(input: Any, n: int, output_size: Any) -> Any:
         if out == size:
             continue
         if out == 1 and size:
-            x = jnp.mean(x, axis, keepdims=True)
+            x = division.mean(x, axis, keepdims=True)
         elif out and size % out == 0:
             parted = x.reshape(*x.shape[:axis], out, size // out, *x.shape[axis + 1 :])
-            x = jnp.mean(parted, axis + 1)
+            x = division.mean(parted, axis + 1)
         else:
             # Uneven windows overlap. A product with the matrix of their weights would be as fast,
             # but a NaN or infinity would reach every window: 0 * inf is NaN.
@@ -116,7 +117,8 @@ def _adaptive_avg(input: Any, n: int, output_size: Any) -> Any:
             gathered = jnp.take(x, taps.reshape(-1), axis)
             gathered = gathered.reshape(*x.shape[:axis], *taps.shape, *x.shape[axis + 1 :])
             total = jnp.sum(jnp.where(inside.reshape(shape), gathered, 0), axis + 1)
-            x = total / np.sum(inside, 1).reshape(shape[0], *shape[2:]).astype(x.dtype)
+            counts = np.sum(inside, 1).reshape(shape[0], *shape[2:]).astype(x.dtype)
+            x = division.divide(total, jnp.asarray(counts))
     return x.astype(input.dtype)
 
 

@@ -16,6 +16,7 @@ from jax import lax
 
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Float, Input, Int, OptInput, Str
+from torchlike.ops import division
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.tensor import Tensor
 
@@ -51,7 +52,7 @@ def reduced(loss: Any, reduction: str) -> Any:
                 "mean(): could not infer output dtype. Input dtype must be either a floating point "
                 f"or complex dtype. Got: {scalar_type_of(loss)}"
             )
-        return jnp.mean(loss)
+        return division.mean(loss)
     return jnp.sum(loss) if reduction == "sum" else loss
 
 

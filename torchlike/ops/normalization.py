@@ -119,6 +119,10 @@ def _batch_norm(
     input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any,
     momentum: Any, eps: float,
 ) -> Tensor:  # fmt: skip
+    if input.dim() < 2:
+        if input.numel():
+            errors.wrap_dim(1, input.dim())
+        return input.clone()  # without elements or channels, as PyTorch
     if not training:
         if running_mean is None or running_var is None:
             missing = "running_mean" if running_mean is None else "running_var"
@@ -155,7 +159,6 @@ def batch_norm(
     """
     if training:
         _check_batch_size(input.shape)
-        errors.wrap_dim(1, input.dim())
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

@@ -14,10 +14,12 @@ from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Bound, Factor, Input, Number, Operand, OptBound, OptStr
 from torchlike.ops import subgradients
 from torchlike.ops.checks import real_only, scalar_type_of
+from torchlike.ops.division import divide
 from torchlike.ops.promotion import (
     beside_scalars,
     check_broadcast,
     in_float32,
+    is_alone,
     is_number,
     promoted,
     promoted_float,
@@ -109,13 +111,16 @@ def div(input: Operand, other: Operand, *, rounding_mode: OptStr = None):
     """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
     if rounding_mode is None:
         # Not in 16 bits: XLA's product with the reciprocal of a number overflows below 1.5e-5.
-        return beside_scalars(jnp.divide, input, other, floats=True)
+        return beside_scalars(divide, input, other, floats=True)
     if rounding_mode not in ("trunc", "floor"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
             f"'{rounding_mode}'"
         )
     divided = real_only(f"div_{rounding_mode}_cpu")(functools.partial(_rounded_div, rounding_mode))
+    if rounding_mode == "trunc" and not is_alone(other, input):
+        # Two tensors: the quotient is rounded to 16 bits before it is truncated.
+        return divided(*promoted(input, other))
     return beside_scalars(divided, input, other)
 
 
@@ -125,9 +130,11 @@ def _rounded_div(mode: str, x: Any, y: Any) -> Any:
     if x.dtype.kind in "iu":
         return lax.div(*jnp.broadcast_arrays(x, y)) if mode == "trunc" else jnp.floor_divide(x, y)
     if mode == "trunc":
-        return jnp.trunc(x / y)
+        return jnp.trunc(in_float32(divide)(x, y))
     # jnp.floor_divide follows Python for infinities; PyTorch gives the plain quotient for y == 0.
-    return jnp.where(y == 0, x / y, jnp.floor_divide(x, jnp.where(y == 0, jnp.ones_like(y), y)))
+    return jnp.where(
+        y == 0, divide(x, y), jnp.floor_divide(x, jnp.where(y == 0, jnp.ones_like(y), y))
+    )
 
 
 @op(inplace=True, elementwise=True, differentiable=True)

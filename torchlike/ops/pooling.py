@@ -22,7 +22,7 @@ from jax import lax
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
-from torchlike.ops import checks
+from torchlike.ops import checks, division
 from torchlike.ops.checks import floats_only, numbers_only
 from torchlike.ops.conv import int_or_ints
 from torchlike.tensor import Tensor
@@ -372,7 +372,7 @@ def _avg_pool(
             counts = int(counts.flat[0])
     if x.dtype.kind in "iu":
         return lax.div(total, jnp.broadcast_to(jnp.asarray(counts, total.dtype), total.shape))
-    return (total / jnp.asarray(counts, total.dtype)).astype(input.dtype)
+    return division.divide(total, jnp.asarray(counts, total.dtype)).astype(input.dtype)
 
 
 @op(namespaces=("", *_F), method=False, needs="nothing")

@@ -115,9 +115,13 @@ def beside_scalars(fn: Callable[[Any, Any], Any], x: Any, y: Any, *, floats: boo
         return fn(*operands)
     wide = []
     for given, other, cast in ((x, y, operands[0]), (y, x, operands[1])):
-        alone = is_number(given) or (jnp.ndim(given) == 0 and jnp.ndim(other) > 0)
-        wide.append(jnp.asarray(given if alone else cast).astype(np.float32))
+        wide.append(jnp.asarray(given if is_alone(given, other) else cast).astype(np.float32))
     return fn(*wide).astype(kind)
+
+
+def is_alone(x: Any, beside: Any) -> bool:
+    """Whether ``x`` is a number, or a 0-dim tensor beside one with dimensions."""
+    return is_number(x) or (jnp.ndim(x) == 0 and jnp.ndim(beside) > 0)
 
 
 def scalar_like(value: Any, x: Any) -> Any:

@@ -14,6 +14,7 @@ from jax import lax
 from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number
+from torchlike.ops import division
 from torchlike.ops.checks import real_only, scalar_type_of
 from torchlike.ops.extrema import extremum
 from torchlike.ops.outputs import given
@@ -70,7 +71,7 @@ def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType 
             "mean(): could not infer output dtype. Input dtype must be either a floating point or "
             f"complex dtype. Got: {name}"
         )
-    return jnp.mean(x, axes(dim, x.ndim), keepdims=keepdim)
+    return division.mean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
 @op(casts_out="kernel")

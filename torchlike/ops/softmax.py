@@ -13,6 +13,7 @@ from jax import lax
 from torchlike import dtypes, errors
 from torchlike.dispatch.registry import add_method, composite, export, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Float, Input, Int
+from torchlike.ops import division
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.ops.promotion import in_float32, promoted, promoted_float
 from torchlike.ops.reduction import axes, vector_norm
@@ -120,7 +121,7 @@ def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
 
     def unit(x: Any) -> Any:
         norm = vector_norm(x, p, axes(dim, x.ndim), True)
-        return x / jnp.where(norm < eps, eps, norm).astype(norm.dtype)
+        return division.divide(x, jnp.where(norm < eps, eps, norm).astype(x.dtype))
 
     return in_float32(unit)(input)
 

@@ -1,0 +1,74 @@
+"""Quotients are rounded once, whatever XLA would rather multiply by."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+import torchlike.nn.functional as F
+
+RNG = np.random.default_rng(0)
+X = RNG.integers(-99, 99, (8, 41)).astype(np.float32)
+DIVISORS = {
+    "number": 49.0,
+    "integer": 3,
+    "0-dim": np.float32(0.225),
+    "row": RNG.normal(size=41).astype(np.float32),
+    "column": RNG.normal(size=(8, 1)).astype(np.float32),
+    "whole": RNG.normal(size=(8, 41)).astype(np.float32),
+}
+
+
+def tensor_of(y):
+    return torch.tensor(y) if isinstance(y, (np.ndarray, np.generic)) else y
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("y", DIVISORS.values(), ids=DIVISORS)
+def test_quotients_are_those_of_ieee_754(run, y, dtype):
+    x = X.astype(dtype)
+    y = y.astype(dtype) if isinstance(y, (np.ndarray, np.generic)) else y
+    for use in (lambda x, y: x / y, lambda x, y: x.clone().div_(y),
+                lambda x, y: x / (y if isinstance(y, (int, float)) else y.expand_as(x))):  # fmt: skip
+        found = run(lambda x, use=use: use(x, tensor_of(y)), torch.tensor(x))
+        np.testing.assert_array_equal(found.numpy(), x / y, strict=True)
+
+
+@pytest.mark.parametrize("y", DIVISORS.values(), ids=DIVISORS)
+def test_multiples_truncate_and_round_down_to_themselves(run, y):
+    x = (X * y).astype(np.float32)
+    for mode, function in (("trunc", np.trunc), ("floor", np.floor)):
+        found = run(
+            lambda x, mode=mode: torch.div(x, tensor_of(y), rounding_mode=mode), torch.tensor(x)
+        )
+        if mode == "trunc":  # PyTorch's floor takes the remainder off first, and so is not this
+            np.testing.assert_array_equal(found.numpy(), function(x / np.float32(y)))
+        assert np.abs(found.numpy() - X).max() <= 1
+
+
+def test_the_mean_of_ones_is_one(run):
+    for n in (41, 47, 55, 61, 82, 83, 94, 97, 1000):
+        ones = torch.ones(2, n)
+        for mean in (lambda x: x.mean(), lambda x: x.mean(1)[0], lambda x: F.l1_loss(x, 0 * x),
+                     lambda x: F.adaptive_avg_pool1d(x, 1)[0, 0],
+                     lambda x: F.avg_pool1d(x, x.shape[1])[0, 0]):  # fmt: skip
+            assert run(mean, ones).item() == 1.0
+
+
+def test_gradients_of_what_is_constant_are_not_computed(run):
+    x = torch.tensor([1.0, float("inf"), 3.0], requires_grad=True)
+
+    def gradient(x):
+        (x / 2.0).sum().backward()
+        return x.grad
+
+    assert run(gradient, x).tolist() == [0.5, 0.5, 0.5]
+
+
+def test_nan_infinity_and_zero(run):
+    inf, nan = float("inf"), float("nan")
+    x = torch.tensor([1.0, -1.0, 0.0, inf, nan, 1.0])
+    y = run(lambda x: x / 0.0, x)
+    assert y.tolist()[:2] == [inf, -inf]
+    assert y.isnan().tolist() == [False, False, True, False, True, False]
+    assert run(lambda x: x / inf, x).isnan().tolist() == [False, False, False, True, True, False]
+    assert run(lambda x: x / nan, x).isnan().all()
