@@ -193,3 +193,17 @@ def test_an_expand_that_repeats_nothing_is_written_through_in_another_dtype():
     assert x.tolist() == [[-1.0, 2.0], [2.0, -2.0]]
     with pytest.raises(NotImplementedError, match="write into the base tensor"):
         torch.view_as_complex(torch.zeros(4).unfold(0, 2, 2)).add_(1.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64, torch.complex64])
+@pytest.mark.parametrize("shape", [(128, 256), (256, 128), (130, 128), (127, 128), (128, 130)])
+def test_large_matrices_are_transposed(shape, dtype):
+    x = torch.arange(shape[0] * shape[1]).reshape(shape).remainder(251).to(dtype)
+    expected = x.numpy(force=True).T
+    y = x.clone()
+    assert (y.t().contiguous().numpy() == expected).all()
+    assert y.t().contiguous().is_contiguous()
+    assert ((y.t() + 1).numpy() == expected + 1).all()
+    y.t()[3] = 7  # written through, and read anew
+    assert (y.t()[3].numpy() == 7).all()
+    assert (torch.jit(lambda y: y.t().contiguous())(x).numpy() == expected).all()

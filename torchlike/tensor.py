@@ -92,7 +92,7 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
             if part is not None:
                 return device_array(np.array(part))
         if view.cached_version != storage.version:
-            read = views.reader(view.steps)
+            read = views.reader_alone(view.steps)
             if type(storage.cell) in boxes.SPECIAL:
                 return boxes.call(read, storage.cell, *view.dynamic)
             view.cached = read(storage.concrete(), *view.dynamic)

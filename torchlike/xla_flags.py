@@ -6,6 +6,9 @@
 emitter has it, 10. Without tiles 10 as well, ``-a`` 20 -> 6, ``a * b`` on 16 MB 650 -> 380; an
 eager CNN step takes 0.94 of the time, an eager GPT step 0.98, compilation 0.85.
 
+Transposing a matrix by itself takes 4 to 7 times as long without tiles, so an eager one goes
+another way (``views/chains.py``).
+
 On two cores of a Zen 4 server. Tried beside it: no new emitters at all (an MLP step 1.6 times as
 long), YNNPACK for pointwise fusions (GPT 1.6 times), XNNPACK for them and the scheduler for
 concurrency (no change). Not ``--xla_cpu_prefer_vector_width=512``: it gains 3 to 8 % and makes
@@ -29,6 +32,11 @@ _OURS = f"{_NAME}=xla_cpu_disable_tiled_emitter"
 def extended(flags: str) -> str:
     """``flags`` with ours behind them, unless they set it themselves."""
     return flags if _NAME in flags else f"{flags} {_OURS}".strip()
+
+
+def is_ours() -> bool:
+    """Whether XLA started, or will, with the flag."""
+    return _OURS in os.environ.get("XLA_FLAGS", "")
 
 
 def enable() -> None:

@@ -95,7 +95,9 @@ def _sequence_into(out: Tensor | None, made: Tensor) -> Tensor:
 
 
 #: Where a product and a sum of the dtype have no rounding worth the name.
-_FUSED = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}
+_FUSED = {
+    np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.float64): np.dtype(np.longdouble),
+}  # fmt: skip
 
 
 def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
@@ -114,15 +116,17 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
     by = work.type((b - a) / work.type(max(steps - 1, 1)))
     # From the nearer end.
     half = steps // 2
-    rising, falling = np.arange(half).astype(work), np.arange(steps - half)[::-1].astype(work)
-    if work in _FUSED:
-        # PyTorch's loop is compiled to fused multiply-adds: one rounding, not two.
-        wide = _FUSED[work]
-        a, b, by, rising, falling = (v.astype(wide) for v in (a, b, by, rising, falling))
-    values = np.empty(steps, work)
-    values[:half] = a + by * rising
-    values[half:] = b - by * falling
-    return values.astype(target, copy=False)
+    # PyTorch's loop is compiled to fused multiply-adds: one rounding, not two.
+    wide = _FUSED.get(work, work)
+    a, b, by = (v.astype(wide) for v in (a, b, by))
+    # In place: a pass over a large array takes longer than its arithmetic.
+    values = np.empty(steps, wide)
+    rising, falling = values[:half], values[half:]
+    np.multiply(np.arange(half).astype(wide), by, out=rising)
+    np.add(a, rising, out=rising)
+    np.multiply(np.arange(steps - half - 1, -1, -1).astype(wide), by, out=falling)
+    np.subtract(b, falling, out=falling)
+    return values.astype(work, copy=False).astype(target, copy=False)
 
 
 @composite(method=False)

@@ -17,6 +17,7 @@ from torchlike.views.chains import (
     View,
     read_chain,
     reader,
+    reader_alone,
     split_dynamic,
     undo,
     write_chain,
