@@ -280,7 +280,7 @@ def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) ->
     """``jnp.linalg.svd``, and NaN for a matrix that has one or an infinity: LAPACK's gesdd may
     never return from those."""
     finite = jnp.isfinite(x).all((-2, -1), keepdims=True)
-    parts = jnp.linalg.svd(jnp.where(finite, x, 0), full_matrices, compute_uv)
+    parts: Any = jnp.linalg.svd(jnp.where(finite, x, 0), full_matrices, compute_uv)
     if not compute_uv:
         return jnp.where(finite[..., 0], parts, jnp.nan)
     u, s, vh = parts
