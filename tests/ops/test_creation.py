@@ -40,3 +40,26 @@ def test_lists_of_numbers(data, dtype):
     made = torch.tensor(data)
     assert made.dtype is dtype
     assert made.tolist() == [list(row) for row in data] if made.dim() > 1 else list(data)
+
+
+@pytest.mark.parametrize("n", [1000, 70_001])
+def test_long_sequences_are_those_of_short_ones(run, n):
+    """From 65,536 numbers on XLA makes them."""
+    i = np.arange(n)
+    for dtype in (torch.int64, torch.int32, torch.float32, torch.int16, torch.float64):
+        found = run(lambda dtype=dtype: torch.arange(5, 5 + 3 * n, 3, dtype=dtype))
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found.numpy(), (5 + 3 * i).astype(found.numpy().dtype))
+    step = np.float32(2.5)
+    np.testing.assert_array_equal(
+        run(lambda: torch.arange(-7.0, -7 + 2.5 * n, 2.5)).numpy(), np.float32(-7) + step * i
+    )
+    found = run(lambda: torch.linspace(-1, 3, n))
+    expected = np.linspace(-1, 3, n)
+    assert found.numpy()[0] == -1
+    assert found.numpy()[-1] == 3
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6, atol=1e-7)
+    out = torch.empty(n)
+    assert torch.linspace(0, 1, n, out=out) is out
+    assert torch.arange(float(n), requires_grad=True).requires_grad
+    assert torch.arange(n, device="meta").shape == (n,)

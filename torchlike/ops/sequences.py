@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from torchlike import dtypes
@@ -47,9 +50,12 @@ def arange(
     else:
         count = max(math.ceil((end - start) / step), 0)
     kind = np.int64 if target.kind in "iub" else np.float64
-    values = (kind(start) + np.arange(count, dtype=kind) * kind(step)).astype(target)
-    made = finish(device_array(values), device, requires_grad, layout)
-    return _sequence_into(out, made)
+    if count >= _MANY and target.str in ("<f4", "<i4", "<i8"):
+        values = _multiples(kind(start), kind(step), count, target)
+    else:
+        rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
+        values = device_array(rising.astype(target))
+    return _sequence_into(out, finish(values, device, requires_grad, layout))
 
 
 @composite("range", method=False)
@@ -73,7 +79,9 @@ def linspace(
     target = out_dtype(out, dtype)
     _refuse("linspace", target, "b")
     values = _spaced(start, end, steps, target)
-    return _sequence_into(out, finish(device_array(values), device, requires_grad, layout))
+    if isinstance(values, np.ndarray):
+        values = device_array(values)
+    return _sequence_into(out, finish(values, device, requires_grad, layout))
 
 
 def _refuse(name: str, target: np.dtype, kinds: str) -> None:
@@ -100,7 +108,27 @@ _FUSED = {
 }  # fmt: skip
 
 
-def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
+#: From so many numbers on XLA makes those of the usual dtypes. For 4 Mi NumPy takes 7.3 ms, a
+#: compiled loop 1.2; to compile it takes 30 ms, once for a count, as with any other op.
+_MANY = 1 << 16
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3))
+def _multiples(start: Any, step: Any, count: int, target: np.dtype) -> Any:
+    """``start + i * step`` in the dtype of the step, then cast."""
+    return (start + jnp.arange(count, dtype=step.dtype) * step).astype(target)
+
+
+@functools.partial(jax.jit, static_argnums=(3, 4))
+def _between(first: Any, last: Any, by: Any, steps: int, target: np.dtype) -> Any:
+    """The numbers of ``_spaced``."""
+    i = jnp.arange(steps, dtype=by.dtype)
+    below = i < steps // 2
+    return jnp.where(below, first + by * i, last - by * (steps - 1 - i)).astype(target)
+
+
+def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> Any:
+    """A NumPy array, or if it is long one of JAX."""
     if isinstance(steps, (bool, float)):
         raise TypeError(f"argument 'steps' must be int, not {type(steps).__name__}")
     if steps < 0:
@@ -119,6 +147,8 @@ def _spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
     # PyTorch's loop is compiled to fused multiply-adds: one rounding, not two.
     wide = _FUSED.get(work, work)
     a, b, by = (v.astype(wide) for v in (a, b, by))
+    if steps >= _MANY and target == np.float32:
+        return _between(a, b, by, steps, target)
     # In place: a pass over a large array takes longer than its arithmetic.
     values = np.empty(steps, wide)
     rising, falling = values[:half], values[half:]
