@@ -1,5 +1,6 @@
-"""Sequences: the dtypes they refuse."""
+"""Sequences: their numbers, and the dtypes they refuse."""
 
+import numpy as np
 import pytest
 
 import torchlike as torch
