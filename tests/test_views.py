@@ -207,3 +207,43 @@ def test_large_matrices_are_transposed(shape, dtype):
     y.t()[3] = 7  # written through, and read anew
     assert (y.t()[3].numpy() == 7).all()
     assert (torch.jit(lambda y: y.t().contiguous())(x).numpy() == expected).all()
+
+
+PARTS = {
+    "as_strided": lambda b: b.as_strided((2, 3), (3, 1), 1),
+    "gaps": lambda b: b.as_strided((2, 2), (4, 2)),
+    "expand": lambda b: b.expand(1, 8),
+    "unfold": lambda b: b.unfold(0, 2, 3),
+}
+#: What is seen of a part, and how a write of ones through it changes the part's own elements.
+SEEN = {
+    "conj": (lambda v: v.conj(), lambda z: z + 2 - 1j),
+    "conj of conj": (lambda v: v.conj().conj(), lambda z: z + 2 + 1j),
+    "real": (lambda v: v.real, lambda z: z + 2),
+    "imag": (lambda v: v.imag, lambda z: z + 2j),
+    "imag of conj": (lambda v: v.conj().imag, lambda z: z - 2j),
+    "pairs": (lambda v: torch.view_as_real(v), lambda z: z + 2 + 2j),
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("seen", SEEN)
+def test_writes_through_changed_values_of_strided_parts(part, seen, jitted):
+    see, changed = SEEN[seen]
+    base = torch.arange(8).to(torch.complex64) * (1 + 0.5j)
+    expected = base.clone()
+    inside = PARTS[part](torch.arange(8)).reshape(-1)
+    expected[inside] = changed(expected[inside])
+
+    def write(base):
+        v = see(PARTS[part](base))
+        v.add_(2 + 1j if v.is_complex() else 2)
+
+    run = torch.jit(write) if jitted else write
+    if part == "expand" and seen not in ("conj", "conj of conj"):
+        with pytest.raises(NotImplementedError, match="changes the dtype after expand"):
+            run(base)
+        return
+    run(base)
+    assert base.tolist() == expected.tolist()

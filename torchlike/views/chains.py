@@ -12,8 +12,8 @@ import numpy as np
 from jax.experimental.layout import Layout, with_layout_constraint
 
 from torchlike import casts, xla_flags
-from torchlike.views.geometry import Geometry
-from torchlike.views.steps import Alias, Permute, Reshape, Step, step
+from torchlike.views.geometry import Geometry, may_overlap
+from torchlike.views.steps import Alias, AsStrided, Conj, Permute, Reshape, Step, Unfold, step
 
 Steps = tuple[Step, ...]
 
@@ -58,18 +58,7 @@ def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
     for s, d in zip(steps[:first], parts[:first], strict=True):
         stages.append(s.read(stages[-1], *d))
     if first < len(steps):
-        # Overlapping kinds: where each element of the view lies in the stage before them.
-        stage = stages[-1]
-        if value.dtype != stage.dtype:
-            raise NotImplementedError(
-                "writing through a view that changes the dtype after expand, unfold or as_strided "
-                "is not supported: write into the base tensor, or clone() first"
-            )
-        rest = sum(parts[first:], ())
-        index = jnp.arange(stage.size).reshape(stage.shape)
-        index = read_chain(steps[first:], index, *rest)
-        flat = stage.reshape(-1).at[index.reshape(-1)].set(value.reshape(-1))
-        value = flat.reshape(stage.shape)
+        value = _write_by_index(steps[first:], parts[first:], stages[-1], value)
     else:
         stages.pop()
     for s, d, stage in zip(
@@ -77,6 +66,36 @@ def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
     ):
         value = s.write(stage, value, *d)
     return value
+
+
+def _write_by_index(
+    steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, value: Any
+) -> Any:  # fmt: skip
+    """``write_chain`` where elements may be reached twice: by where each one lies in ``x``."""
+    if all(s.rearranges or type(s) is Conj for s in steps):
+        if sum(type(s) is Conj for s in steps) % 2:
+            value = jnp.conj(value)
+        n = len(steps)
+    else:  # what changes values is undone first, on all of what the steps before it give
+        n = next(i for i, s in enumerate(steps) if not s.rearranges)
+        if not all(s.injective or _is_distinct(s) for s in steps[:n]):
+            raise NotImplementedError(
+                "writing through a view that changes the dtype after expand, unfold or as_strided "
+                "is not supported: write into the base tensor, or clone() first"
+            )
+        part = read_chain(steps[:n], x, *sum(parts[:n], ()))
+        value = write_chain(steps[n:], part, value, *sum(parts[n:], ()))
+    index = jnp.arange(x.size).reshape(x.shape)
+    index = read_chain(steps[:n], index, *sum(parts[:n], ()))
+    return x.reshape(-1).at[index.reshape(-1)].set(value.reshape(-1)).reshape(x.shape)
+
+
+def _is_distinct(s: Step) -> bool:
+    """Whether a step of an overlapping kind reaches no element twice."""
+    if type(s) is Unfold:
+        _, size, every = s.params
+        return every >= size
+    return type(s) is AsStrided and not may_overlap(Geometry(*s.params[:3]))
 
 
 @functools.cache

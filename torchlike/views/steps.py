@@ -21,6 +21,8 @@ class Step:
     dynamic = 0
     #: Whether each element of the view is one element of the base (else: written by index map).
     injective = True
+    #: Whether each element of the view is an element of the base as it is, bit for bit.
+    rearranges = True
 
     def __init__(self, *params: Any) -> None:
         self.params = params
@@ -253,7 +255,7 @@ class AsStrided(Step):
     """as_strided over the storage's memory. params: size, stride, offset, base memory order."""
 
     __slots__ = ()
-    injective = False
+    injective = False  # it may reach an element twice
 
     def read(self, x: Any) -> Any:
         size, stride, offset, order = self.params
@@ -298,6 +300,7 @@ class ViewAsReal(Step):
     """A complex tensor as its (..., 2) real and imaginary parts."""
 
     __slots__ = ()
+    rearranges = False
 
     def read(self, x: Any) -> Any:
         return _real_pairs(x)
@@ -313,6 +316,7 @@ class ViewAsComplex(Step):
     """A (..., 2) real tensor as complex."""
 
     __slots__ = ()
+    rearranges = False
 
     def read(self, x: Any) -> Any:
         return lax.complex(x[..., 0], x[..., 1])
@@ -328,6 +332,7 @@ class Real(Step):
     """The real part of a complex tensor."""
 
     __slots__ = ()
+    rearranges = False
 
     def read(self, x: Any) -> Any:
         return x.real
@@ -343,6 +348,7 @@ class Imag(Step):
     """The imaginary part of a complex tensor."""
 
     __slots__ = ()
+    rearranges = False
 
     def read(self, x: Any) -> Any:
         return x.imag
@@ -358,6 +364,7 @@ class Conj(Step):
     """The conjugate of a complex tensor (PyTorch's lazy conj is a view too)."""
 
     __slots__ = ()
+    rearranges = False
 
     def read(self, x: Any) -> Any:
         return jnp.conj(x)
@@ -374,6 +381,7 @@ class Bitcast(Step):
     scale as a (numerator, denominator) pair."""
 
     __slots__ = ()
+    rearranges = False
 
     def read(self, x: Any) -> Any:
         new = self.params[0]
