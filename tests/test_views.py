@@ -191,8 +191,11 @@ def test_an_expand_that_repeats_nothing_is_written_through_in_another_dtype():
     assert same.stride() == (2, 1)
     torch.view_as_complex(same).add_(2.0)
     assert x.tolist() == [[-1.0, 2.0], [2.0, -2.0]]
+    parts = torch.zeros(4)
+    torch.view_as_complex(parts.unfold(0, 2, 2)).add_(1.0)
+    assert parts.tolist() == [1.0, 0.0, 1.0, 0.0]
     with pytest.raises(NotImplementedError, match="write into the base tensor"):
-        torch.view_as_complex(torch.zeros(4).unfold(0, 2, 2)).add_(1.0)
+        torch.view_as_complex(torch.zeros(2).expand(3, 2))[0].add_(1.0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64, torch.complex64])
