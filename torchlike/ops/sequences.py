@@ -51,7 +51,7 @@ def arange(
         count = max(math.ceil((end - start) / step), 0)
     kind = np.int64 if target.kind in "iub" else np.float64
     if count >= _MANY and target.str in ("<f4", "<i4", "<i8"):
-        values = _multiples(kind(start), kind(step), count, target)
+        values = _multiples(kind(start), None if step == 1 else kind(step), count, target)
     else:
         rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
         values = device_array(rising.astype(target))
@@ -115,8 +115,9 @@ _MANY = 1 << 16
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
 def _multiples(start: Any, step: Any, count: int, target: np.dtype) -> Any:
-    """``start + i * step`` in the dtype of the step, then cast."""
-    return (start + jnp.arange(count, dtype=step.dtype) * step).astype(target)
+    """``start + i * step`` in the dtype of the start, then cast; no step is 1."""
+    i = jnp.arange(count, dtype=start.dtype)
+    return (start + (i if step is None else i * step)).astype(target)
 
 
 @functools.partial(jax.jit, static_argnums=(3, 4))
