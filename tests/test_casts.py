@@ -187,6 +187,7 @@ def test_the_gradient_of_a_cast_to_float8_is_one_beyond_its_range_too(source, ji
         lambda x: torch.addcmul(x, x, x, value=300),
         lambda x: torch.addmm(x.view(1, 2), x[:1].view(1, 1), x.view(1, 2), alpha=300),
         lambda x: torch.addmm(x.view(1, 2), x[:1].view(1, 1), x.view(1, 2), beta=300),
+        lambda x: x.index_add(0, torch.tensor([0, 1]), x, alpha=300),
         lambda x: x**300,
     ],
 )

@@ -36,15 +36,16 @@ def test_quotients_are_those_of_ieee_754(run, y, dtype):
 
 
 @pytest.mark.parametrize("y", DIVISORS.values(), ids=DIVISORS)
-def test_multiples_truncate_and_round_down_to_themselves(run, y):
+def test_multiples_are_truncated_and_rounded_down(run, y):
     x = (X * y).astype(np.float32)
-    for mode, function in (("trunc", np.trunc), ("floor", np.floor)):
+    divisor = np.float32(y) if isinstance(y, (int, float)) else y
+    # NumPy's floor_divide takes the remainder off first, as PyTorch's does.
+    expected = {"trunc": np.trunc(x / divisor), "floor": np.floor_divide(x, divisor)}
+    for mode, quotients in expected.items():
         found = run(
             lambda x, mode=mode: torch.div(x, tensor_of(y), rounding_mode=mode), torch.tensor(x)
         )
-        if mode == "trunc":  # PyTorch's floor takes the remainder off first, and so is not this
-            np.testing.assert_array_equal(found.numpy(), function(x / np.float32(y)))
-        assert np.abs(found.numpy() - X).max() <= 1
+        np.testing.assert_array_equal(found.numpy(), quotients)
 
 
 def test_the_mean_of_ones_is_one(run):
@@ -64,6 +65,11 @@ def test_gradients_of_what_is_constant_are_not_computed(run):
         return x.grad
 
     assert run(gradient, x).tolist() == [0.5, 0.5, 0.5]
+    # Forward, 0 times the infinity would be NaN.
+    _, tangent = run(
+        lambda x: torch.func.jvp(lambda x: x / 2.0, (x,), (torch.ones(3),)), x.detach()
+    )
+    assert tangent.tolist() == [0.5, 0.5, 0.5]
 
 
 def test_nan_infinity_and_zero(run):

@@ -100,7 +100,10 @@ def test_native_batch_norm_leaves_unused_results_alone():
 @pytest.mark.parametrize("training", [False, True])
 def test_batch_norm_of_one_dimension(run, training):
     none = torch.zeros(0)
-    norm = lambda x: F.batch_norm(x, torch.zeros(0), torch.ones(0), training=training)  # noqa: E731
+
+    def norm(x):
+        return F.batch_norm(x, torch.zeros(0), torch.ones(0), training=training)
+
     assert run(norm, none).shape == (0,)
     with pytest.raises(IndexError, match=r"Dimension out of range .*, but got 1"):
         norm(torch.zeros(3))

@@ -32,6 +32,7 @@ def _types_of_kinds() -> dict[int, str]:
         "Inputs": "Sequence[Tensor]",
         "Scalar": "Number",
         "Factor": "Number",
+        "OwnFactor": "Number",
         "OptScalar": "Number | None",
         "Int": "int",
         "OptInt": "int | None",

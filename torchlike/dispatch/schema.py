@@ -179,6 +179,10 @@ Scalar = Annotated[Any, Kind("Number", operand=True, number=True, scalar=True)]
 OptScalar = Annotated[Any, Kind("Number", operand=True, number=True, optional=True, scalar=True)]
 #: One that operands are multiplied by, keyword-only (alpha, beta, value).
 Factor = Annotated[Any, Kind("Number", operand=True, number=True, factor=True)]
+#: One of the dtype of the first operand, whatever stands between them (an index).
+OwnFactor = Annotated[
+    Any, Kind("Number", operand=True, number=True, scalar=True, check=_check_element)
+]
 
 # Statics: part of the executable's key.
 Int = Annotated[int, Kind("int", _int, exact=int)]

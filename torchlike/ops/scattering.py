@@ -10,7 +10,7 @@ import numpy as np
 
 from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import OPS, composite, op
-from torchlike.dispatch.schema import Bool, Element, Input, Int, Scalar, Str
+from torchlike.dispatch.schema import Bool, Element, Input, Int, OwnFactor, Str
 from torchlike.ops.gathering import check_along, check_flat, first_outside, require_index, type_name
 from torchlike.ops.masking import fill_value
 from torchlike.ops.overwrite import accumulate as add_at
@@ -291,7 +291,7 @@ def _check_slices(x: Any, dim: int, index: Any, source: Any, name: str) -> tuple
 
 @op(inplace=True, check=_check_index_add,
     needs={"input": [], "source": ["index"]})  # fmt: skip
-def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: Scalar = 1):
+def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: OwnFactor = 1):
     """``alpha * source`` added to the slices of a dimension at the positions in a vector."""
     x, at, values = _check_slices(input, dim, index, source, "index_add_")
     factor = jnp.asarray(alpha).astype(x.dtype)

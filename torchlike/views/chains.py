@@ -68,9 +68,7 @@ def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
     return value
 
 
-def _write_by_index(
-    steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, value: Any
-) -> Any:  # fmt: skip
+def _write_by_index(steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, value: Any) -> Any:
     """``write_chain`` where elements may be reached twice: by where each one lies in ``x``."""
     if all(s.rearranges or type(s) is Conj for s in steps):
         if sum(type(s) is Conj for s in steps) % 2:
