@@ -210,6 +210,12 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
     return found
 
 
+def former_accumulator(t: Tensor) -> AccumulateGrad | None:
+    """Where gradients still reach ``t`` as the leaf it was before a write in place, if anywhere."""
+    found = t._accumulator and t._accumulator()
+    return found if found is not None and found.variable is t else None
+
+
 def gradient_edge(t: Tensor) -> Edge | None:
     """Where this tensor's gradient goes, or None when it needs none."""
     base = t._base
@@ -224,6 +230,14 @@ def gradient_edge(t: Tensor) -> Edge | None:
 
 #: Set by dispatch: records the read of a view (the chain of steps from base to view) as a node.
 record_view: Callable[[Tensor, Tensor], Any] | None = None
+
+
+def forget_hooks(t: Tensor) -> None:
+    """A leaf that becomes a result lets go of its hooks, as in PyTorch: later ones are new."""
+    t._hooks = None
+    former = former_accumulator(t)
+    if former is not None:
+        former.pre_hooks = former.post_hooks = None
 
 
 def move_retained(old: Any, old_nr: int, new: Any, new_nr: int = 0) -> None:

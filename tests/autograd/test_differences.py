@@ -287,6 +287,29 @@ def test_hooks_of_a_view_that_was_written_to():
     assert (seen, x.grad.tolist()) == ([[3, 3]], [6, 6, 2])
 
 
+def test_hooks_of_a_leaf_that_a_view_made_a_result():
+    x, seen = leaf(1.0, 2.0), []
+    y = x * 2
+    x.register_hook(lambda g: None)
+    x.requires_grad_(False)
+    x.view(2).add_(y)
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    with pytest.raises(RuntimeError, match="moved into the graph interior"):
+        (x * 3).sum().backward()
+    assert seen[0] == [3, 3]
+
+
+def test_hooks_after_a_change_of_shape_in_place():
+    x, seen = leaf(1.0, 2.0), []
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: seen.append(g.shape))
+    y.unsqueeze_(0)
+    y.register_hook(lambda g: seen.append(g.shape))
+    y.sum().backward()
+    assert (seen, y.grad.shape) == ([(1, 2), (2,)], (1, 2))
+
+
 def test_inference_tensors_may_be_saved():
     with torch.inference_mode():
         w = torch.tensor([3.0])

@@ -12,7 +12,15 @@ from torchlike.boxes import Batched, reverse
 from torchlike.dispatch.boxed import VmapLevel
 from torchlike.dispatch.record import still
 from torchlike.dispatch.registry import add_method
-from torchlike.tape import Edge, GradientEdge, Node, RemovableHandle, accumulator, gradient_edge
+from torchlike.tape import (
+    Edge,
+    GradientEdge,
+    Node,
+    RemovableHandle,
+    accumulator,
+    former_accumulator,
+    gradient_edge,
+)
 from torchlike.tensor import Tensor, wrap
 
 
@@ -223,7 +231,12 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
         node = accumulator(self)
     if node.pre_hooks is None:
         node.pre_hooks = {}
-    return RemovableHandle.on(node.pre_hooks.setdefault(nr, {}), hook)
+    hooks = node.pre_hooks.setdefault(nr, {})
+    former = former_accumulator(self)
+    if former is not None and former is not node:
+        # As in PyTorch, whose AccumulateGrad asks its variable for hooks when it runs.
+        former.pre_hooks = {0: hooks}
+    return RemovableHandle.on(hooks, hook)
 
 
 def _leaf_hooks(leaf: Tensor) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from torchlike import boxes, errors, modes
+from torchlike import boxes, errors, modes, views
 from torchlike.meta import MetaArray
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
@@ -310,7 +310,10 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
     if create_graph:
         leaf._set_grad(gradient if grad is None else grad + gradient)
     elif grad is None:
-        leaf._set_grad(_tensor(gradient))
+        made = _tensor(gradient)
+        if leaf._view is not None or leaf._storage.strides is not None:
+            _lay_out_like(made, leaf)
+        leaf._set_grad(made)
     else:
         storage = grad._storage
         sole = grad._view is None and capture is None and storage.is_sole_owner()
@@ -320,6 +323,13 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
             grad._write((_add_donating if sole else _add)(old, gradient))
     for hook in list((node.post_hooks or {}).values()):
         hook(leaf)
+
+
+def _lay_out_like(gradient: Tensor, leaf: Tensor) -> None:
+    """A leaf that fills its memory has a gradient with the same strides, others a row-major one."""
+    geometry = leaf._geometry
+    if views.is_dense(geometry) and not views.is_contiguous(geometry.size, geometry.stride):
+        gradient._storage.strides = geometry.stride
 
 
 def gradient_like(t: Tensor, given: Any, index: int = 0) -> Any:

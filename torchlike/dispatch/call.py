@@ -17,7 +17,6 @@ from torchlike import boxes, errors, modes
 from torchlike.casts import NUMBERS
 from torchlike.dispatch import out as outputs
 from torchlike.dispatch.executable import Executable
-from torchlike.dispatch.memory_order import keep_memory_order
 from torchlike.dispatch.record import execute, execute_without_arrays
 from torchlike.dispatch.spec import OpSpec, group
 from torchlike.storage import Storage
@@ -131,8 +130,8 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
         if not boxes.involved(arrays):
             raise explain(error, spec.name, arrays) from None
         result = run_without_arrays(exe, arrays, operands, spec.name)
-    if strided and spec.elementwise:
-        keep_memory_order(result, operands, spec.wrapped_mask)
+    if strided and spec.memory_order is not None:
+        spec.memory_order(result, operands, spec, statics)
     if modes.current.inference:
         mark_inference(result)
     if spec.returns is not None:

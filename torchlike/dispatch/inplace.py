@@ -206,6 +206,8 @@ def _set_history(t: Tensor, source: Tensor | None) -> None:
         t._node, t._output_nr, t._requires_grad = None, 0, False
         return
     t._node, t._output_nr, t._requires_grad = source._node, source._output_nr, True
+    if t._hooks is not None:
+        tape.forget_hooks(t)
     if old is not None:
         tape.move_retained(old, old_nr, t._node, t._output_nr)
 

@@ -1,7 +1,11 @@
-"""The memory order of results: how PyTorch's TensorIterator lays out what its loops write.
+"""The memory order of results: how PyTorch's loops and kernels for images lay out what they write.
 
 torchlike's arrays are always row-major; the order is metadata (``Storage.strides``) that decides
 ``stride()``, which views a later ``view()`` allows and which elements ``as_strided`` reaches.
+
+An op names the rule that its results follow (``memory_order=``); without one they are row-major. A
+rule is called where an operand is a view or has an order of its own, with the result, the operands,
+the op's spec and its static arguments.
 """
 
 from __future__ import annotations
@@ -9,17 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike import views
+from torchlike import layouts, views
 from torchlike.tensor import TENSOR_TYPES
 
 
-def keep_memory_order(result: Any, operands: Sequence[Any], wrapped: int) -> None:
+def of_loop(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
     """Give outputs the memory order of their inputs, as PyTorch's TensorIterator does.
 
     Operands of one shape that are all row-major, or all dense with the same strides, hand these on
     as they are; else dimensions are ordered by the strides of all. A number in a tensor's place
-    (the bit mask ``wrapped`` says which places are) is an operand of another shape.
+    (``spec.wrapped_mask`` says which places are) is an operand of another shape.
     """
+    wrapped = spec.wrapped_mask
     tensors, numbers = [], False
     for bit, o in enumerate(operands):
         if type(o) in TENSOR_TYPES:
@@ -39,6 +44,75 @@ def keep_memory_order(result: Any, operands: Sequence[Any], wrapped: int) -> Non
         strides = [broadcast_strides(g, size) for g in geometries if len(g.size) <= len(size)]
         if strides and len(size) > 1:
             t._storage.strides = iterator_strides(size, strides) or t._storage.strides
+
+
+def like_first(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """As the first operand, whose shape it has."""
+    result._storage.strides = strides_like(operands[0]._geometry)
+
+
+def of_first(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """Channels last where the first operand is: poolings, norms, resampling, padding."""
+    _order(result, suggested_order(operands[0]._geometry))
+
+
+def of_any(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """Channels last where an operand is: a convolution's input or its weight."""
+    suggested = (suggested_order(o._geometry) for o in operands if type(o) in TENSOR_TYPES)
+    _order(result, next(filter(None, suggested), None))
+
+
+def of_all(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """Channels last where all operands of the result's rank are: concatenation."""
+    rank = len(result._storage.shape)
+    whole = [o._geometry for o in operands if len(o._geometry.size) == rank]
+    _order(result, common_order(whole))
+
+
+def _order(result: Any, order: tuple[int, ...] | None) -> None:
+    """Order the results whose rank it fits, one without a batch like a batch of one."""
+    if order is None:
+        return
+    for t in result if isinstance(result, tuple) else (result,):
+        size = t._storage.shape
+        if len(size) == len(order):
+            t._storage.strides = views.dense_strides(size, order)
+        elif len(size) == len(order) - 1:
+            t._storage.strides = views.dense_strides(size, tuple(d - 1 for d in order[1:]))
+
+
+def strides_like(model: views.Geometry, memory_format: Any = None) -> tuple[int, ...]:
+    """Strides of a fresh tensor with the memory order of its model, without gaps."""
+    size, stride, _ = model
+    if memory_format is None or memory_format is layouts.preserve_format:
+        if views.is_dense(model):
+            return stride
+        return views.dense_strides(size, iterator_order(size, [stride]))
+    order = memory_format.order(len(size))
+    return views.contiguous_strides(size) if order is None else views.dense_strides(size, order)
+
+
+def suggested_order(g: views.Geometry) -> tuple[int, ...] | None:
+    """Dimensions from slowest to fastest if images lie channels last, or None.
+
+    What PyTorch's ``suggest_memory_format`` reads from strides, and so its answer where sizes of 1
+    leave it open: row-major.
+    """
+    order = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}.get(len(g.size))
+    if order is None or g.stride[1] == 0 or 0 in g.size:
+        return None
+    least = 0
+    for d in reversed(order):
+        if g.stride[d] < least or (d == 0 and least == g.stride[1]):
+            return None
+        least = g.stride[d] * g.size[d]
+    return order
+
+
+def common_order(geometries: Sequence[views.Geometry]) -> tuple[int, ...] | None:
+    """The order that all suggest, or None."""
+    orders = set(map(suggested_order, geometries))
+    return orders.pop() if len(orders) == 1 else None
 
 
 def broadcast_strides(g: views.Geometry, size: tuple[int, ...]) -> tuple[int, ...]:

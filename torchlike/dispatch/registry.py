@@ -17,6 +17,7 @@ from typing import Any
 from torchlike import dtypes
 from torchlike.dispatch import autocast, call
 from torchlike.dispatch import inplace as in_place
+from torchlike.dispatch import memory_order as memory_orders
 from torchlike.dispatch.spec import OpSpec
 from torchlike.tensor import Tensor
 
@@ -66,6 +67,7 @@ def op(
     residuals: Any = False,
     grad_name: str | None = None,
     elementwise: Any = False,
+    memory_order: Callable[..., None] | None = None,
     casts_out: Any = None,
     check: Callable[..., None] | None = None,
     returns: Any = None,
@@ -86,7 +88,8 @@ def op(
         output.
       residuals: keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
       grad_name: the node's name; ``MulBackward0`` from ``mul`` by default.
-      elementwise: outputs keep the inputs' memory order, as PyTorch's TensorIterator does.
+      elementwise: a loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
+      memory_order: another rule of memory_order.py for the outputs' strides.
       casts_out: whether ``out=`` may have another dtype of at least the result's category. So it
         is by default for elementwise ops, and not for others. "dtype": the op has a parameter
         ``dtype``, which ``out=`` sets; "kind": real and complex are kept apart;
@@ -110,7 +113,7 @@ def op(
             from_output=from_output,
             residuals=residuals,
             grad_name=grad_name or f"{camel}Backward0",
-            elementwise=elementwise,
+            memory_order=memory_order or (memory_orders.of_loop if elementwise else None),
             casts_out=elementwise if casts_out is None else casts_out,
             check=check,
             returns=returns,

@@ -15,8 +15,8 @@ class OpSpec:
     """Everything known of one op."""
 
     __slots__ = (
-        "cache", "casts_out", "check", "combine", "differentiable", "elementwise", "fn",
-        "from_output", "grad_name", "in_place", "kept_for", "name", "namespaces", "number_mask",
+        "cache", "casts_out", "check", "combine", "differentiable", "fn", "from_output",
+        "grad_name", "in_place", "kept_for", "memory_order", "name", "namespaces", "number_mask",
         "residuals", "returns", "schema", "wrapped_mask",
     )  # fmt: skip
 
@@ -30,7 +30,7 @@ class OpSpec:
         from_output: Callable[..., Any] | None,
         residuals: Any,
         grad_name: str,
-        elementwise: Any,
+        memory_order: Callable[..., None] | None,
         casts_out: Any,
         check: Callable[..., None] | None,
         returns: Any,
@@ -44,8 +44,8 @@ class OpSpec:
         self.from_output = from_output
         self.residuals = residuals
         self.grad_name = grad_name
-        #: Whether outputs keep the memory order of dense non-contiguous inputs.
-        self.elementwise = elementwise
+        #: The rule of memory_order.py that gives outputs their strides; None for row-major.
+        self.memory_order = memory_order
         #: Whether a result is cast to the dtype of ``out=``, or that must be its own.
         self.casts_out = casts_out
         #: check(*operand tensors, **statics): errors that depend on values; eager only.

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import errors
+from torchlike.dispatch.memory_order import like_first, of_loop
 from torchlike.dispatch.registry import NAMESPACES, OPS, composite, export, op
 from torchlike.dispatch.schema import Float, Input, Int, Number, Str
 from torchlike.ops.checks import floats_only, real_only, scalar_type_of
@@ -140,7 +141,7 @@ def threshold(input: Input, threshold: Number, value: Number):
     return jnp.where(input <= threshold.value, jnp.asarray(value.value).astype(input.dtype), input)
 
 
-@op(inplace=False, elementwise=False, grad_name="PreluKernelBackward0", namespaces=("", *_F))
+@op(memory_order=like_first, grad_name="PreluKernelBackward0", namespaces=("", *_F))
 def prelu(input: Input, weight: Input):
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel."""
     if input.dtype != weight.dtype:
@@ -218,7 +219,7 @@ def logsigmoid(input: Input):
     return in_float32(jax.nn.log_sigmoid)(input)
 
 
-@op(namespaces=_F, method=False)
+@op(namespaces=_F, method=False, memory_order=of_loop)
 def glu(input: Input, dim: Int = -1):
     """The first half of ``dim`` times the sigmoid of the second (Dauphin et al. 2017)."""
     if not input.ndim:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import dtypes
+from torchlike.dispatch.memory_order import of_first
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, IntOrInts, Kind
 from torchlike.ops import division
@@ -150,9 +151,11 @@ def _register_adaptive(n: int) -> None:
 
     pure_avg.__doc__ = f"Means over windows that divide (N, C, …) into ``output_size`` ({n} long)."
     op(avg_name, namespaces=(*toplevel, *_F), method=False, needs="nothing",
-       grad_name=f"AdaptiveAvgPool{n}DBackward0")(pure_avg)  # fmt: skip
+       grad_name=f"AdaptiveAvgPool{n}DBackward0",
+       memory_order=None if n == 3 else of_first)(pure_avg)  # fmt: skip
     indexed = op(f"{max_name}_op", namespaces=(), method=False,
-                 grad_name=f"AdaptiveMaxPool{n}DBackward0")(pure_max)  # fmt: skip
+                 grad_name=f"AdaptiveMaxPool{n}DBackward0",
+                 memory_order=of_first)(pure_max)  # fmt: skip
 
     def functional(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
         values = indexed(input, output_size)
@@ -187,7 +190,8 @@ def _check_places(input: Any, indices: Any, size: tuple[int, ...]) -> None:
 
 
 @op("max_unpool_op", namespaces=(), method=False, check=_check_places,
-    needs={"input": ["indices"]}, grad_name="MaxUnpoolBackward0")  # fmt: skip
+    needs={"input": ["indices"]}, memory_order=of_first,
+    grad_name="MaxUnpoolBackward0")  # fmt: skip
 def max_unpool_op(input: Input, indices: Input, size: IntOrInts):
     """Zeros of spatial ``size`` with ``input`` written at flat ``indices`` of each plane."""
     n = len(size)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from torchlike.dispatch.memory_order import of_any
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
 from torchlike.dtypes import c_name
@@ -157,7 +158,8 @@ def _register_conv(n: int) -> None:
     input: (N, C, …) or (C, …); weight: (O, C / groups, …); bias: (O,). ``padding`` is a number, one
     for each dimension, "same" (stride 1) or "valid". RuntimeError for sizes that do not fit.
     """
-    op(name, namespaces=_SPACES, method=False, grad_name="ConvolutionBackward0",
+    op(name, namespaces=_SPACES, method=False, memory_order=of_any,
+       grad_name="ConvolutionBackward0",
        needs={"input": ["weight"], "weight": ["input"], "bias": []})(pure)  # fmt: skip
 
 
@@ -235,7 +237,8 @@ def _register_transposed(n: int) -> None:
     input: (N, C, …) or (C, …); weight: (C, O / groups, …); bias: (O,). RuntimeError for sizes that
     do not fit, and for ``output_padding`` not smaller than stride or dilation.
     """
-    op(name, namespaces=_SPACES, method=False, grad_name="ConvolutionBackward0",
+    op(name, namespaces=_SPACES, method=False, memory_order=of_any,
+       grad_name="ConvolutionBackward0",
        needs={"input": ["weight"], "weight": ["input"], "bias": []})(pure)  # fmt: skip
 
 

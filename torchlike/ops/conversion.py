@@ -12,6 +12,7 @@ import numpy as np
 from torchlike import casts, devices, dtypes, errors, layouts, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch import inplace
+from torchlike.dispatch.memory_order import suggested_order
 from torchlike.dispatch.registry import add_method, composite, op
 from torchlike.dispatch.schema import Fill, Input, Static
 from torchlike.meta import MetaArray
@@ -138,7 +139,11 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if not isinstance(dtype, dtypes.dtype):
             dtype = dtypes.from_numpy_dtype(numpy_dtype(dtype))
         result = cast(result, dtype)
-    if memory_format is not None and not result.is_contiguous(memory_format):
+    if (
+        memory_format is not None
+        and memory_format is not layouts.preserve_format
+        and suggested_order(result._geometry) != memory_format.order(result.dim())
+    ):
         result = clone(result, memory_format=memory_format)
     return clone(result) if copy and result is input else result
 

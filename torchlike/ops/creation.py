@@ -13,7 +13,7 @@ import numpy as np
 
 from torchlike import boxes, casts, devices, dtypes, errors, layouts, modes, views
 from torchlike import tensor as tensors
-from torchlike.dispatch.memory_order import iterator_order
+from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.registry import composite
 from torchlike.meta import MetaArray
 from torchlike.ops.outputs import given
@@ -405,17 +405,9 @@ def _like(name: str, default: Any) -> None:
 
 def preserve_strides(made: Tensor, model: Tensor, memory_format: Any = None) -> None:
     """Give a fresh tensor the memory order of its model, without gaps."""
-    size, stride, _ = model._geometry
-    if memory_format is not None and memory_format is not layouts.preserve_format:
-        order = memory_format.order(len(size))
-    else:
-        if not views.is_dense(model._geometry):
-            stride = views.dense_strides(size, iterator_order(size, [stride]))
-        if stride != views.contiguous_strides(size):
-            made._storage.strides = stride
-        return
-    if order is not None:
-        made._storage.strides = views.dense_strides(size, order)
+    stride = strides_like(model._geometry, memory_format)
+    if stride != views.contiguous_strides(model._geometry.size):
+        made._storage.strides = stride
 
 
 _like("zeros_like", 0)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import boxes, views
-from torchlike.dispatch.memory_order import iterator_order
+from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
 from torchlike.ops.random import draw
@@ -39,9 +39,7 @@ def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> 
     """
     size, stride, _ = input._geometry
     if not views.is_contiguous(size, stride):
-        if not views.is_dense(input._geometry):
-            stride = views.dense_strides(size, iterator_order(size, [stride]))
-        order = views.dense_order(size, stride)
+        order = views.dense_order(size, strides_like(input._geometry))
         if order != tuple(range(len(size))):
             inner, back = tuple(size[d] for d in order), np.argsort(order)
             return draw(None, lambda e: np.ascontiguousarray(made(e, inner).transpose(back)))

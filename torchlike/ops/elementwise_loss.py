@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from torchlike.dispatch.memory_order import of_loop
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, Operand, OptInput, Str
 from torchlike.ops import subgradients
@@ -44,7 +45,8 @@ def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
     return total / jnp.sum(weight) if reduction == "mean" else total
 
 
-@op("mse_loss_op", namespaces=(), method=False, grad_name="MseLossBackward0")
+@op("mse_loss_op", namespaces=(), method=False, memory_order=of_loop,
+    grad_name="MseLossBackward0")  # fmt: skip
 def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """``(input - target) ** 2``."""
     x, y = promoted(input, target)
@@ -52,7 +54,8 @@ def mse_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     return _weighted((x - y) * (x - y), weight, reduction)
 
 
-@op("l1_loss_op", namespaces=(), method=False, grad_name="MeanBackward0")
+@op("l1_loss_op", namespaces=(), method=False, memory_order=of_loop,
+    grad_name="MeanBackward0")  # fmt: skip
 def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """``|input - target|``."""
     x, y = promoted(input, target)
@@ -64,7 +67,8 @@ def l1_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     return sum_op.spec.fn(distance) if reduction == "sum" else reduced(distance, reduction)  # type: ignore[attr-defined]
 
 
-@op("smooth_l1_loss_op", namespaces=(), method=False, grad_name="SmoothL1LossBackward0")
+@op("smooth_l1_loss_op", namespaces=(), method=False, memory_order=of_loop,
+    grad_name="SmoothL1LossBackward0")  # fmt: skip
 def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     """Squared below ``beta``, linear above (Girshick 2015)."""
     if beta < 0:
@@ -79,7 +83,8 @@ def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     return reduced(loss, reduction)
 
 
-@op("huber_loss_op", namespaces=(), method=False, grad_name="HuberLossBackward0")
+@op("huber_loss_op", namespaces=(), method=False, memory_order=of_loop,
+    grad_name="HuberLossBackward0")  # fmt: skip
 def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str, delta: Float):
     """Squared up to ``delta``, linear above (Huber 1964)."""
     if delta <= 0:
@@ -175,6 +180,7 @@ def _check_probabilities(input: Any, target: Any, *rest: Any) -> None:
 
 
 @op("binary_cross_entropy_op", namespaces=(), method=False, check=_check_probabilities,
+    memory_order=of_loop,
     grad_name="BinaryCrossEntropyBackward0")  # fmt: skip
 def binary_cross_entropy_op(input: Input, target: Input, weight: OptInput, reduction: Str):
     """Cross entropy of probabilities."""
@@ -206,7 +212,7 @@ def binary_cross_entropy(
     return binary_cross_entropy_op(input, target, weight, reduction)
 
 
-@op("binary_cross_entropy_with_logits_op", namespaces=(), method=False,
+@op("binary_cross_entropy_with_logits_op", namespaces=(), method=False, memory_order=of_loop,
     grad_name="BinaryCrossEntropyWithLogitsBackward0")  # fmt: skip
 def bce_with_logits_op(
     input: Input, target: Input, weight: OptInput, pos_weight: OptInput, reduction: Str
@@ -247,7 +253,8 @@ def binary_cross_entropy_with_logits(
 # -- likelihoods and divergences -------------------------------------------------------------------
 
 
-@op("kl_div_op", namespaces=(), method=False, grad_name="KlDivBackward0")
+@op("kl_div_op", namespaces=(), method=False, memory_order=of_loop,
+    grad_name="KlDivBackward0")  # fmt: skip
 @real_only("kl_div: Complex inputs not supported.", RuntimeError)
 def kl_div_op(input: Input, target: Input, reduction: Str, log_target: Bool):
     """``target * (log(target) - input)``."""

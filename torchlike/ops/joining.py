@@ -7,19 +7,18 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike import dtypes, errors, layouts
+from torchlike import dtypes, errors, views
+from torchlike.dispatch.memory_order import common_order, of_all
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Inputs, Int
-from torchlike.ops.creation import preserve_strides
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.promotion import result_dtype
 from torchlike.size import Size
 from torchlike.tensor import Tensor
 
 
-@op(
-    "cat_op", casts_out=True, namespaces=(), method=False, needs="nothing", grad_name="CatBackward0"
-)
+@op("cat_op", casts_out=True, namespaces=(), method=False, needs="nothing", memory_order=of_all,
+    grad_name="CatBackward0")  # fmt: skip
 def cat_op(tensors: Inputs, dim: Int = 0):
     """Tensors one after the other along a dimension; 1-D tensors without elements are skipped."""
     if not tensors:
@@ -56,22 +55,28 @@ def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Ten
     ValueError for an empty list; RuntimeError when other sizes differ. 1-D tensors without elements
     are skipped.
     """
-    joined = cat_op(tensors, dim if axis is None else axis, out=out)
-    if out is None and joined.dim() in (4, 5):
-        _keep_channels_last(joined, tensors)
-    return joined
+    return cat_op(tensors, dim if axis is None else axis, out=out)
 
 
-def _keep_channels_last(joined: Tensor, parts: Any) -> None:
-    """A list that is channels-last throughout gives a channels-last result, as in PyTorch."""
-    format = layouts.channels_last if joined.dim() == 4 else layouts.channels_last_3d
-    if all(
-        not p.is_contiguous() and p.is_contiguous(format) for p in parts if p.dim() == joined.dim()
-    ):
-        preserve_strides(joined, joined, format)
+def _of_stacked(result: Any, operands: Any, spec: Any, statics: Any) -> None:
+    """As PyTorch makes it: joined along an old dimension which is then split in two."""
+    size = result._storage.shape
+    d = errors.wrap_dim(statics[0], len(size))
+    geometries = [o._geometry for o in operands]
+    if d == len(size) - 1:
+        joined = size
+        geometries = [views.Geometry((*g.size, 1), (*g.stride, 1), 0) for g in geometries]
+    else:
+        joined = (*size[:d], size[d] * size[d + 1], *size[d + 2 :])
+    order = common_order(geometries)
+    if order is not None:
+        strides = views.dense_strides(joined, order)
+        if joined != size:
+            strides = views.view_strides(joined, strides, size)
+        result._storage.strides = strides
 
 
-@op(casts_out=True, method=False, needs="nothing")
+@op(casts_out=True, method=False, needs="nothing", memory_order=_of_stacked)
 def stack(tensors: Inputs, dim: Int = 0):
     """Tensors of one size joined along a new dimension. RuntimeError when sizes differ."""
     if not tensors:

@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 
 from torchlike import errors
+from torchlike.dispatch.memory_order import of_first, of_loop
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Float, Input, Int, Kind, OptFloat, OptInput, Scalar, ints
 from torchlike.ops.checks import floats_only, scalar_type_of
@@ -74,7 +75,13 @@ def _checked_channels(x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> in
     return channels
 
 
-@op("batch_norm_train", namespaces=(), method=False, residuals=True,
+def _of_batch(result: Any, operands: Any, spec: Any, statics: Any) -> None:
+    """Channels last where the input is, but row-major where one channel makes it both."""
+    if not operands[0].is_contiguous():
+        of_first(result, operands, spec, statics)
+
+
+@op("batch_norm_train", namespaces=(), method=False, residuals=True, memory_order=_of_batch,
     grad_name="NativeBatchNormBackward0")  # fmt: skip
 def batch_norm_train(
     input: Input, running_mean: OptInput, running_var: OptInput, weight: OptInput, bias: OptInput,
@@ -102,7 +109,8 @@ def _blend(old: Any, new: Any, momentum: Any) -> Any:
     return lax.stop_gradient(((1 - m) * old + m * new).astype(old.dtype))
 
 
-@op("batch_norm_eval", namespaces=(), method=False, grad_name="NativeBatchNormBackward0")
+@op("batch_norm_eval", namespaces=(), method=False, memory_order=_of_batch,
+    grad_name="NativeBatchNormBackward0")  # fmt: skip
 def batch_norm_eval(
     input: Input, running_mean: Input, running_var: Input, weight: OptInput, bias: OptInput,
     eps: Float,
@@ -322,7 +330,7 @@ def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps
 # -- group norm ------------------------------------------------------------------------------------
 
 
-@op("group_norm_op", namespaces=(), method=False, residuals=True,
+@op("group_norm_op", namespaces=(), method=False, residuals=True, memory_order=of_first,
     grad_name="NativeGroupNormBackward0")  # fmt: skip
 def group_norm_op(input: Input, num_groups: Int, weight: OptInput = None, bias: OptInput = None,
                   eps: Float = 1e-05):  # fmt: skip
@@ -380,7 +388,7 @@ def group_norm_toplevel(input: Tensor, num_groups: int, weight: Any = None, bias
 # -- local response norm ---------------------------------------------------------------------------
 
 
-@op("local_response_norm_op", namespaces=(), method=False, residuals=True,
+@op("local_response_norm_op", namespaces=(), method=False, residuals=True, memory_order=of_loop,
     grad_name="DivBackward0")  # fmt: skip
 def local_response_norm_op(input: Input, size: Int, alpha: Float, beta: Float, k: Float):
     """``input / (k + alpha * mean of squares of neighbouring channels) ** beta``."""

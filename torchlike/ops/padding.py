@@ -9,6 +9,7 @@ import numpy as np
 from jax import lax
 
 from torchlike import casts
+from torchlike.dispatch.memory_order import of_first
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Element, Input, Int, Kind, Str, ints
 from torchlike.tensor import Tensor
@@ -36,7 +37,7 @@ def _check_result(x: Any, pads: Any) -> None:
             raise RuntimeError("narrow(): length must be non-negative.")
 
 
-@op("constant_pad_op", namespaces=(), method=False, needs="nothing",
+@op("constant_pad_op", namespaces=(), method=False, needs="nothing", memory_order=of_first,
     grad_name="ConstantPadNdBackward0")  # fmt: skip
 def constant_pad_op(input: Input, pad: _Ints, value: Element):
     """Surround with ``value``; negative padding crops."""
@@ -83,7 +84,12 @@ def _check_border(x: Any, d: int, pads: Any, mode: str, pad: tuple[int, ...]) ->
         )
 
 
-@op("border_pad_op", namespaces=(), method=False, needs="nothing",
+def _of_border(result: Any, operands: Any, spec: Any, statics: Any) -> None:
+    if statics[1] != "circular":  # which PyTorch puts together from slices
+        of_first(result, operands, spec, statics)
+
+
+@op("border_pad_op", namespaces=(), method=False, needs="nothing", memory_order=_of_border,
     grad_name="BorderPadBackward0")  # fmt: skip
 def border_pad_op(input: Input, pad: _Ints, mode: Str):
     """Surround with reflected, repeated or wrapped values."""
@@ -141,7 +147,7 @@ def _require_image(name: str, ndim: int) -> None:
         )
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing")
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
 def pixel_shuffle(input: Input, upscale_factor: Int):
     """(…, C r², H, W) -> (…, C, H r, W r) (Shi et al. 2016)."""
     _require_image("pixel_shuffle", input.ndim)
@@ -160,7 +166,7 @@ def pixel_shuffle(input: Input, upscale_factor: Int):
     return parted.transpose(order).reshape(*batch, c // (r * r), h * r, w * r)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing")
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
 def pixel_unshuffle(input: Input, downscale_factor: Int):
     """(…, C, H r, W r) -> (…, C r², H, W): the inverse of ``pixel_shuffle``."""
     _require_image("pixel_unshuffle", input.ndim)
@@ -180,7 +186,7 @@ def pixel_unshuffle(input: Input, downscale_factor: Int):
     return parted.transpose(order).reshape(*batch, c * r * r, h // r, w // r)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing")
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first)
 def channel_shuffle(input: Input, groups: Int):
     """Channels of ``groups`` groups interleaved (Zhang et al. 2018)."""
     if input.ndim < 3:

@@ -20,6 +20,7 @@ import numpy as np
 from jax import lax
 
 from torchlike import dtypes
+from torchlike.dispatch.memory_order import of_first
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
 from torchlike.ops import checks, division
@@ -290,11 +291,11 @@ def _register_max_pool(n: int) -> None:
     input: (N, C, …) or (C, …). The gradient goes to the first maximum of a window.
     """
     pure_with_indices.__doc__ = "The maxima, and their flat positions in the input's plane (int64)."
-    plain = op(f"{name}_op", namespaces=(), method=False, grad_name=grad_name)(pure)
+    plain = op(f"{name}_op", namespaces=(), method=False, grad_name=grad_name,
+               memory_order=of_first)(pure)  # fmt: skip
     top = ("",) if n == 1 else ()
-    indexed = op(f"{name}_with_indices", namespaces=top, method=False, grad_name=grad_name)(
-        pure_with_indices
-    )
+    indexed = op(f"{name}_with_indices", namespaces=top, method=False, grad_name=grad_name,
+                 memory_order=of_first)(pure_with_indices)  # fmt: skip
 
     def toplevel(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
         return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -383,7 +384,8 @@ def avg_pool1d(input: Input, kernel_size: IntOrInts, stride: _Stride = None,
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@op(namespaces=_F, method=False, needs="nothing", grad_name="AvgPool2DBackward0")
+@op(namespaces=_F, method=False, needs="nothing", grad_name="AvgPool2DBackward0",
+    memory_order=of_first)  # fmt: skip
 def avg_pool2d(input: Input, kernel_size: IntOrInts, stride: _Stride = None,
                padding: IntOrInts = 0, ceil_mode: Bool = False, count_include_pad: Bool = True,
                divisor_override: OptInt = None):  # fmt: skip

@@ -16,9 +16,11 @@ import numpy as np
 
 from torchlike import boxes, devices, dtypes, modes, views
 from torchlike.dispatch.inplace import assign
+from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Inputs
+from torchlike.layouts import contiguous_format
 from torchlike.meta import MetaArray
 from torchlike.ops.creation import checked_size, finish, numpy_dtype, out_dtype, sized
 from torchlike.ops.outputs import given
@@ -72,9 +74,10 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
     return capture.host_value(numbers)
 
 
-def _in_memory_order(t: Tensor, fill: Callable[[tuple[int, ...]], Fill]) -> Fill:
+def _in_memory_order(
+    size: tuple[int, ...], stride: tuple[int, ...], fill: Callable[[tuple[int, ...]], Fill]
+) -> Fill:
     """Elements are produced in memory order: a transposed tensor is filled along its memory."""
-    size, stride, _ = t._geometry
     if views.is_contiguous(size, stride):
         return fill(size)
     order = views.dense_order(size, stride)
@@ -88,7 +91,8 @@ def _refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill]) 
     check_in_place(t)
     views.check_writable(t._geometry)
     if t.numel() and not t.is_meta:
-        assign(t, wrap(draw(generator, _in_memory_order(t, fill))))
+        size, stride, _ = t._geometry
+        assign(t, wrap(draw(generator, _in_memory_order(size, stride, fill))))
     return t
 
 
@@ -101,6 +105,21 @@ def _made(
     else:
         array = draw(generator, fill) if math.prod(size) else jnp.zeros(size, dtype)
     return given(out, finish(array, device, requires_grad, layout))
+
+
+def _made_like(
+    model: Tensor, fill_of: Callable[[tuple[int, ...], bool], Fill], generator: Any,
+    dtype: np.dtype, device: Any, requires_grad: Any, memory_format: Any,
+) -> Tensor:  # fmt: skip
+    """Random numbers in the memory order of a model; ``fill_of(size, contiguous)``."""
+    size = model._geometry.size
+    stride = strides_like(model._geometry, memory_format)
+    contiguous = views.is_contiguous(size, stride)
+    fill = _in_memory_order(size, stride, lambda s: fill_of(s, contiguous))
+    made = _made(fill, generator, size, dtype, None, device or model.device, requires_grad)
+    if stride != views.contiguous_strides(size):
+        made._storage.strides = stride
+    return made
 
 
 # -- uniform and normal ----------------------------------------------------------------------------
@@ -133,15 +152,8 @@ def _size_function(name: str, fill_of: Callable[..., Fill], kernel: str) -> None
     ) -> Tensor:  # fmt: skip
         kind = input.dtype.numpy if dtype is None else numpy_dtype(dtype)
         _require_float(kind, kernel)
-        size, stride, _ = input._geometry
-        dense = views.dense_strides(size, views.dense_order(size, stride)) == stride
-        if not dense or views.is_contiguous(size, stride):
-            return _made(fill_of(size, kind, True), generator, size, kind, None,
-                         device or input.device, requires_grad)  # fmt: skip
-        fill = _in_memory_order(input, lambda s: fill_of(s, kind, False))
-        made = _made(fill, generator, size, kind, None, device or input.device, requires_grad)
-        made._storage.strides = stride
-        return made
+        return _made_like(input, lambda s, c: fill_of(s, kind, c), generator, kind, device,
+                          requires_grad, memory_format)  # fmt: skip
 
     function.__doc__ = f"Random numbers of the given size: {name}."
     like.__doc__ = f"``{name}`` with the size, dtype and memory order of ``input``."
@@ -228,7 +240,7 @@ def normal(
         _require_float(out.dtype.numpy, "normal_kernel_cpu")
     z = wrap(draw(generator, lambda e: normals.normal(e, shape, kind, 0.0, scale)))
     with modes.unrecorded():
-        result = z * std + mean if isinstance(std, Tensor) else mean + z
+        result = z * std + mean if isinstance(std, Tensor) else mean.contiguous() + z
     return given(out, _drawn(result, *tensors), cast=True)
 
 
@@ -258,11 +270,7 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    low, high = int(low), int(high)
-    if low >= high:
-        raise RuntimeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-        )
+    low, high = _checked_range(low, high)
     shape = checked_size((size,), "randint")
     kind = out_dtype(out, dtype, dtypes.int64)
     return _made(
@@ -277,15 +285,25 @@ def randint(
     )
 
 
+def _checked_range(low: Any, high: Any) -> tuple[int, int]:
+    low, high = int(low), int(high)
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    return low, high
+
+
 @composite(method=False)
 def randint_like(
     input: Tensor, low: int, high: Any = None, *, generator: Any = None, dtype: Any = None,
     device: Any = None, requires_grad: Any = False, layout: Any = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """``randint`` with the size and dtype of ``input``."""
-    low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, tuple(input.shape), generator=generator, dtype=dtype or input.dtype,
-                   device=device or input.device, requires_grad=requires_grad)  # fmt: skip
+    low, high = _checked_range(*((0, low) if high is None else (low, high)))
+    kind = numpy_dtype(dtype or input.dtype)
+    return _made_like(input, lambda s, c: lambda e: integers.randint(e, s, kind, low, high),
+                      generator, kind, device, requires_grad, memory_format)  # fmt: skip
 
 
 @composite(namespaces=())
@@ -365,7 +383,9 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
     if p is not None:
-        return input.detach().clone().bernoulli_(p, generator=generator)
+        return (
+            input.detach().clone(memory_format=contiguous_format).bernoulli_(p, generator=generator)
+        )
     if input.is_meta:
         return given(out, wrap(MetaArray(input.shape, input.dtype.numpy)))
     kind = input.dtype if out is None else out.dtype

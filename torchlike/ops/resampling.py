@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike.dispatch.memory_order import of_first
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Input, Kind, Static, Str, ints
 from torchlike.ops.checks import floats_only, scalar_type_of
@@ -134,7 +135,7 @@ def _antialiased(
 # -- interpolate -----------------------------------------------------------------------------------
 
 
-@op("interpolate_op", namespaces=(), method=False, needs="nothing",
+@op("interpolate_op", namespaces=(), method=False, needs="nothing", memory_order=of_first,
     grad_name="UpsampleBackward0")  # fmt: skip
 def interpolate_op(
     input: Input, size: _Ints, factors: Static, mode: Str, align_corners: Bool, antialias: Bool

@@ -10,6 +10,7 @@ import numpy as np
 
 from torchlike import dtypes, errors, layouts
 from torchlike import tensor as tensors
+from torchlike.dispatch.memory_order import of_first
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Dims, Input, Int, Shape
 from torchlike.ops.gathering import index_select, type_name
@@ -150,7 +151,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip_op(input, (0,))
 
 
-@op(needs="nothing")
+@op(needs="nothing", memory_order=of_first)
 def roll(input: Input, shifts: Shape, dims: Dims = ()):
     """Elements moved along dimensions (of the flattened tensor without ``dims``), round the end."""
     dims = (dims,) if isinstance(dims, int) else tuple(dims or ())

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 
 from torchlike import dtypes, errors
+from torchlike.dispatch.memory_order import of_loop
 from torchlike.dispatch.registry import add_method, composite, export, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Float, Input, Int
 from torchlike.ops import division
@@ -115,7 +116,8 @@ _family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``
 # -- lengths and similarities ----------------------------------------------------------------------
 
 
-@op("normalize_op", casts_out=True, namespaces=(), method=False, grad_name="DivBackward0")
+@op("normalize_op", casts_out=True, namespaces=(), method=False, memory_order=of_loop,
+    grad_name="DivBackward0")  # fmt: skip
 def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
     """``input / max(norm(input), eps)``."""
 

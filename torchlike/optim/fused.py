@@ -16,6 +16,7 @@ import numpy as np
 
 from torchlike import meta, modes
 from torchlike.dispatch.executable import unwatched
+from torchlike.dispatch.memory_order import strides_like
 from torchlike.storage import device_array
 from torchlike.tensor import Tensor
 
@@ -160,4 +161,6 @@ def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
         meta.MetaArray(aval, kind) if p.is_meta else device_array(np.full(aval, value, kind))
     )
     found._storage = type(p._storage)(array)
+    if shape is None and not p.is_contiguous():
+        found._storage.strides = strides_like(p._geometry)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,17 @@ from jax.experimental.layout import Layout, with_layout_constraint
 
 from torchlike import casts, xla_flags
 from torchlike.views.geometry import Geometry, may_overlap
-from torchlike.views.steps import Alias, AsStrided, Conj, Permute, Reshape, Step, Unfold, step
+from torchlike.views.steps import (
+    Alias,
+    AsStrided,
+    Conj,
+    Expand,
+    Permute,
+    Reshape,
+    Step,
+    Unfold,
+    step,
+)
 
 Steps = tuple[Step, ...]
 
@@ -76,7 +87,11 @@ def _write_by_index(steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, valu
         n = len(steps)
     else:  # what changes values is undone first, on all of what the steps before it give
         n = next(i for i, s in enumerate(steps) if not s.rearranges)
-        if not all(s.injective or _is_distinct(s) for s in steps[:n]):
+        shapes = [
+            jax.eval_shape(functools.partial(read_chain, steps[:i]), x, *sum(parts[:i], ())).shape
+            for i in range(n)
+        ]
+        if not all(map(_is_distinct, steps[:n], shapes)):
             raise NotImplementedError(
                 "writing through a view that changes the dtype after expand, unfold or as_strided "
                 "is not supported: write into the base tensor, or clone() first"
@@ -88,8 +103,12 @@ def _write_by_index(steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, valu
     return x.reshape(-1).at[index.reshape(-1)].set(value.reshape(-1)).reshape(x.shape)
 
 
-def _is_distinct(s: Step) -> bool:
-    """Whether a step of an overlapping kind reaches no element twice."""
+def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
+    """Whether a step from an array of this shape reaches no element twice."""
+    if s.injective:
+        return True
+    if type(s) is Expand:
+        return math.prod(s.params[0]) == math.prod(shape)
     if type(s) is Unfold:
         _, size, every = s.params
         return every >= size

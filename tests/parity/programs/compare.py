@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -51,6 +52,10 @@ HOOK_OF_NONE = "NoneType"
 FILLED_EXPANDED = "more than one element of the written-to tensor"
 
 
+#: A change of shape in place of what has hooks or retains its gradient (documented).
+RESHAPED = re.compile(r"(t\d+)\.(t|transpose|squeeze|unsqueeze)_\(")
+
+
 class Comparison:
     """One program under two libraries."""
 
@@ -79,6 +84,9 @@ class Comparison:
         for n in self.theirs.names("t") if self.autograd else ():
             if not history_refused(self.theirs.env[n]) and lost_history(self.theirs.env[n]):
                 raise Ambiguous
+        reshaped = RESHAPED.search(line) if self.autograd else None
+        if reshaped and is_followed(self.theirs.env[reshaped[1]]):
+            raise Ambiguous
         theirs, ours = self.theirs.step(line), self.ours.step(line)
         if (ours is None and INDIRECT in str(theirs)) or GAPS in str(ours):
             raise Ambiguous
@@ -213,6 +221,11 @@ def _is_constant(gradient: Any) -> bool:
     """Whether a recorded gradient is zero for good. PyTorch knows some (of what copy_ overwrote);
     torchlike's is computed, and so has a derivative, which is zero."""
     return not gradient.requires_grad and not values(gradient).any()
+
+
+def is_followed(t: Any) -> bool:
+    """Whether a hook or ``.grad`` of a result waits for its gradient."""
+    return not t.is_leaf and (t.retains_grad or bool(t._backward_hooks))
 
 
 def lost_history(t: Any) -> bool:

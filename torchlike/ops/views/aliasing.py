@@ -42,6 +42,9 @@ def detach_(input: Tensor) -> Tensor:
         input._storage.cell = cell.detached()
     if input.retains_grad:
         input._retained = True
+    node = input._node
+    if node is not None and node.pre_hooks and input._output_nr in node.pre_hooks:
+        input._hooks = ({0: node.pre_hooks[input._output_nr]}, {})  # should it become a leaf
     # Views made before keep their history, so the count of histories stays.
     input._node, input._output_nr, input._requires_grad = None, 0, False
     return input

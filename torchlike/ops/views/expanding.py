@@ -35,8 +35,13 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     else:
         named = {errors.wrap_dim(d, ndim) for d in shape_arguments((dim,))}
     keep = [d for d in range(ndim) if not (d in named and size[d] == 1)]
-    name = "SqueezeBackward0" if dim is None else "SqueezeBackward1"
+    name = f"SqueezeBackward{squeeze_overload(dim)}"
     return reshaped(input, tuple(size[d] for d in keep), tuple(stride[d] for d in keep), name)
+
+
+def squeeze_overload(dim: Any) -> int:
+    """PyTorch numbers the nodes of squeeze(), squeeze(dim) and squeeze(dims)."""
+    return 0 if dim is None else 2 if isinstance(dim, (tuple, list)) else 1
 
 
 @composite(namespaces=())

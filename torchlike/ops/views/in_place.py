@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlike import modes
 from torchlike.dispatch.registry import add_method
+from torchlike.ops.views.expanding import squeeze_overload
 from torchlike.tape import check_in_place, move_retained
 from torchlike.tensor import Tensor
 
@@ -13,22 +14,34 @@ from torchlike.tensor import Tensor
 def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
     """Let ``t`` be the view: transpose_, squeeze_, unsqueeze_, t_ change geometry, not memory.
 
-    Other views of ``t`` keep theirs; inplace.relative_steps finds the way from one to the other.
+    Other views of ``t`` keep theirs; inplace.relative_steps finds the way from one to the other,
+    and by it their gradients go through ``t`` as it is now. From what as_strided_ leaves there is
+    no such way: then they keep their history.
     """
     check_in_place(t)
     if modes.current.capture is not None:
         modes.current.capture.field_write(t, f"{of}_()")
     t._view = view_of_it._view
+    t._storage.version += 1
     modes.epoch.advance()  # compiled programs look again how what they read lies
     node = view_of_it._node
     if node is not None and t._node is not None:
         move_retained(t._node, t._output_nr, node)
         node._name = name
         t._node, t._output_nr = node, 0
+        if t._base is None and of != "as_strided":
+            t._history += 1
     return t
 
 
-def _in_place_form(of: str, node_name: str) -> Any:
+def _node_name(of: str, dim: Any = None) -> str:
+    if of == "squeeze":
+        return f"SqueezeBackward{3 + squeeze_overload(dim)}"
+    named = "transpose" if of in ("swapaxes", "swapdims") else of
+    return "".join(part.capitalize() for part in named.split("_")) + "Backward1"
+
+
+def _in_place_form(of: str) -> Any:
     def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         # Without gradients the tensor stays what it was to autograd: only its geometry moves. A
         # recorded one is followed even under no_grad, or its gradient would have the old shape.
@@ -38,7 +51,8 @@ def _in_place_form(of: str, node_name: str) -> Any:
             view = getattr(self, of)(*args, **kwargs)
         finally:
             modes.current.grad_enabled = previous
-        return _become(self, view, of, node_name)
+        name = _node_name(of, *args, **kwargs) if of == "squeeze" else _node_name(of)
+        return _become(self, view, of, name)
 
     changed.__name__ = f"{of}_"
     changed.__doc__ = f"``{of}`` in place: this tensor's geometry changes, its memory does not."
@@ -46,5 +60,4 @@ def _in_place_form(of: str, node_name: str) -> Any:
 
 
 for _name in ("transpose", "swapaxes", "swapdims", "t", "squeeze", "unsqueeze", "as_strided"):
-    _camel = "".join(p.capitalize() for p in _name.split("_"))
-    add_method(f"{_name}_", _in_place_form(_name, f"{_camel}Backward1"))
+    add_method(f"{_name}_", _in_place_form(_name))
