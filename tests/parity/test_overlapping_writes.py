@@ -14,6 +14,13 @@ CASES = {
         (..., i(0)), v
     ),
     "another view with the same elements": lambda t, a, i: a[:, :2].__setitem__(i(0, 1), a[:, :2]),
+    "one row of itself, dense": lambda t, a, i: (v := a[:1]).__setitem__(i(0), v),
+    "one row of itself, not dense": lambda t, a, i: (v := a.permute(2, 0, 1)[:1]).__setitem__(
+        i(0), v
+    ),
+    "one row by index_put_, not dense": lambda t, a, i: (v := a.permute(2, 0, 1)[:1]).index_put_(
+        (i(0),), v
+    ),
     "permuted": lambda t, a, i: (v := a.permute(2, 0, 1)).__setitem__(i(0, 1), v),
     "a dense part": lambda t, a, i: a.__setitem__(i(1), a[:1]),
     "by a mask": lambda t, a, i: a.__setitem__(a > -1, a.flatten()),

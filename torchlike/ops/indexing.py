@@ -406,6 +406,10 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
         value = casts.number(value, view.dtype.numpy)
     if not isinstance(value, Tensor):
         value = make_tensor(value, dtype=view.dtype)
+    if value._storage is view._storage:
+        # As PyTorch, which then asks about their overlap only where both fill their memory.
+        while value.dim() and value.shape[0] == 1:
+            value = value.squeeze(0)
     used = [i for i in indices if i is not None]
     layout = tuple(i is not None for i in indices)
     put_in_place(view, used, value, layout, False)

@@ -225,7 +225,9 @@ def _is_constant(gradient: Any) -> bool:
 
 def is_followed(t: Any) -> bool:
     """Whether a hook or ``.grad`` of a result waits for its gradient."""
-    return not t.is_leaf and (t.retains_grad or bool(t._backward_hooks))
+    if history_refused(t) or t.is_leaf:
+        return False
+    return t.retains_grad or bool(t._backward_hooks)
 
 
 def lost_history(t: Any) -> bool:
