@@ -8,24 +8,24 @@ from typing import Any
 
 
 class _Modes(threading.local):
-    # Class attributes are the defaults of every new thread; a read costs ~40 ns.
-    grad_enabled: bool = True
-    inference: bool = False
-    #: What autograd.set_multithreading_enabled said.
-    multithreading: bool = True
-    #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
-    capture: Any = None
-    #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
-    device: Any = None
-    #: Anomaly detection: whether nodes remember the stack, and backward looks for NaN.
-    anomaly: bool = False
-    anomaly_nan: bool = True
-    #: The backward pass that runs in this thread (autograd.engine.Pass), or None.
-    backward_pass: Any = None
-    #: The torch.func transforms that run in this thread (boxes.Level), outermost first.
-    levels: tuple[Any, ...] = ()
-    #: What torch.autocast has on in this thread (dispatch.autocast.State), or None.
-    autocast: Any = None
+    def __init__(self) -> None:  # in every thread; a read costs ~40 ns
+        self.grad_enabled: bool = True
+        self.inference: bool = False
+        #: What autograd.set_multithreading_enabled said.
+        self.multithreading: bool = True
+        #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
+        self.capture: Any = None
+        #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
+        self.device: Any = None
+        #: Anomaly detection: whether nodes remember the stack, and backward looks for NaN.
+        self.anomaly: bool = False
+        self.anomaly_nan: bool = True
+        #: The backward pass that runs in this thread (autograd.engine.Pass), or None.
+        self.backward_pass: Any = None
+        #: The torch.func transforms that run in this thread (boxes.Level), outermost first.
+        self.levels: tuple[Any, ...] = ()
+        #: What torch.autocast has on in this thread (dispatch.autocast.State), or None.
+        self.autocast: Any = None
 
 
 current = _Modes()

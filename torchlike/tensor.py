@@ -81,6 +81,8 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         """The value as a jax array of this tensor's shape (a tracer while capturing)."""
         storage, view = self._storage, self._view
         if view is None:
+            if storage.host is None and modes.current.capture is None:
+                return storage.cell
             return storage.read()
         if modes.current.capture is not None:
             cell = storage.read()

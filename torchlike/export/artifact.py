@@ -18,8 +18,8 @@ from torchlike import modes
 from torchlike.export import trees
 from torchlike.jit import joint
 from torchlike.jit.function import JitFunction
-from torchlike.jit.program import NumberTemplate
 from torchlike.jit.regions import RegionNode, filled
+from torchlike.jit.templates import NumberTemplate
 from torchlike.tape import gradient_edge
 from torchlike.tensor import Tensor, wrap
 from torchlike.trees import flatten, flatten_call, unflatten

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from torchlike.jit import places
@@ -61,7 +61,10 @@ class Snapshot:
         self._flags = [(t, t.requires_grad) for t in watch.tensors.values()]
         reached = list(watch.tensors.values())
         #: What an in-place operation on what has a history exchanges: compared at each call.
-        self._nodes = [(t, t._node) for t in reached]
+        self._nodes = [(t, t._node) for t in reached if "_node" in t.__dict__]
+        #: Most never had a history; asking their dictionaries takes half the time.
+        self._without_node_then = [t for t in reached if "_node" not in t.__dict__]
+        self._without_node = [t.__dict__ for t in self._without_node_then]
         #: What ``t.t_()`` and ``t.data = …`` exchange; these move ``modes.epoch``.
         self._memories = [(t, t._storage, t._view) for t in reached]
         #: Views have the history of their base.
@@ -90,6 +93,9 @@ class Snapshot:
         for t, node in self._nodes:
             if t._node is not node:
                 return False
+        for own in self._without_node:
+            if "_node" in own and own["_node"] is not None:
+                return False
         for base, history in self._bases:
             if base._history != history:
                 return False
@@ -100,6 +106,19 @@ class Snapshot:
             if not check():
                 return False
         return True
+
+    def conditions(self, name: Callable[[Any], str]) -> list[str]:
+        """Expressions of which all are True only if ``holds`` is; see `Place.condition`."""
+        missing = name(MISSING)
+        return [
+            *(f"{name(get)}({n!r}, {missing}) is {name(value)}" for get, n, value in self.names),
+            *(f"{name(t)}._node is {name(node)}" for t, node in self._nodes),
+            *(f"'_node' not in {name(own)}" for own in self._without_node),
+            *(f"{name(base)}._history == {history}" for base, history in self._bases),
+            *(f"{name(owner)}.__dict__ is {name(space)}" for owner, space in self._spaces),
+            *(place.condition(name) for place in self._others),
+            *(f"{name(settings.holds)}()" for settings in self._optimizers),
+        ]
 
     def structure_holds(self) -> bool:
         """Whether the modules' attributes, hooks and flags are unchanged."""
@@ -115,7 +134,7 @@ class Snapshot:
         for owner, space in self._spaces:
             if owner.__dict__ is not space:
                 return f"the __dict__ of {describe(owner)} was replaced"
-        for t, node in self._nodes:
+        for t, node in (*self._nodes, *((t, None) for t in self._without_node_then)):
             if t._node is not node:
                 name = next(name for known, name in self._tensor_names if known is t)
                 return f"the history of `{name}` changed"

@@ -20,6 +20,7 @@ from torchlike.jit.environment import Snapshot
 from torchlike.jit.keys import static_key
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recompiles import Recompiles, key_difference
+from torchlike.jit.steady import UNFIT
 from torchlike.jit.tracing import Tracing
 from torchlike.tensor import Tensor
 from torchlike.trees import flatten_call
@@ -91,17 +92,18 @@ class JitFunction:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        current = modes.current
-        if current.capture is not None or current.levels:
+        current = modes.current.__dict__  # of this thread: one look instead of six
+        if current["capture"] is not None or current["levels"]:
             # Nested: part of the graph being captured, or of what a torch.func transform runs.
             return self._fn(*args, **kwargs)
         leaves, structure = flatten_call(args, kwargs)
         tensors: list[Tensor] = []
-        key: list[Any] = [structure, current.grad_enabled, dtypes.get_default_dtype(),
-                          (current.inference, current.autocast), current.device]  # fmt: skip
+        switches = current["inference"], current["autocast"]
+        key: list[Any] = [structure, current["grad_enabled"], dtypes.get_default_dtype(), switches,
+                          current["device"]]  # fmt: skip
         first: dict[int, int] = {}
         for leaf in leaves:
-            if isinstance(leaf, Tensor):
+            if type(leaf) is Tensor or isinstance(leaf, Tensor):
                 key.append(signature(leaf, first))
                 tensors.append(leaf)
             else:
@@ -111,7 +113,8 @@ class JitFunction:
             traced = self._numbers.rewrite(key, _LEAVES, leaves, structure)
         whole = tuple(key)
         for program in self._programs.get(whole, ()):
-            if program.fits(tensors):
+            guard = program.guard
+            if (guard is not None and guard(program, tensors)) or program.fits(tensors):
                 numbers = program.numbers.evaluate(leaves) if program.numbers and traced else ()
                 if numbers is not None:
                     return self._run(program, tensors, numbers)
@@ -167,10 +170,13 @@ class JitFunction:
     def _run(self, program: Program, tensors: list[Tensor], numbers: Any) -> Any:
         self._calls = program.used = self._calls + 1
         self.latest, self.ran_eagerly = program, False
-        if program.written or program.slot_outputs:
-            with program.lock:  # a call reads state and writes it back: two would lose one update
-                return deliver(program, tensors, program.run(tensors, None, numbers), None, numbers)
-        return deliver(program, tensors, program.run(tensors, None, numbers), None, numbers)
+        steady = program.steady or program.write_out(len(tensors))
+        if not (program.written or program.slot_outputs):
+            result = steady(tensors, numbers)
+            return program.call(tensors, numbers) if result is UNFIT else result
+        with program.lock:  # a call reads state and writes it back: two would lose one update
+            result = steady(tensors, numbers)
+            return program.call(tensors, numbers) if result is UNFIT else result
 
     def _fall_back(self, key: Any, error: JitCaptureError) -> None:
         """Run calls like this one eagerly from now on, and say so."""
@@ -294,7 +300,7 @@ class JitFunction:
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
-        program.guard(Snapshot(capture), capture)
+        program.take_for_granted(Snapshot(capture), capture)
         program.numbers = run.numbers
         plain = [_TENSOR if isinstance(x, Tensor) else x for x in leaves]
         program.retrace = functools.partial(

@@ -81,6 +81,11 @@ class Place:
         """Whether the value is what it was."""
         raise NotImplementedError
 
+    def condition(self, name: Callable[[Any], str]) -> str:
+        """An expression that is True only if ``holds`` is (ValueError counts as False); ``name``
+        gives an object a name in it."""
+        return f"{name(self.holds)}()"
+
     def before(self) -> Any:
         """The value as it was."""
         raise NotImplementedError
@@ -178,6 +183,11 @@ class Cell(Place):
         now = self.now()
         return now is self.value or same(now, self.value)
 
+    def condition(self, name: Callable[[Any], str]) -> str:
+        if self.value is MISSING:
+            return super().condition(name)
+        return f"{name(self.owner)}.cell_contents is {name(self.value)}"
+
     def restore(self) -> None:
         if self.value is MISSING:
             del self.owner.cell_contents
@@ -205,6 +215,10 @@ class Items(Place):
         return len(self.owner) == len(self.items) and (
             all(map(is_, self.owner, self.items)) or all(map(same, self.owner, self.items))
         )
+
+    def condition(self, name: Callable[[Any], str]) -> str:
+        owner, items = name(self.owner), name(self.items)
+        return f"len({owner}) == {len(self.items)} and all(map(is_, {owner}, {items}))"
 
     def restore(self) -> None:
         if isinstance(self.owner, (set, deque)):
@@ -339,6 +353,13 @@ class Function(Place):
             owner.__code__ is self.code
             and owner.__defaults__ is self.defaults
             and owner.__kwdefaults__ is self.named
+        )
+
+    def condition(self, name: Callable[[Any], str]) -> str:
+        owner = name(self.owner)
+        return (
+            f"{owner}.__code__ is {name(self.code)} and {owner}.__defaults__ is "
+            f"{name(self.defaults)} and {owner}.__kwdefaults__ is {name(self.named)}"
         )
 
     def restore(self) -> None:

@@ -19,8 +19,9 @@ from torchlike.errors import JitCaptureError
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.places import MISSING, VALUES, describe, same
-from torchlike.jit.program import Anew, NumberTemplate, Program, Template
+from torchlike.jit.program import Program
 from torchlike.jit.scalars import Number, Table, is_device
+from torchlike.jit.templates import Anew, NumberTemplate, Template
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import Tensor, wrap

@@ -17,7 +17,7 @@ import numpy as np
 from torchlike import autograd
 from torchlike.export.artifact import Unexportable
 from torchlike.jit.function import JitFunction
-from torchlike.jit.program import Template
+from torchlike.jit.templates import Template
 from torchlike.tensor import Tensor
 from torchlike.trees import flatten_call
 

@@ -1,0 +1,109 @@
+"""What a compiled call gives back: tensors, numbers and objects, by templates of the capture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torchlike import errors
+from torchlike.jit.capture import Slot
+from torchlike.storage import Storage
+from torchlike.tape import Node
+from torchlike.tensor import Tensor
+
+
+class FreedNode(Node):
+    """The history of an output whose graph was already run backward inside the program."""
+
+    __slots__ = ()
+
+    def run(self, cotangents: list[Any]) -> Any:
+        raise RuntimeError(errors.BACKWARD_TWICE)
+
+    run_graph = run
+
+
+class Template:
+    """How to give a tensor back at each call: an object that exists, or a new one on an output."""
+
+    __slots__ = ("argument", "existing", "inference", "is_leaf", "output", "requires_grad",
+                 "root", "slot", "strides", "type", "view", "whole")  # fmt: skip
+
+    def __init__(
+        self, t: Tensor, output: int, existing: Any, argument: int, slot: Slot | None = None
+    ) -> None:
+        self.existing = existing
+        self.argument = argument
+        #: The slot that holds the tensor, or (not ``whole``) the one that it is a view of.
+        self.slot = slot
+        self.whole = slot is not None and t is slot.initial
+        self.output = output
+        self.view = t._view
+        self.strides = t._storage.strides
+        self.requires_grad = t._requires_grad
+        #: Which cotangent the tensor's gradient is, -1 for none; -2: its graph was freed.
+        self.root = -1
+        self.type = type(t)
+        self.inference = t._inference
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each call gives a new tensor with nothing but an output."""
+        return (
+            self.argument < 0 and self.existing is None and self.slot is None and self.root == -1
+            and self.type is Tensor and self.view is None and self.strides is None
+            and not self.requires_grad and not self.inference
+        )  # fmt: skip
+
+
+class NumberTemplate(NamedTuple):
+    """A number of the result: host number ``index``, or the value of output ``output``."""
+
+    kind: type
+    index: int
+    output: int
+
+
+class Anew(NamedTuple):
+    """A set, a NumPy array or another changeable object that the function made and returned: each
+    call gives one of its own."""
+
+    example: Any
+
+
+def build(
+    template: Template, arguments: Sequence[Tensor], made: list[Storage], node: Any
+) -> Tensor:
+    if template.argument >= 0:
+        return arguments[template.argument]
+    if template.existing is not None:
+        return template.existing
+    if template.whole:
+        return template.slot.value(arguments)  # type: ignore[union-attr]
+    t = object.__new__(template.type)
+    if template.slot is not None:
+        t._storage = template.slot.value(arguments)._storage
+    else:
+        t._storage = storage = made[template.output]
+        storage.strides = template.strides
+    if template.view is not None:
+        t._view = type(template.view)(
+            template.view.steps, template.view.dynamic, template.view.geometry
+        )
+    if template.root >= 0:
+        t._node, t._output_nr, t._requires_grad = node, template.root, True
+    elif template.root == -2:
+        t._node, t._requires_grad = FreedNode("CompiledBackward", []), True
+    elif template.requires_grad:
+        t._requires_grad = True
+    if template.inference:
+        t._inference = True
+    return t
+
+
+def number(template: NumberTemplate, made: list[Storage], numbers: Any) -> Any:
+    if template.index >= 0:
+        return numbers[template.index]
+    return template.kind(np.asarray(made[template.output].cell).item())
