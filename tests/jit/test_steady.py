@@ -188,3 +188,29 @@ def test_nothing_is_kept_alive_by_a_cycle():
         gc.enable()
     gc.collect()
     assert cell() is None
+
+
+def test_a_hidden_tensor_that_gets_a_history_is_noticed():
+    scale = torch.ones(2)
+
+    @torch.jit
+    def f(x):
+        return x * scale
+
+    x = torch.ones(2)
+    for _ in range(3):
+        assert not f(x).requires_grad
+    leaf = torch.ones(2, requires_grad=True)
+    scale.mul_(leaf * 3)
+    f(x).sum().backward()
+    assert leaf.grad.tolist() == [3.0] * 2
+
+
+def test_a_hidden_tensor_as_argument_is_one_memory():
+    total, add = counter()
+    for _ in range(3):
+        add(torch.ones(3))
+    doubled, _ = add(total)
+    assert (total.tolist(), doubled.tolist()) == ([6.0] * 3, [12.0] * 3)
+    add(torch.ones(3))
+    assert total.tolist() == [7.0] * 3
