@@ -1,5 +1,8 @@
 """autograd.Function: ctx, both styles, double backward, non-tensor outputs, dirty inputs."""
 
+import gc
+import weakref
+
 import pytest
 
 import torchlike as torch
@@ -239,3 +242,53 @@ def test_missing_parts():
         Nothing.apply(leaf(1.0))
     with pytest.raises(NotImplementedError, match="backward"):
         NoBackward.apply(leaf(1.0)).sum().backward()
+
+
+def test_graphs_with_functions_hold_no_cycles():
+    kept = []
+
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            _, y = ctx.saved_tensors
+            kept.append(y.grad_fn is not None)
+            return g * 2
+
+    x = torch.ones(2, requires_grad=True)
+    gc.collect()
+    gc.disable()
+    try:
+        for backward in (False, True):
+            y = Doubled.apply(x * 1)
+            node, array = weakref.ref(y.grad_fn), weakref.ref(y.jax())
+            if backward:
+                y.sum().backward()
+            del y
+            assert (node(), array()) == (None, None)
+    finally:
+        gc.enable()
+    assert kept == [True]
+
+
+def test_what_ctx_saved_outlives_its_graph():
+    contexts = []
+
+    class Kept(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            contexts.append(ctx)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    Kept.apply(torch.ones(2, requires_grad=True))
+    assert contexts[0].saved_tensors[0].tolist() == [1.0, 1.0]

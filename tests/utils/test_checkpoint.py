@@ -1,6 +1,7 @@
 """torch.utils.checkpoint: gradients as without it, memory given back, errors; eager and jitted."""
 
 import functools
+import gc
 import weakref
 
 import pytest
@@ -410,3 +411,57 @@ def test_what_crosses_from_a_jitted_forward_to_its_backward(checkpointed):
     forward(torch.randn(8, 16, requires_grad=True)).backward()
     residuals = forward.latest.n_residuals
     assert residuals == 0 if checkpointed else residuals >= 12
+
+
+class Halves(torch.autograd.Function):
+    """A Function of the user's own, whose node and ctx know each other."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x / 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+REGIONS = {
+    "ops": lambda x, w: torch.tanh(x * w),
+    "a Function at the end": lambda x, w: Halves.apply(x * w),
+    "a Function first": lambda x, w: Halves.apply(x) * w,
+    "random": lambda x, w: F.dropout(torch.relu(x * w)),
+}
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+@pytest.mark.parametrize("region", REGIONS)
+def test_arguments_are_freed_as_backward_walks(region, reentrant):
+    inputs, left = [], []
+    weights = [torch.ones(3, requires_grad=True) for _ in range(4)]
+    for w in weights:
+        w.register_hook(lambda g: left.append(sum(array() is not None for array in inputs)))
+    gc.collect()
+    gc.disable()
+    try:
+        y = torch.full((3,), 0.5).requires_grad_() * 1
+        for w in weights:
+            inputs.append(weakref.ref(y.jax()))
+            y = checkpoint(REGIONS[region], y, w, use_reentrant=reentrant)
+        y.sum().backward()
+        assert left == sorted(left, reverse=True)
+        assert left[0] - left[-1] == 3
+        del y
+        assert [array() for array in inputs] == [None] * 4
+    finally:
+        gc.enable()
+
+
+def test_a_region_with_reentrance_runs_backward_once():
+    x = torch.ones(2, requires_grad=True)
+    y = checkpoint(lambda x: (x * x).sum(), x, use_reentrant=True)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()

@@ -8,6 +8,7 @@ PyTorch. No recursion: a chain of 100,000 ops is fine.
 from __future__ import annotations
 
 import heapq
+import itertools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -94,9 +95,12 @@ class _Buffers:
 class Pass:
     """A running backward pass: which nodes it reaches."""
 
-    __slots__ = ("_nodes", "_touched")
+    __slots__ = ("_nodes", "_touched", "number")
+    _numbers = itertools.count(1)
 
     def __init__(self, nodes: Any, touched: set[Node] | None) -> None:
+        #: What to remember a pass by: itself would keep the graph alive.
+        self.number = next(self._numbers)
         self._nodes = nodes
         self._touched = touched
 

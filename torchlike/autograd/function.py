@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,7 +32,10 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: frozenset[int] = frozenset()
         self._materialize = True
-        self._node: FunctionNode | None = None
+        #: What was saved, once there is a node: shared with it, which holds this object.
+        self._kept: _Kept | None = None
+        #: What is freed with the saved tensors: anything with a method ``release``.
+        self._freed: Any = None
         #: Which arguments are tensors.
         self._is_tensor: tuple[bool, ...] = ()
 
@@ -73,9 +77,7 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to ``save_for_backward``."""
-        if self._node is None:
-            return self._to_save
-        return self._node.saved_tensors
+        return self._to_save if self._kept is None else self._kept.tensors()
 
 
 def _check_savable(what: str, tensors: Sequence[Any]) -> None:
@@ -86,36 +88,22 @@ def _check_savable(what: str, tensors: Sequence[Any]) -> None:
             )
 
 
-class FunctionNode(Node):
-    """The node of one application of a Function. What ``ctx`` has, it has as well, because in
-    PyTorch the two are one object."""
+class _Kept:
+    """What ``save_for_backward`` was given: of ``ctx`` and of the node, so that neither has to hold
+    the other. (A cycle would keep all of it until Python looks for cycles.)"""
 
-    __slots__ = ("avals", "ctx", "function", "saved", "unpack", "wanted", "watches")
+    __slots__ = ("node", "saved", "unpack", "watches")
 
-    def __init__(self, function: type, ctx: FunctionCtx, edges: list[Edge | None]) -> None:
-        super().__init__(f"{function.__name__}Backward", edges)
-        self.function = function
-        self.ctx = ctx
-        #: [(array, edge or None, output number or -1)] — saved as arrays, so no reference cycles.
+    def __init__(self, node: FunctionNode) -> None:
+        self.node = weakref.ref(node)
+        #: [(array, edge or None, requires_grad, output number or -1)], None once they were freed.
         #: Under saved-tensor hooks, in the array's place what the pack hook made of it.
         self.saved: list[Any] | None = []
         self.unpack: Any = None
         self.watches: list[saved.Watch] = []
-        #: Shapes and dtypes of the outputs, None for those that are no tensors.
-        self.avals: list[Any] = []
 
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        return len(self.avals)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in FunctionNode.__slots__:
-            raise AttributeError(name)  # not set yet
-        return getattr(self.ctx, name)
-
-    @property
-    def saved_tensors(self) -> tuple[Any, ...]:
-        """The tensors given to ``save_for_backward``. RuntimeError once they were freed."""
+    def tensors(self) -> tuple[Any, ...]:
+        """The tensors again. RuntimeError once they were freed."""
         if self.saved is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
         for watch in self.watches:
@@ -131,12 +119,41 @@ class FunctionNode(Node):
         t = _tensor(array)
         t._requires_grad = requires_grad
         if output_nr >= 0:
-            t._node, t._output_nr = self, output_nr
+            t._node, t._output_nr = self.node(), output_nr
         elif edge is not None and isinstance(edge[0], tape.AccumulateGrad):
             t._accumulator = edge[0].variable._accumulator
         elif edge is not None:
             t._node, t._output_nr = edge
         return t
+
+
+class FunctionNode(Node):
+    """The node of one application of a Function. What ``ctx`` has, it has as well, because in
+    PyTorch the two are one object."""
+
+    __slots__ = ("_kept", "avals", "ctx", "function", "wanted")
+
+    def __init__(self, function: type, ctx: FunctionCtx, edges: list[Edge | None]) -> None:
+        super().__init__(f"{function.__name__}Backward", edges)
+        self.function = function
+        self.ctx = ctx
+        self._kept = _Kept(self)
+        #: Shapes and dtypes of the outputs, None for those that are no tensors.
+        self.avals: list[Any] = []
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return len(self.avals)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in FunctionNode.__slots__:
+            raise AttributeError(name)  # not set yet
+        return getattr(self.ctx, name)
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to ``save_for_backward``. RuntimeError once they were freed."""
+        return self._kept.tensors()
 
     def run(self, cotangents: list[Any]) -> Sequence[Any]:
         given = [None if c is None else _tensor(c) for c in cotangents]
@@ -183,11 +200,13 @@ class FunctionNode(Node):
         return gradient if gradient.dtype is dtype else gradient.to(dtype)
 
     def release(self) -> None:
-        if self.saved:  # with nothing saved it can run again, as in PyTorch
-            self.saved = None
+        if self._kept.saved:  # with nothing saved it can run again, as in PyTorch
+            self._kept.saved = self._kept.unpack = None
+        if self.ctx._freed is not None:
+            self.ctx._freed.release()
 
     def is_released(self) -> Any:
-        return self.saved is None
+        return self._kept.saved is None
 
 
 def _backward_of(function: Any) -> Callable[..., Any]:
@@ -304,25 +323,29 @@ class Function:
         position = {id(o): i for i, o in enumerate(outputs)}
         kept: Any = Tensor._read
         if saving.hooks:
-            node.unpack, kept = saving.hooks[-1][1], lambda t: saved.pack(still(t))
+            node._kept.unpack, kept = saving.hooks[-1][1], lambda t: saved.pack(still(t))
         elif saving.strict:
-            node.watches = [saved.Watch(t) for t in ctx._to_save if t is not None]
-        node.saved = [
+            node._kept.watches = [saved.Watch(t) for t in ctx._to_save if t is not None]
+        node._kept.saved = [
             None if t is None
-            else (kept(t), *_place(t, args, edges), position.get(id(t), -1))
+            else (kept(t), *_place(t, args, edges, node), position.get(id(t), -1))
             for t in ctx._to_save
         ]  # fmt: skip
         ctx._to_save, ctx._to_push = (), None
-        ctx._node = node
+        ctx._kept = node._kept
         return made if isinstance(output, tuple) else made[0]
 
 
-def _place(t: Tensor, args: Sequence[Any], edges: dict[int, Edge | None]) -> tuple[Any, Any]:
-    """The edge and requires_grad of a saved tensor (an input keeps the edge it came in with)."""
+def _place(
+    t: Tensor, args: Sequence[Any], edges: dict[int, Edge | None], node: FunctionNode
+) -> tuple[Any, Any]:
+    """The edge and requires_grad of a saved tensor: an input keeps the edge it came in with; the
+    node's own outputs have none, which would be a cycle."""
     for i, a in enumerate(args):
         if a is t:
             return edges.get(i), t.requires_grad
-    return gradient_edge(t), t.requires_grad
+    edge = gradient_edge(t)
+    return None if edge is not None and edge[0] is node else edge, t.requires_grad
 
 
 def _positional(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -137,7 +137,7 @@ class PackedNode(SavedNames, OpNode):
         operands: Sequence[Any], output: Tensor | None,
     ) -> None:  # fmt: skip
         super().__init__(exe, edges, (), avals, None, n_outputs)
-        self._hook = saving.hooks[-1][1]
+        self._hook: Any = saving.hooks[-1][1]
         if exe.rule is None:
             given = [operands[i] for i in exe.kept]
         else:
@@ -198,7 +198,7 @@ class PackedNode(SavedNames, OpNode):
     def release(self) -> None:
         super().release()
         if self.is_released():
-            self._slots = None
+            self._slots = self._hook = None  # a checkpoint's hook holds its arguments
 
 
 # -- strict mode -----------------------------------------------------------------------------------

@@ -138,9 +138,10 @@ class _Recomputed(Region):
         self._check, self._early_stop, self._debug = check, early_stop, debug
         self._holders: list[weakref.ref[_Holder]] = []
         self._metadata: list[dict[str, Any]] = []
-        #: Tensors of the second run, until they are asked for; and the backward pass it was for.
+        #: Tensors of the second run, until they are asked for; and the number of the backward pass
+        #: that it was for (0: none).
         self._values: dict[int, Tensor] = {}
-        self._made_for: Any = None
+        self._made_for = 0
         self._log: tuple[list[str], list[str]] = ([], [])
 
     def pack(self, t: Tensor) -> _Holder:
@@ -156,9 +157,10 @@ class _Recomputed(Region):
     def unpack(self, holder: _Holder) -> Tensor:
         """The tensor again; computes the region again at the first one of a backward pass."""
         running = modes.current.backward_pass
-        if running is not self._made_for or holder.index not in self._values:
+        number = 0 if running is None else running.number
+        if number != self._made_for or holder.index not in self._values:
             self._values.clear()
-            self._made_for = running
+            self._made_for = number
             self._recompute(saving.arriving)
         return self._values.pop(holder.index)
 
@@ -274,7 +276,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, function: Any, preserve_rng_state: Any, *args: Any) -> Any:
-        ctx.region = region = Region(function, args, {}, preserve_rng_state)
+        ctx.region = ctx._freed = region = Region(function, args, {}, preserve_rng_state)
         with region.first_run(), no_grad():
             return function(*args)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import jax
 
-from torchlike import modes
+from torchlike import errors, modes
 from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from torchlike.autograd.saved import pack, unpack
@@ -155,7 +155,7 @@ class Region:
     ) -> None:  # fmt: skip
         self.function = function
         leaves, self._structure = jax.tree_util.tree_flatten((args, kwargs), is_leaf=_is_leaf)
-        self._leaves = [_Snapshot(x) if isinstance(x, Tensor) else x for x in leaves]
+        self._leaves: Any = [_Snapshot(x) if isinstance(x, Tensor) else x for x in leaves]
         self._preserve = preserve_rng_state
         self._autocast = [
             (device, is_autocast_enabled(device), get_autocast_dtype(device))
@@ -163,6 +163,11 @@ class Region:
         ]
         self._rng: Any = None
         self._seen: _Watching | None = None
+
+    def release(self) -> None:
+        """Let go of the arguments; without any that are tensors, it can run again."""
+        if self._leaves and any(type(x) is _Snapshot for x in self._leaves):
+            self._leaves = None
 
     @contextlib.contextmanager
     def first_run(self) -> Iterator[None]:
@@ -182,6 +187,8 @@ class Region:
     @contextlib.contextmanager
     def second_run(self, cotangents: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
         """Around the second run; gives (args, kwargs). ``cotangents`` are what asked for it."""
+        if self._leaves is None:
+            raise RuntimeError(errors.BACKWARD_TWICE)
         snapshots = [x for x in self._leaves if type(x) is _Snapshot]
         arrays = [s.fetch() for s in snapshots]
         capture = modes.current.capture
