@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from pathlib import Path
 
 import pytest
 
@@ -214,3 +215,13 @@ def test_a_hidden_tensor_as_argument_is_one_memory():
     assert (total.tolist(), doubled.tolist()) == ([6.0] * 3, [12.0] * 3)
     add(torch.ones(3))
     assert total.tolist() == [7.0] * 3
+
+
+def test_written_functions_count_as_the_library(general):
+    _, add = counter()
+    add(torch.ones(3))
+    add(torch.ones(3))
+    package = str(Path(torch.__file__).parent)
+    for written in (add.latest.steady, add.latest.guard):
+        assert written.__code__.co_filename.startswith(package)
+        assert written.__module__ == "torchlike.jit.steady"

@@ -74,7 +74,7 @@ class _Source:
     """The lines of one function, and the objects that they name."""
 
     def __init__(self) -> None:
-        self._names: dict[str, Any] = {"is_": is_}
+        self._names: dict[str, Any] = {"__name__": __name__, "is_": is_}
         self._lines: list[str] = []
 
     def name(self, what: Any) -> str:
@@ -87,7 +87,8 @@ class _Source:
 
     def function(self, head: str) -> Callable[..., Any]:
         source = "\n ".join([f"def {head}:", *self._lines])
-        exec(compile(source, "<the calls of a program>", "exec"), self._names)
+        # A name inside the package: tracebacks leave its frames out.
+        exec(compile(source, f"{__file__}:{head}", "exec"), self._names)
         return self._names.pop(head.partition("(")[0])  # or it and its globals were a cycle
 
 
