@@ -256,7 +256,7 @@ class Program:
         return found
 
     def write_out(self, n_arguments: int) -> Any:
-        """Write the functions for the calls from now on: 0.5 ms for 10 cells, 25 ms for 1,000."""
+        """Write the functions for the calls from now on: 0.5 ms for 10 cells, 2.5 for 100."""
         self.guard = guard(self, n_arguments)
         self.steady = written_out(self)
         return self.steady
