@@ -1,5 +1,7 @@
 """Strides of what ops make of images that lie channels last, against PyTorch."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,14 +12,7 @@ pytestmark = pytest.mark.parity
 
 
 def images(lib, make, *size):
-    return make(lib, (lib.arange(float(_count(size))).reshape(size) * 0.37) % 1.3 - 0.5)
-
-
-def _count(size):
-    total = 1
-    for n in size:
-        total *= n
-    return total
+    return make(lib, (lib.arange(float(math.prod(size))).reshape(size) * 0.37) % 1.3 - 0.5)
 
 
 def channels_last(lib, x):
@@ -58,7 +53,7 @@ def F(lib):
 
 
 def weights(lib, *size):
-    return (lib.arange(float(_count(size))).reshape(size) % 7 - 3) / 7
+    return (lib.arange(float(math.prod(size))).reshape(size) % 7 - 3) / 7
 
 
 PLANES = {

@@ -91,7 +91,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any) -> None:
                 stacklevel=4,
             )
         target.resize_(value.shape)
-        if target._view is None:
+        if target._view is None and value._view is None and target._storage.host is None:
             target._storage.strides = value._storage.strides
     target._write(casts.convert(value._read(), target.dtype.numpy))
 

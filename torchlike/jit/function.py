@@ -103,7 +103,7 @@ class JitFunction:
                           current["device"]]  # fmt: skip
         first: dict[int, int] = {}
         for leaf in leaves:
-            if type(leaf) is Tensor or isinstance(leaf, Tensor):
+            if isinstance(leaf, Tensor):
                 key.append(signature(leaf, first))
                 tensors.append(leaf)
             else:
