@@ -13,10 +13,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 from jax._src import compilation_cache as jax_cache
 from jax._src.lru_cache import LRUCache
+
+from torchlike import xla_flags
 
 #: Beyond this size the oldest entries go, at most once a day. JAX's own bound scans the whole
 #: folder at every write: with 3,000 entries a 10 ms compile became 100-200 ms.
@@ -36,21 +39,30 @@ def default_directory() -> Path:
 
 
 class WholeEntries(LRUCache):
-    """JAX's file cache, whose entries appear only once they are whole.
+    """JAX's file cache, whose entries appear only once they are whole, and fit this process.
 
     JAX writes an entry in its place. A second process that looks at that moment reads half of it
     (JAX warns and compiles), and one left by a process that was killed stays torn for good.
+
+    A program is split for the threads that XLA had when it was compiled, which JAX's key leaves
+    out: compiled under ``taskset -c 0``, ``x + 1`` on 16 MB took 1.8 times as long ever after.
+    Entries are therefore named by the number of threads as well.
     """
+
+    def __init__(self, path: str, **options: Any) -> None:
+        super().__init__(path, **options)
+        self._suffix = f"-{xla_flags.cpu_threads()}threads"
 
     def get(self, key: str) -> bytes | None:
         """What is kept under ``key``, or None; None too when it is pruned at this moment."""
         try:
-            return super().get(key)
+            return super().get(key + self._suffix)
         except FileNotFoundError:
             return None
 
     def put(self, key: str, value: bytes) -> None:
         """Keep ``value`` under ``key`` unless there is one: written aside, then renamed."""
+        key += self._suffix
         if self.eviction_enabled or "://" in str(self.path):
             super().put(key, value)  # a bounded cache has locks; renaming is for local disks
             return

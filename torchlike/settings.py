@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from torchlike import dtypes
+from torchlike import dtypes, xla_flags
 from torchlike.tensor_types import TENSOR_TYPES, TensorType
 
 #: PyTorch's names -> JAX's, from most to fewest bits.
@@ -132,9 +132,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def get_num_threads() -> int:
     """How many threads XLA's CPU backend uses: one for each core this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (
-        os.cpu_count() or 1
-    )  # fmt: skip
+    return xla_flags.cpu_threads()
 
 
 def set_num_threads(num: int) -> None:

@@ -111,7 +111,7 @@ class Storage:
         A recorded node, a cached view, a NumPy array over the same memory or the user's own
         ``t.jax()`` each hold a reference; CPython counts them in ~25 ns.
         """
-        return self.host is None and getrefcount(self.cell) == _SOLE_ATTRIBUTE
+        return self.host is None and getrefcount(self.cell) == SOLE_ATTRIBUTE
 
     def share_with_host(self) -> np.ndarray:
         """Move the contents into a host buffer, and give that buffer (logical shape)."""
@@ -207,4 +207,4 @@ def _count_references() -> tuple[int, int]:
     return attribute, getrefcount(local)
 
 
-_SOLE_ATTRIBUTE, _SOLE_LOCAL = _count_references()
+SOLE_ATTRIBUTE, _SOLE_LOCAL = _count_references()

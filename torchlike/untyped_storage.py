@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import jax
+from collections.abc import Callable
 
 from torchlike import devices
 from torchlike.storage import Storage
@@ -33,11 +33,12 @@ class UntypedStorage:
     def device(self) -> devices.device:
         return self._storage.device
 
-    def resize_(self, nbytes: int) -> None:
-        """Make the memory ``nbytes`` long (new bytes are zero); tensors on it are 1-D views."""
-        count = nbytes // self._storage.dtype.itemsize
-        flat = self._storage.read().reshape(-1)[:count]
-        self._storage.write(jax.numpy.pad(flat, (0, count - flat.size)))
+    #: Set by ops/resizing.py.
+    resize_: Callable[[UntypedStorage, int], UntypedStorage]
+
+    def resizable(self) -> bool:
+        """Whether it may grow: not where NumPy sees the memory."""
+        return self._storage.host is None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and other._storage is self._storage

@@ -1,4 +1,4 @@
-"""A flag of XLA that torchlike sets before XLA starts, for the CPU's sake.
+"""What XLA's CPU backend is told before it starts: a flag, and how many threads it has.
 
 ``xla_cpu_disable_tiled_emitter``: in XLA as of jaxlib 0.10, a program of pointwise operations alone
 (what an eager op compiles to) is emitted in tiles, which LLVM leaves as copies through the stack:
@@ -37,6 +37,19 @@ def extended(flags: str) -> str:
 def is_ours() -> bool:
     """Whether XLA started, or will, with the flag."""
     return _OURS in os.environ.get("XLA_FLAGS", "")
+
+
+def cpu_threads() -> int:
+    """How many threads XLA's CPU backend starts, and splits its loops for.
+
+    One for each core that this process may run on, or what ``PJRT_NPROC`` or ``NPROC`` says.
+    """
+    for name in ("PJRT_NPROC", "NPROC"):
+        if (said := os.environ.get(name, "")).isdecimal():
+            return int(said)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def enable() -> None:

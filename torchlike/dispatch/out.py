@@ -92,6 +92,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any) -> None:
             )
         target.resize_(value.shape)
         if target._view is None and value._view is None and target._storage.host is None:
+            # A whole tensor after resize_ has its memory to itself: laid out as the op's result.
             target._storage.strides = value._storage.strides
     target._write(casts.convert(value._read(), target.dtype.numpy))
 

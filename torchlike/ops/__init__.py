@@ -5,6 +5,7 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     creation as creation,
     sequences as sequences,
     conversion as conversion,
+    resizing as resizing,
     pointwise as pointwise,
     comparison as comparison,
     unary as unary,

@@ -1,15 +1,14 @@
-"""Copies and conversions: clone, contiguous, to and its short forms, fill_, copy_, resize_."""
+"""Copies and conversions: clone, contiguous, to and its short forms, fill_, copy_."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import casts, devices, dtypes, errors, layouts, modes, views
+from torchlike import casts, devices, dtypes, errors, layouts, modes
 from torchlike import tensor as tensors
 from torchlike.dispatch import inplace
 from torchlike.dispatch.memory_order import suggested_order
@@ -17,7 +16,6 @@ from torchlike.dispatch.registry import add_method, composite, op
 from torchlike.dispatch.schema import Fill, Input, Static
 from torchlike.meta import MetaArray
 from torchlike.ops.creation import finish, numpy_dtype, preserve_strides
-from torchlike.ops.views import shape_arguments
 from torchlike.tensor import Tensor, wrap
 
 
@@ -262,52 +260,6 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
 
 
 @composite(namespaces=())
-def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Change the size in place, keeping the elements that fit in memory order (new ones: zero)."""
-    shape = shape_arguments(size)
-    if input.requires_grad:
-        raise RuntimeError("cannot resize variables that require grad")
-    if input._view is not None:
-        if math.prod(shape) == input.numel():
-            input._view = input.view(shape)._view
-            modes.epoch.advance()
-            return input
-        raise NotImplementedError(
-            "resize_ of a view to another number of elements: use a new tensor"
-        )
-    if input.is_meta:
-        input._storage.write(MetaArray(shape, input.dtype.numpy))
-    else:
-        flat = input._read().reshape(-1)
-        count = math.prod(shape)
-        if count > flat.size:
-            flat = jnp.concatenate([flat, jnp.zeros(count - flat.size, flat.dtype)])
-        input._storage.write(flat[:count].reshape(shape))
-    input._storage.strides = None
-    modes.epoch.advance()
-    return input
-
-
-@composite()
-def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
-    """``resize_(other.size())``."""
-    return resize_(input, other.shape)
-
-
-@composite(namespaces=())
-def set_(input: Tensor, source: Any = None, *rest: Any) -> Tensor:
-    """Let this tensor share the storage (and geometry) of another."""
-    if input.requires_grad and modes.current.grad_enabled and input._node is None:
-        raise RuntimeError(errors.LEAF_IN_PLACE)
-    if source is None:
-        return resize_(input, 0)
-    if rest or not isinstance(source, Tensor):
-        raise NotImplementedError("set_(storage, offset, size, stride): use as_strided")
-    input.data = source
-    return input
-
-
-@composite(namespaces=())
 def pin_memory(input: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: JAX manages transfers."""
     return input
@@ -322,9 +274,7 @@ def share_memory_(input: Tensor) -> Tensor:
 @composite()
 def resolve_conj(input: Tensor) -> Tensor:
     """A tensor with conjugation carried out."""
-    if input._view is not None and any(isinstance(s, views.Conj) for s in input._view.steps):
-        return clone(input)
-    return input
+    return clone(input) if input._view is not None and input._view.is_conjugated else input
 
 
 @composite()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import dtypes, views
+from torchlike import dtypes
 from torchlike.dispatch.registry import composite
 from torchlike.dispatch.schema import common_dtype
 from torchlike.ops.comparison import isclose
@@ -65,7 +65,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 def is_conj(input: Tensor) -> bool:
     """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
     view = require_tensor(input, "is_conj")._view
-    return view is not None and sum(isinstance(s, views.Conj) for s in view.steps) % 2 == 1
+    return view is not None and view.is_conjugated
 
 
 @composite()

@@ -175,6 +175,11 @@ class View:
     def __reduce__(self) -> Any:
         return View, (self.steps, self.dynamic, self.geometry)
 
+    @property
+    def is_conjugated(self) -> bool:
+        """Whether its elements are the conjugates of what lies in memory."""
+        return sum(type(s) is Conj for s in self.steps) % 2 == 1
+
     def links(self) -> list[tuple[Step, tuple[int, ...]]]:
         """The steps, each with its own dynamic integers."""
         return list(zip(self.steps, split_dynamic(self.steps, self.dynamic), strict=True))

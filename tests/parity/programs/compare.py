@@ -42,8 +42,9 @@ class Ambiguous(Exception):
 INDIRECT = "its base or another view of its base has been modified inplace"
 
 
-#: as_strided over the gaps of a NumPy array, which torchlike's storage does not have.
-GAPS = "array with gaps"
+#: as_strided and resize_ over the gaps of a NumPy array, which torchlike's storage does not have,
+#: and of what is viewed as another dtype.
+GAPS = re.compile("array with gaps|viewed as another dtype")
 
 
 #: A hook that PyTorch calls with None, for an output without a gradient (documented).
@@ -52,8 +53,10 @@ HOOK_OF_NONE = "NoneType"
 FILLED_EXPANDED = "more than one element of the written-to tensor"
 
 
-#: A change of shape in place of what has hooks or retains its gradient (documented).
+#: A change of shape in place of what has hooks or retains its gradient: `.grad`, and hooks
+#: registered afterwards, have the former shape in PyTorch (documented).
 RESHAPED = re.compile(r"(t\d+)\.(t|transpose|squeeze|unsqueeze)_\(")
+FOLLOWED = re.compile(r"(t\d+)\.(register_hook|retain_grad)\(")
 
 
 class Comparison:
@@ -62,6 +65,8 @@ class Comparison:
     def __init__(self, program: Program, ours: Run, theirs: Run, autograd: bool) -> None:
         self.program, self.ours, self.theirs, self.autograd = program, ours, theirs, autograd
         self.largest = 1.0
+        #: PyTorch's tensors that got another shape in place when they had hooks.
+        self.reshaped: list[Any] = []
 
     def run(self) -> None:
         """Run both, compare; AssertionError naming the line and the tensor that differ."""
@@ -84,11 +89,10 @@ class Comparison:
         for n in self.theirs.names("t") if self.autograd else ():
             if not history_refused(self.theirs.env[n]) and lost_history(self.theirs.env[n]):
                 raise Ambiguous
-        reshaped = RESHAPED.search(line) if self.autograd else None
-        if reshaped and is_followed(self.theirs.env[reshaped[1]]):
-            raise Ambiguous
+        if self.autograd:
+            self.hooks_and_shapes(line)
         theirs, ours = self.theirs.step(line), self.ours.step(line)
-        if (ours is None and INDIRECT in str(theirs)) or GAPS in str(ours):
+        if (ours is None and INDIRECT in str(theirs)) or GAPS.search(str(ours)):
             raise Ambiguous
         if (
             ours is None
@@ -106,6 +110,21 @@ class Comparison:
             n = line.split(" = ")[0].removeprefix("with torch.no_grad(): ")
             if _is_constant(self.theirs.env[n]) and not _is_constant(self.ours.env[n]):
                 raise Ambiguous
+
+    def hooks_and_shapes(self, line: str) -> None:
+        """Ambiguous where a hook or ``.grad`` is about to see the former shape of a result."""
+        if followed := FOLLOWED.search(line):
+            t = self.theirs.env[followed[1]]
+            if any(t is other for other in self.reshaped):
+                raise Ambiguous
+        if reshaped := RESHAPED.search(line):
+            t = self.theirs.env[reshaped[1]]
+            if history_refused(t) or t.is_leaf:
+                return
+            if t.retains_grad:
+                raise Ambiguous
+            if t._backward_hooks:
+                self.reshaped.append(t)
 
     def close(self, what: str, ours: np.ndarray, theirs: np.ndarray) -> None:
         equal(f"{what} dtype", ours.dtype, theirs.dtype)
@@ -221,13 +240,6 @@ def _is_constant(gradient: Any) -> bool:
     """Whether a recorded gradient is zero for good. PyTorch knows some (of what copy_ overwrote);
     torchlike's is computed, and so has a derivative, which is zero."""
     return not gradient.requires_grad and not values(gradient).any()
-
-
-def is_followed(t: Any) -> bool:
-    """Whether a hook or ``.grad`` of a result waits for its gradient."""
-    if history_refused(t) or t.is_leaf:
-        return False
-    return t.retains_grad or bool(t._backward_hooks)
 
 
 def lost_history(t: Any) -> bool:

@@ -482,6 +482,15 @@ def change_geometry(s: Source) -> str:
     return f"{n}.transpose_({s.dim(x)}, {s.dim(x)})"
 
 
+def change_size(s: Source) -> str:
+    """Within the memory, or to more of it, which PyTorch does not clear."""
+    n, x = s.tensor(lambda t: not t.requires_grad or s.chance(8))
+    shape = s.pick(BASE_SHAPES)
+    count = math.prod(shape)
+    grows = count and x.storage_offset() + count > x.untyped_storage().nbytes() // x.itemsize
+    return f"{n}.resize_({shape})" + (f".fill_({s.number()})" if grows else "")
+
+
 # -- autograd --------------------------------------------------------------------------------------
 
 
@@ -555,6 +564,7 @@ AUTOGRAD = (autograd_flag, autograd_hook, backward_now, second_order)
 EVERYTHING = (
     leaf, *VIEWS, *VIEWS, casting, view_complex, view_strided, view_alias, *VALUES, joining, like,
     *WRITES, *WRITES, write_complex, write_out, share, write_array, replace_data, change_geometry,
+    change_size,
     *AUTOGRAD, custom_function, custom_function, branch,
 )  # fmt: skip
 #: The kinds that the NumPy reference understands.

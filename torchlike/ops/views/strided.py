@@ -12,7 +12,7 @@ from torchlike.dispatch.schema import ints
 from torchlike.ops.views.making import make_view
 from torchlike.tape import gradient_edge
 from torchlike.tensor import Tensor
-from torchlike.views import View, step
+from torchlike.views import Geometry, View, step
 
 
 @composite(name="unfold", namespaces=())
@@ -28,6 +28,22 @@ def unfold_op(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return make_view(input, views.step(views.Unfold, d, size, step), (), "UnfoldBackward0")
 
 
+def whole_memory(input: Tensor, name: str) -> Geometry:
+    """How a tensor's storage lies in memory. NotImplementedError where it has gaps there, or is
+    seen as another dtype, so that elements of the tensor cannot be counted in it."""
+    whole = input._whole_geometry
+    if input._storage.strides is not None and not views.is_dense(whole):
+        raise NotImplementedError(
+            f"{name} of a tensor on a NumPy array with gaps between its elements: clone() it "
+            "first, or make the view in NumPy"
+        )
+    if input.dtype.numpy != input._storage.dtype:
+        raise NotImplementedError(
+            f"{name} of a tensor that is viewed as another dtype: clone() it first"
+        )
+    return whole
+
+
 @composite()
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the storage's memory with any size, stride and offset.
@@ -40,21 +56,12 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     own_offset = input.storage_offset()
     offset = own_offset if storage_offset is None else storage_offset
     reach = offset + sum((n - 1) * s for n, s in zip(new_size, new_stride, strict=True)) + 1
-    storage, whole = input._storage, input._whole_geometry
-    if storage.strides is not None and not views.is_dense(whole):
-        raise NotImplementedError(
-            "as_strided of a tensor on a NumPy array with gaps between its elements: clone() it "
-            "first, or make the view in NumPy"
-        )
+    storage, whole = input._storage, whole_memory(input, "as_strided")
     if math.prod(new_size) and reach > storage.size:
         raise RuntimeError(
             f"setStorage: sizes {list(new_size)}, strides {list(new_stride)}, storage offset "
             f"{offset}, and itemsize {input.itemsize} requiring a storage size of "
             f"{reach * input.itemsize} are out of bounds for storage of size {storage.nbytes}"
-        )
-    if input.dtype.numpy != storage.dtype:
-        raise NotImplementedError(
-            "as_strided of a tensor that is viewed as another dtype: clone() it first"
         )
     kind = step(
         views.AsStrided, new_size, new_stride, offset, views.dense_order(whole.size, whole.stride)
@@ -63,6 +70,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     # the input, whose elements are found again by where they lie.
     t = make_view(input, step(views.Alias), (), "AsStridedBackward0")
     t._view = View((kind,), (), views.Geometry(new_size, new_stride, offset))
+    if input._view is not None and input._view.is_conjugated:
+        t._view = t._view.then(step(views.Conj), ())
     if t._node is not None:
         again = step(views.AsStridedAgain, input._geometry, t._view.geometry)
         t._node = node_of_view(gradient_edge(input), input, (again,), (), "AsStridedBackward0")
