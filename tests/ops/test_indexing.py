@@ -55,3 +55,14 @@ def test_index_put_by_a_mask_on_meta_keeps_the_shape_and_checks_the_mask():
         x.index_put(
             (torch.zeros(2, dtype=torch.bool, device="meta"),), torch.ones((), device="meta")
         )
+
+
+def test_what_is_the_whole_is_seen_by_what_is_written():
+    """PyTorch's node of ``x[..., 1:]`` of an empty dimension is a slice, of ``x[..., 0:]`` none."""
+    x = torch.zeros(2, 0, requires_grad=True)
+    parts = {"1:": x[..., 1:], ":-1": x[..., :-1], "0:": x[..., 0:], ":9": x[..., :9]}
+    names = {k: v.grad_fn.name() for k, v in parts.items()}
+    assert names == {
+        "1:": "SliceBackward0", ":-1": "SliceBackward0", "0:": "AliasBackward0",
+        ":9": "AliasBackward0",
+    }  # fmt: skip

@@ -117,7 +117,9 @@ def seen_by_numpy(lib):
     b = y.numpy()
     y.resize_(3)
     y += 1
-    return x, a.tolist(), b.tolist(), x.untyped_storage().resizable()
+    c = np.zeros(4, np.float32)
+    lib.from_numpy(c).resize_(2, 2)[0] = 5
+    return x, a.tolist(), b.tolist(), c.tolist(), x.untyped_storage().resizable()
 
 
 def numpy_larger(lib):

@@ -230,7 +230,8 @@ def take_apart(
         elif isinstance(i, slice):
             n = view._geometry.size[d]
             start, length, by = _slice_bounds(i, n)
-            if not (start == 0 and length == n and by == 1):
+            # By what is written: 1: is no view of the whole where there is nothing, either.
+            if i.start or by != 1 or (i.stop is not None and i.stop.__index__() < n):
                 view = sliced(view, d, start, length, by, "SliceBackward0")
             indices.append(None)
             d += 1

@@ -135,7 +135,7 @@ def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: An
     conjugated = t._view is not None and t._view.is_conjugated
     if conjugated:
         chain = chain.then(step(views.Conj), ())
-    if alone and count == storage.size and not conjugated:
+    if alone and count == storage.size and storage.host is None and not conjugated:
         storage.write(_value(storage, chain))
         row_major = chain.geometry.stride == views.contiguous_strides(shape)
         storage.strides = None if row_major else chain.geometry.stride

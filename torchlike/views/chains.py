@@ -48,7 +48,7 @@ def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Step
         elif not isinstance(s, Alias):
             raise NotImplementedError(
                 "an in-place op on a view made by as_strided from a detached part of a tensor, or "
-                "beside as_strided_: write into the tensor itself, or clone() the view"
+                "beside as_strided_ or resize_: write into the tensor itself, or clone() the view"
             )
         start = s.geometry(start, *dynamic)
     return tuple(reversed(undone))
@@ -110,8 +110,8 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
     if type(s) is Expand:
         return math.prod(s.params[0]) == math.prod(shape)
     if type(s) is Unfold:
-        _, size, every = s.params
-        return every >= size
+        dim, size, every = s.params
+        return every >= size or not shape or shape[dim] < size + every  # no second window
     return type(s) is AsStrided and not may_overlap(Geometry(*s.params[:3]))
 
 

@@ -45,6 +45,8 @@ INDIRECT = "its base or another view of its base has been modified inplace"
 #: as_strided and resize_ over the gaps of a NumPy array, which torchlike's storage does not have,
 #: and of what is viewed as another dtype.
 GAPS = re.compile("array with gaps|viewed as another dtype")
+#: A recorded write through a view where it or its base was resized (refused).
+BESIDE_RESIZE = "beside as_strided_ or resize_"
 
 
 #: A hook that PyTorch calls with None, for an output without a gradient (documented).
@@ -92,7 +94,9 @@ class Comparison:
         if self.autograd:
             self.hooks_and_shapes(line)
         theirs, ours = self.theirs.step(line), self.ours.step(line)
-        if (ours is None and INDIRECT in str(theirs)) or GAPS.search(str(ours)):
+        if ours is None and INDIRECT in str(theirs):
+            raise Ambiguous
+        if GAPS.search(str(ours)) or BESIDE_RESIZE in str(ours):
             raise Ambiguous
         if (
             ours is None

@@ -487,7 +487,10 @@ def change_size(s: Source) -> str:
     n, x = s.tensor(lambda t: not t.requires_grad or s.chance(8))
     shape = s.pick(BASE_SHAPES)
     count = math.prod(shape)
-    grows = count and x.storage_offset() + count > x.untyped_storage().nbytes() // x.itemsize
+    memory = x.untyped_storage()
+    grows = count and x.storage_offset() + count > memory.nbytes() // x.itemsize
+    if grows and not memory.resizable():  # where PyTorch raises, the tensor has its new size
+        raise LookupError
     return f"{n}.resize_({shape})" + (f".fill_({s.number()})" if grows else "")
 
 
