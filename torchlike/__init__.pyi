@@ -1733,7 +1733,7 @@ def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
     """A view where strides allow one, else a copy in the new shape."""
 
 def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
-    """``resize_(other.size())``."""
+    """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""
 
 def resolve_conj(input: Tensor) -> Tensor:
     """A tensor with conjugation carried out."""

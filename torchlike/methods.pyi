@@ -1404,10 +1404,10 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """A view of as many elements in another size (deprecated in PyTorch; use reshape)."""
 
     def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
-        """Change the size in place, keeping the elements that fit in memory order (new ones: zero)."""
+        """Change the size in place; elements stay where they lie in memory, new memory is zero."""
 
     def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:
-        """``resize_(other.size())``."""
+        """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""
 
     def resolve_conj(self) -> Tensor:
         """A tensor with conjugation carried out."""
@@ -1471,8 +1471,8 @@ instead. RuntimeError for an index out of range."""
     def select_scatter(self, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
         """A copy of ``input`` in which its select is ``src``."""
 
-    def set_(self, source: Any = None, *rest: Any) -> Tensor:
-        """Let this tensor share the storage (and geometry) of another."""
+    def set_(self, source: Any = None, storage_offset: _int = 0, size: Any = None, stride: Any = None) -> Tensor:
+        """Look at other memory from now on: a tensor's, a storage's, or new and empty memory."""
 
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """``sign`` for reals; ``z / |z|`` for complex numbers."""
