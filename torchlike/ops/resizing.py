@@ -127,7 +127,7 @@ def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: An
     version, offset, count = storage.version, t.storage_offset(), math.prod(shape)
     capture = modes.current.capture
     if capture is not None and not alone:
-        alone = tensors_on(storage) == [t]  # the capture refers to the storage, too
+        alone = len(tensors_on(storage)) == 1  # the capture refers to the storage, too
     if count and offset + count > storage.size:
         grow(storage, offset + count, () if alone else tensors_on(storage))
         whole = Geometry((storage.size,), (1,), 0)
@@ -179,8 +179,14 @@ def tensors_on(storage: Storage) -> list[Tensor]:
     """Every tensor on this memory, found among all that refers to it.
 
     Storages keep no list of their tensors: it would cost each view 0.2 µs. To look through the
-    collector's objects takes some 20 ms, where shared memory grows and nowhere else.
+    collector's objects takes some 20 ms, where shared memory grows and nowhere else. RuntimeError
+    after ``gc.freeze()``, which hides objects from it.
     """
+    if gc.get_freeze_count():
+        raise RuntimeError(
+            "memory that several tensors share cannot grow after gc.freeze(), which hides them: "
+            "call gc.unfreeze() before"
+        )
     found = []
     for holder in gc.get_referrers(storage):
         if type(holder) in tensors.TENSOR_TYPES:
