@@ -100,9 +100,13 @@ def test_requires_grad_of_arguments_and_of_state_is_set_at_each_call():
 REFUSED = {
     "argument's geometry": lambda x: x.t_(),
     "geometry of state": lambda x: STATE.unsqueeze_(0),
+    "argument's size": lambda x: x.resize_(2),
+    "size of state": lambda x: STATE.resize_(2),
+    "memory of state that others share": lambda x: ALIAS.resize_(5),
     "result's history": lambda x: x.detach_(),
 }
 STATE = torch.ones(3)
+ALIAS = STATE.detach()
 
 
 @pytest.mark.parametrize("fn", REFUSED.values(), ids=REFUSED.keys())
@@ -111,7 +115,28 @@ def test_what_would_change_a_tensor_from_outside_only_once_is_refused(fn):
     x = torch.ones(2, 3, requires_grad=True) * 2 if history else torch.ones(2, 3)
     with pytest.raises(JitCaptureError, match="from outside"):
         torch.jit(fn)(x)
-    assert (x.shape, STATE.shape) == ((2, 3), (3,))
+    assert (x.shape, STATE.shape, ALIAS.shape) == ((2, 3), (3,), (3,))
+    assert (STATE + ALIAS).tolist() == [2, 2, 2]
+
+
+def test_memory_of_state_grows_as_it_does_eagerly():
+    buffer = torch.arange(2.0)
+    f = torch.jit(lambda: torch.add(torch.ones(3), 1, out=buffer) * 1)
+    with pytest.warns(UserWarning, match="was resized"):
+        assert f().tolist() == [2, 2, 2]
+    assert buffer.tolist() == [2, 2, 2]
+    assert f().tolist() == [2, 2, 2]
+
+
+def test_a_size_given_between_calls_is_seen():
+    x = torch.arange(6.0)
+    rest = x[4:]
+    f = torch.jit(lambda: x.sum() + rest.sum())
+    assert f().item() == f().item() == 24
+    x.resize_(2, 2)
+    assert f().item() == 15
+    x.resize_(4, 2)[3] = 1
+    assert f().item() == 26
 
 
 def test_views_made_inside_may_change():

@@ -96,6 +96,19 @@ def channels_last(lib):
     return y, y.resize_(2, 3, 2, 2), x.resize_(2, 3, 4, 5, memory_format=lib.contiguous_format)
 
 
+def channels_last_alone(lib):
+    x = lib.arange(24.0).resize_(2, 3, 2, 2, memory_format=lib.channels_last)
+    return x, memory(lib, x)
+
+
+def larger_in_another_order(lib):
+    x = lib.arange(6.0).reshape(2, 3).t() + 1
+    row, all_of_it = x[1], x.detach()
+    x.resize_(8).fill_(5)
+    row[0] = 9
+    return x, row, all_of_it
+
+
 def as_another(lib):
     x, like = lib.zeros(2, 3, 4, 5), images(lib)[..., :2, :2].clone()
     other = lib.ones(5).resize_as_(lib.ones(2, 2))
@@ -231,7 +244,8 @@ def images_of_no_rank(lib):
 
 SCRIPTS = (
     smaller, smaller_and_back, detached_one_smaller, detached_one_larger, a_view_larger,
-    a_base_larger, transposed, transposed_larger, expanded, same_size, channels_last, as_another,
+    a_base_larger, transposed, transposed_larger, expanded, same_size, channels_last,
+    channels_last_alone, larger_in_another_order, as_another,
     conjugated, seen_by_numpy, out_within_numpy, out_of_a_view, out_larger,
     out_in_the_order_of_the_result, storage_larger, versions, of_meta, set_to_a_tensor,
     set_to_a_part, set_to_nothing,

@@ -135,15 +135,15 @@ def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: An
     conjugated = t._view is not None and t._view.is_conjugated
     if conjugated:
         chain = chain.then(step(views.Conj), ())
+    found: View | None = chain
     if alone and count == storage.size and storage.host is None and not conjugated:
         storage.write(_value(storage, chain))
         row_major = chain.geometry.stride == views.contiguous_strides(shape)
         storage.strides = None if row_major else chain.geometry.stride
-        t._view = None
-    else:
-        if capture is not None:
-            capture.field_write(t, "resize_()")
-        t._view = chain
+        found = None
+    if capture is not None and t._view is not found:
+        capture.field_write(t, "resize_()")
+    t._view = found
     storage.version = version + 1
     modes.epoch.advance()  # compiled programs look again how what they read lies
 
