@@ -128,6 +128,32 @@ def test_memory_of_state_grows_as_it_does_eagerly():
     assert f().tolist() == [2, 2, 2]
 
 
+def test_memory_from_outside_that_changes_shape_at_each_call():
+    buffer = torch.arange(4.0)
+
+    def grow(out):
+        out.resize_(2, out.numel() // 2 + 1).fill_(1)
+        return buffer.resize_(buffer.numel() + 2).fill_(2) * 1
+
+    f, out = torch.jit(grow), torch.ones(2)
+    for n in (6, 8):
+        assert f(out).tolist() == buffer.tolist() == [2] * n
+        assert out.tolist() == [[1] * (n // 2 - 1)] * 2
+
+
+def test_an_argument_that_shares_its_memory_does_not_grow():
+    f = torch.jit(lambda x: x.resize_(4).fill_(1))
+    x = torch.zeros(2)
+    rest = x[1:]
+    by_numpy = torch.zeros(2)
+    array = by_numpy.numpy()
+    for argument in (x, by_numpy):
+        with pytest.raises(JitCaptureError, match="shares its memory"):
+            f(argument)
+    assert (x.tolist(), rest.tolist(), array.tolist()) == ([0, 0], [0], [0, 0])
+    assert f(torch.zeros(2)).tolist() == [1] * 4
+
+
 def test_a_size_given_between_calls_is_seen():
     x = torch.arange(6.0)
     rest = x[4:]

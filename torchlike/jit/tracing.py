@@ -22,6 +22,7 @@ from torchlike.jit.places import MISSING, VALUES, describe, same
 from torchlike.jit.program import Program
 from torchlike.jit.scalars import Number, Table, is_device
 from torchlike.jit.templates import Anew, NumberTemplate, Template
+from torchlike.sharing import tensors_on
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import Tensor, wrap
@@ -176,6 +177,7 @@ class Tracing:
         leaves = [_without_unknown_place(x) for x in leaves]
         capture.see_plain_slots()
         capture.check_histories()
+        self._check_sizes()
         program.flags = [
             (capture.stand_ins.get(id(t), t), before, t._requires_grad)
             for t, before in capture.flags_written()
@@ -345,6 +347,22 @@ class Tracing:
                 f"it changes the Python attribute(s) {', '.join(changed)}, which a compiled "
                 "program would do only once; use a tensor (a buffer) or change it outside"
             )
+
+    def _check_sizes(self) -> None:
+        """Memory from outside that has another size now: the next call finds it so, and is another
+        program's. A stand-in has its memory to itself; the argument may share it."""
+        for storage, (cell, host, _) in self.capture.written.items():
+            before = (cell if host is None else host).shape
+            if self.capture.values[storage].shape == before:
+                continue
+            self.program.cacheable = False
+            self.program.why_not = f"it changes the size of memory from outside ({list(before)})"
+            if id(storage) in self._position:
+                argument = self.arguments[self._position[id(storage)]]._storage
+                if argument.host is not None or len(tensors_on(argument)) > 1:
+                    self.capture.refuse(
+                        "changing the size of an argument that shares its memory", "a new tensor"
+                    )
 
     def _check_arguments(self) -> None:
         """Lists and dictionaries reach the function as copies: a change would be lost."""

@@ -6,7 +6,6 @@ sharing it. For a larger one the memory grows, and every tensor on it keeps its 
 
 from __future__ import annotations
 
-import gc
 import math
 from sys import getrefcount
 from typing import Any
@@ -15,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import dtypes, errors, layouts, modes, views
-from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import suggested_order
 from torchlike.dispatch.registry import composite
 from torchlike.meta import MetaArray
 from torchlike.ops.creation import empty
 from torchlike.ops.views import shape_arguments
 from torchlike.ops.views.strided import whole_memory
+from torchlike.sharing import tensors_on
 from torchlike.storage import SOLE_ATTRIBUTE, Storage
 from torchlike.tensor import Tensor
 from torchlike.untyped_storage import UntypedStorage
@@ -173,28 +172,6 @@ def grow(storage: Storage, count: int, on_it: Any) -> None:
         storage.write(jnp.concatenate([flat, jnp.zeros(count - former, flat.dtype)]))
     storage.strides = None
     modes.epoch.advance()
-
-
-def tensors_on(storage: Storage) -> list[Tensor]:
-    """Every tensor on this memory, found among all that refers to it.
-
-    Storages keep no list of their tensors: it would cost each view 0.2 µs. To look through the
-    collector's objects takes some 20 ms, where shared memory grows and nowhere else. RuntimeError
-    after ``gc.freeze()``, which hides objects from it.
-    """
-    if gc.get_freeze_count():
-        raise RuntimeError(
-            "memory that several tensors share cannot grow after gc.freeze(), which hides them: "
-            "call gc.unfreeze() before"
-        )
-    found = []
-    for holder in gc.get_referrers(storage):
-        if type(holder) in tensors.TENSOR_TYPES:
-            found.append(holder)
-        elif type(holder) is dict and holder.get("_storage") is storage:
-            owners = gc.get_referrers(holder)
-            found += [t for t in owners if type(t) in tensors.TENSOR_TYPES and vars(t) is holder]
-    return found
 
 
 def stretch(whole: Geometry, offset: int, size: tuple[int, ...], order: tuple[int, ...]) -> View:
