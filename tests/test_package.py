@@ -45,7 +45,7 @@ FLOORS = [
     {"storage", "views"},
     {"untyped_storage"},
     {"tensor"},
-    {"tape"},
+    {"tape", "sharing"},
     {"dispatch"},
     {"random"},
     {"ops"},
