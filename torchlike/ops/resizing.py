@@ -58,11 +58,9 @@ def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 def resize_as_(input: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
     """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""
     if memory_format is layouts.preserve_format:
-        of_images = suggested_order(other._geometry) is not None
-        memory_format = layouts.contiguous_format
-        if of_images:
-            formats = {4: layouts.channels_last, 5: layouts.channels_last_3d}
-            memory_format = formats[other.dim()]
+        of_images = {4: layouts.channels_last, 5: layouts.channels_last_3d}
+        suggests = suggested_order(other._geometry) is not None
+        memory_format = of_images[other.dim()] if suggests else layouts.contiguous_format
     return resize_(input, other.shape, memory_format=memory_format)
 
 
@@ -109,14 +107,11 @@ def set_(
 
 def _order(memory_format: Any, ndim: int) -> tuple[int, ...]:
     """The dimensions from slowest to fastest."""
-    order = None if memory_format is None else memory_format.order(ndim)
-    if order is None and memory_format in (layouts.channels_last, layouts.channels_last_3d):
-        rank, name = (
-            (4, "channels_last")
-            if memory_format is layouts.channels_last
-            else (5, "channels_last_3d")
-        )
+    rank = {layouts.channels_last: 4, layouts.channels_last_3d: 5}.get(memory_format, ndim)
+    if rank != ndim:
+        name = str(memory_format).removeprefix("torch.")
         raise RuntimeError(f"required rank {rank} tensor to use {name} format")
+    order = None if memory_format is None else memory_format.order(ndim)
     return order or tuple(range(ndim))
 
 
