@@ -46,12 +46,13 @@ class WholeEntries(LRUCache):
 
     A program is split for the threads that XLA had when it was compiled, which JAX's key leaves
     out: compiled under ``taskset -c 0``, ``x + 1`` on 16 MB took 1.8 times as long ever after.
-    Entries are therefore named by the number of threads as well.
+    On the CPU entries are therefore named by the number of threads as well.
     """
 
     def __init__(self, path: str, **options: Any) -> None:
         super().__init__(path, **options)
-        self._suffix = f"-{xla_flags.cpu_threads()}threads"
+        on_cpu = jax.default_backend() == "cpu"
+        self._suffix = f"-{xla_flags.cpu_threads()}threads" if on_cpu else ""
 
     def get(self, key: str) -> bytes | None:
         """What is kept under ``key``, or None; None too when it is pruned at this moment."""

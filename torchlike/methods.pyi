@@ -1403,7 +1403,7 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
     def resize(self, *sizes: Any) -> Tensor:
         """A view of as many elements in another size (deprecated in PyTorch; use reshape)."""
 
-    def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
+    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
         """Change the size in place; elements stay where they lie in memory, new memory is zero."""
 
     def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:

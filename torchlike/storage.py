@@ -98,11 +98,6 @@ class Storage:
         else:
             np.copyto(host, np.asarray(array))
 
-    def replace(self, other: Storage) -> None:
-        """Take the contents of ``other`` without copying (``set_``)."""
-        self.write(other.read())
-        self.strides = other.strides
-
     # -- ownership ---------------------------------------------------------------------------------
 
     def is_sole_owner(self) -> Any:

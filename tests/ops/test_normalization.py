@@ -1,10 +1,13 @@
 """torchlike.ops.normalization: statistics, running statistics, gradients that vanish."""
 
+import chex
+import jax
 import numpy as np
 import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
+from torchlike.ops.normalization import _standardized
 
 
 def sample(*shape):
@@ -107,3 +110,17 @@ def test_batch_norm_of_one_dimension(run, training):
     assert run(norm, none).shape == (0,)
     with pytest.raises(IndexError, match=r"Dimension out of range .*, but got 1"):
         norm(torch.zeros(3))
+
+
+def test_the_derivative_written_by_hand_is_that_of_the_two_passes():
+    """The mean's and the variance's tangents too, which no norm uses."""
+
+    def plain(x):
+        mean = x.mean((0, 2), keepdims=True)
+        var = ((x - mean) ** 2).mean((0, 2), keepdims=True)
+        return (x - mean) / jax.numpy.sqrt(var + 1e-5), mean, var
+
+    x, dx = (jax.numpy.asarray(sample(4, 3, 5).double().numpy()) for _ in range(2))
+    dx = jax.numpy.sin(dx)
+    found = jax.jvp(lambda x: _standardized(x, (0, 2), 1e-5), (x,), (dx,))
+    chex.assert_trees_all_close(found, jax.jvp(plain, (x,), (dx,)), rtol=1e-12)

@@ -87,7 +87,7 @@ def expanded(lib):
 
 def same_size(lib):
     x = lib.arange(6.0).reshape(2, 3).t()
-    return x.resize_(3, 2), x._version
+    return x.resize_(3, 2), x._version, lib.zeros(3).resize_(size=(2,)), lib.ones(1).resize_(())
 
 
 def channels_last(lib):
@@ -119,7 +119,15 @@ def as_another(lib):
 def conjugated(lib):
     x = lib.complex(lib.arange(4.0), lib.arange(4.0) + 1)
     y, part = x.conj().resize_(2), x.conj().as_strided((2,), (2,))
-    return y.resolve_conj(), y.is_conj(), part.resolve_conj(), x.conj()[1:].resize_(2).fill_(1j), x
+    real = x.conj().real.is_conj(), x.conj().conj().is_conj()
+    return (
+        *real,
+        y.resolve_conj(),
+        y.is_conj(),
+        part.resolve_conj(),
+        x.conj()[1:].resize_(2).fill_(1j),
+        x,
+    )
 
 
 def seen_by_numpy(lib):
@@ -238,6 +246,10 @@ def a_float(lib):
     return lib.zeros(2).resize_(2.0)
 
 
+def no_size(lib):
+    return lib.zeros(3).resize_()
+
+
 def images_of_no_rank(lib):
     return lib.zeros(2).resize_(3, memory_format=lib.channels_last)
 
@@ -252,7 +264,8 @@ SCRIPTS = (
 )  # fmt: skip
 ERRORS = (
     numpy_larger, out_for_numpy, set_to_another_dtype, set_before_the_memory, set_of_a_leaf,
-    set_beyond_the_memory, with_gradients, a_word, a_float, images_of_no_rank,
+    set_beyond_the_memory, with_gradients, a_word, a_float, no_size,
+    images_of_no_rank,
 )  # fmt: skip
 
 

@@ -28,20 +28,23 @@ from torchlike.views import Geometry, View, step
 
 
 @composite(namespaces=())
-def resize_(input: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Change the size in place; elements stay where they lie in memory, new memory is zero.
 
-    RuntimeError for a tensor that requires grad, for a negative size, and where NumPy sees the
-    memory and it would have to grow.
+    TypeError where no size is given. RuntimeError for a tensor that requires grad, for a negative
+    size, and where NumPy sees the memory and it would have to grow.
     """
     # Counted before anything else here refers to the storage.
     alone = getrefcount(input._storage) == SOLE_ATTRIBUTE
+    sizes = sizes or (() if size is None else (size,))
+    if not sizes:
+        raise TypeError('resize_() missing 1 required positional arguments: "size"')
     try:
-        shape = shape_arguments(size)
+        shape = shape_arguments(sizes)
     except TypeError:
-        given = type(size[0]).__name__ if size else "nothing"
         raise TypeError(
-            f"resize_(): argument 'size' (position 1) must be tuple of ints, not {given}"
+            "resize_(): argument 'size' (position 1) must be tuple of ints, not "
+            f"{type(sizes[0]).__name__}"
         ) from None
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")

@@ -19,7 +19,9 @@ from torchlike.views.steps import (
     AsStrided,
     Conj,
     Expand,
+    Imag,
     Permute,
+    Real,
     Reshape,
     Step,
     Unfold,
@@ -178,7 +180,10 @@ class View:
     @property
     def is_conjugated(self) -> bool:
         """Whether its elements are the conjugates of what lies in memory."""
-        return sum(type(s) is Conj for s in self.steps) % 2 == 1
+        found = False
+        for s in self.steps:
+            found = not found if type(s) is Conj else found and type(s) not in (Real, Imag)
+        return found
 
     def links(self) -> list[tuple[Step, tuple[int, ...]]]:
         """The steps, each with its own dynamic integers."""
