@@ -1162,7 +1162,7 @@ def is_inference(input: Tensor) -> Any:
     """``input.is_inference()``."""
 
 def is_neg(input: Tensor) -> _bool:
-    """False: torchlike has no lazy negation."""
+    """Whether a tensor is a negated view (``x.conj().imag``)."""
 
 def is_nonzero(input: Tensor) -> _bool:
     """Whether a tensor of one element is not zero. RuntimeError for any other size."""
@@ -1739,7 +1739,7 @@ def resolve_conj(input: Tensor) -> Tensor:
     """A tensor with conjugation carried out."""
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: torchlike has no lazy negation."""
+    """A tensor with negation carried out."""
 
 def result_type(tensor1: Any, tensor2: Any) -> Any:
     """The dtype that an operation on two tensors or numbers gives."""

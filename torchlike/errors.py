@@ -131,6 +131,14 @@ NON_LEAF_GRAD = (
 NUMPY_REQUIRES_GRAD = (
     "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
 )
+NUMPY_CONJUGATED = (
+    "Can't call numpy() on Tensor that has conjugate bit set. Use tensor.resolve_conj().numpy() "
+    "instead."
+)
+NUMPY_NEGATED = (
+    "Can't call numpy() on Tensor that has negative bit set. Use tensor.resolve_neg().numpy() "
+    "instead."
+)
 AMBIGUOUS_BOOL = "Boolean value of Tensor with {what} is ambiguous"
 DEEPCOPY_NON_LEAF = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "

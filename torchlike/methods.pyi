@@ -892,7 +892,7 @@ and the edges: a named pair."""
         """False: a tensor lives in one process."""
 
     def is_neg(self) -> _bool:
-        """False: torchlike has no lazy negation."""
+        """Whether a tensor is a negated view (``x.conj().imag``)."""
 
     def is_nonzero(self) -> _bool:
         """Whether a tensor of one element is not zero. RuntimeError for any other size."""
@@ -1413,7 +1413,7 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """A tensor with conjugation carried out."""
 
     def resolve_neg(self) -> Tensor:
-        """The tensor itself: torchlike has no lazy negation."""
+        """A tensor with negation carried out."""
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in ``.grad``. A leaf keeps it anyway."""

@@ -113,7 +113,7 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
             and not views.is_contiguous(host.shape, storage.strides)
         ):  # fmt: skip
             return None  # the geometry speaks of another memory order than the buffer's
-        if any(isinstance(s, views.Conj) for s in view.steps):
+        if not view.shows_memory:
             return None
         return views.host_view(host, view.geometry, self.dtype.numpy)
 
@@ -460,8 +460,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
             if part is not None:
                 return part
         view, storage = self._view, self._storage
-        if view is not None and storage.host is None and storage.strides is None and (
-            not any(isinstance(s, views.Conj) for s in view.steps)
+        if (
+            view is not None and storage.host is None and storage.strides is None
+            and view.shows_memory
         ):  # fmt: skip
             # On the CPU NumPy maps the array without a copy: a row of a data set costs ~3 µs
             # instead of a dispatch and a wait.
@@ -500,11 +501,11 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
                     "copy the tensor to host memory first."
                 )
             return np.array(self._value(".numpy()"))
-        if self._view is not None and any(isinstance(s, views.Conj) for s in self._view.steps):
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that has conjugate bit set. Use "
-                "tensor.resolve_conj().numpy() instead."
-            )
+        if self._view is not None and not self._view.shows_memory:
+            if force:
+                return np.array(self._value(".numpy()"))
+            conjugated = self._view.is_conjugated
+            raise RuntimeError(errors.NUMPY_CONJUGATED if conjugated else errors.NUMPY_NEGATED)
         storage = self._storage
         if storage.host is None and storage.strides is not None:
             # Lay the buffer out in the tensor's memory order, so that strides agree.
@@ -529,6 +530,8 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     def __dlpack__(self, **kwargs: Any) -> Any:
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self._view is not None and self._view.is_conjugated:
+            raise BufferError("Can't export tensors with the conjugate bit set")
         return self._read().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:

@@ -279,8 +279,8 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 @composite()
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: torchlike has no lazy negation."""
-    return input
+    """A tensor with negation carried out."""
+    return clone(input) if input._view is not None and input._view.is_negated else input
 
 
 @composite(method=False)

@@ -70,8 +70,9 @@ def is_conj(input: Tensor) -> bool:
 
 @composite()
 def is_neg(input: Tensor) -> bool:
-    """False: torchlike has no lazy negation."""
-    return False
+    """Whether a tensor is a negated view (``x.conj().imag``)."""
+    view = require_tensor(input, "is_neg")._view
+    return view is not None and view.is_negated
 
 
 @composite(method=False)

@@ -50,7 +50,7 @@ def _reduced(x: Any) -> tuple[Any, Any, Any]:
 
 def _rounded(y: Any, dtype: Any) -> Any:
     """float64 by way of float32, as PyTorch's kernels for 16 bits. Left to itself XLA goes straight
-    to float16 on Zen 4 and not on Sapphire Rapids; one number in 30,000 depends on it."""
+    to float16 on Zen 4 and not with AVX512-FP16; one number in 30,000 depends on it."""
     return y.astype(np.float32).astype(dtype)
 
 

@@ -180,10 +180,28 @@ class View:
     @property
     def is_conjugated(self) -> bool:
         """Whether its elements are the conjugates of what lies in memory."""
-        found = False
+        return self._pending()[0]
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether its elements are the negatives of what lies in memory: ``x.conj().imag``."""
+        return self._pending()[1]
+
+    @property
+    def shows_memory(self) -> bool:
+        """Whether its elements are what lies in memory."""
+        return not any(self._pending())
+
+    def _pending(self) -> tuple[bool, bool]:
+        conjugated = negated = False
         for s in self.steps:
-            found = not found if type(s) is Conj else found and type(s) not in (Real, Imag)
-        return found
+            if type(s) is Conj:
+                conjugated = not conjugated
+            elif type(s) is Imag:
+                conjugated, negated = False, conjugated
+            elif type(s) is Real:
+                conjugated = False
+        return conjugated, negated
 
     def links(self) -> list[tuple[Step, tuple[int, ...]]]:
         """The steps, each with its own dynamic integers."""

@@ -14,6 +14,12 @@ def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
     if not input.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
+    if input._view is not None and input._view.is_conjugated:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+            "tensor so you can view it as real, use self.resolve_conj(); however, be warned that "
+            "the resulting tensor will NOT alias the original."
+        )
     return make_view(input, step(views.ViewAsReal), (), "ViewAsRealBackward0")
 
 

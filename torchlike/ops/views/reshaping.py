@@ -91,6 +91,13 @@ def _check_bits(
 def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     old, new = t.itemsize, dtype.itemsize
     size, stride, offset = t._geometry
+    if t._view is not None and not t._view.shows_memory:
+        lazy = (
+            "conjugate view tensors" if t._view.is_conjugated else "tensors with negative bit set"
+        )
+        raise RuntimeError(
+            f"torch.Tensor.view is not supported for {lazy} when converting to a different dtype."
+        )
     if dtype is t.dtype:
         return make_view(t, step(views.Alias), (), "ViewBackward0")
     if old != new:
