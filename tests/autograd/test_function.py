@@ -292,3 +292,25 @@ def test_what_ctx_saved_outlives_its_graph():
 
     Kept.apply(torch.ones(2, requires_grad=True))
     assert contexts[0].saved_tensors[0].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, torch.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("kept", ["by a Function", "by an op"])
+def test_what_was_saved_before_a_leaf_was_written_to(wrap, kept):
+    def body(x):
+        y = Cube.apply(x, 1.0) if kept == "by a Function" else x * x
+        found = [] if kept == "by a Function" else [y.grad_fn._saved_self is x]
+        with torch.no_grad():
+            x.add_(2.0)
+        if kept == "by an op":
+            found.append(y.grad_fn._saved_self.detach().clone())
+        y.sum().backward()
+        return x.grad.clone(), found, x.detach().clone()
+
+    grad, found, after = wrap(body)(leaf(-3.0, 2.0))
+    assert after.tolist() == [-1, 4]
+    if kept == "by a Function":
+        assert grad.tolist() == [27, 12]
+    else:
+        assert grad.tolist() == [-6, 4]
+        assert found[0] is True and found[1].tolist() == [-3, 2]

@@ -15,7 +15,7 @@ from torchlike.autograd import saved
 from torchlike.autograd.custom_transforms import level_of, run_at
 from torchlike.autograd.engine import _tensor
 from torchlike.dispatch.inplace import assign
-from torchlike.dispatch.record import still
+from torchlike.dispatch.record import still, unwritten
 from torchlike.tape import Edge, Node, gradient_edge, saving
 from torchlike.tensor import Tensor
 
@@ -113,9 +113,9 @@ class _Kept:
     def _unpack(self, array: Any, edge: Edge | None, requires_grad: Any, output_nr: int) -> Tensor:
         if self.unpack is not None:
             array = saved.unpack(self.unpack, array)._read()
-        leaf = edge[0].variable if edge and isinstance(edge[0], tape.AccumulateGrad) else None
-        if leaf is not None and leaf._view is None and leaf._storage.cell is array:
-            return leaf  # not written to since: the very object, as in PyTorch
+        leaf = unwritten(array, edge)
+        if leaf is not None:
+            return leaf
         t = _tensor(array)
         t._requires_grad = requires_grad
         if output_nr >= 0:

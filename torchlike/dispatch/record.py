@@ -160,12 +160,8 @@ class SavedNames:
         edge = dict(zip(self.exe.wanted, self.edges, strict=True)).get(place)
         if edge is None:
             return wrap(value)
-        node = edge[0]
-        if isinstance(node, tape.AccumulateGrad):
-            leaf = node.variable
-            if leaf._view is None and leaf._storage.cell is value:
-                return leaf  # not written to since: the very object, as in PyTorch
-        return rejoined(value, edge)
+        leaf = unwritten(value, edge)
+        return rejoined(value, edge) if leaf is None else leaf
 
     def __dir__(self: Any) -> list[str]:
         return [*super().__dir__(), *(_SAVED + name for name in kept.names_of(self))]
@@ -175,6 +171,17 @@ class ShownNode(SavedNames, OpNode):
     """An OpNode that the user has asked for."""
 
     __slots__ = ()
+
+
+def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
+    """The leaf that a saved array is the value of, unless it was written to since: PyTorch hands out
+    the very object."""
+    if edge is None or not isinstance(edge[0], tape.AccumulateGrad):
+        return None
+    leaf = edge[0].variable
+    # Read as a capture sees it, which keeps what it writes out of the cell.
+    same = leaf._view is None and leaf._storage.host is None and leaf._read() is array
+    return leaf if same else None
 
 
 def rejoined(array: Any, edge: Edge | None) -> Tensor:
