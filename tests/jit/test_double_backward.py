@@ -94,3 +94,34 @@ def test_a_second_backward_is_refused_as_eagerly():
     loss.backward()
     with pytest.raises(RuntimeError, match="second time"):
         torch.autograd.grad(loss, x, create_graph=True)
+
+
+SCALAR, VECTOR = lambda x: (W * x).sin().sum(), lambda x: ((W * x).sin() * x).cumsum(0)  # noqa: E731
+JACOBIANS = {
+    "jacrev": lambda f, x: torch.func.jacrev(f)(x),
+    "functional": lambda f, x: torch.autograd.functional.jacobian(f, x, vectorize=True),
+    "hessian": lambda f, x: torch.func.hessian(f)(x),
+    "pullback": lambda f, x: torch.vmap(torch.func.vjp(f, x)[1])(torch.ones(2, *f(x).shape))[0],
+    "batched": lambda f, x: _batched(f, x.clone().requires_grad_()),
+    "nested": lambda f, x: torch.func.jacrev(lambda k: torch.func.jacrev(f)(x * k))(torch.ones(3)),
+}
+
+
+def _batched(f, x):
+    y = f(x)
+    given = torch.ones(2, *y.shape)
+    return torch.autograd.grad(y, x, given, is_grads_batched=True)[0]
+
+
+@pytest.mark.parametrize("f", [SCALAR, VECTOR], ids=["scalar", "vector"])
+@pytest.mark.parametrize("jacobian", JACOBIANS)
+def test_jacobians_by_vmap_of_a_jitted_call(jacobian, f):
+    x = torch.tensor([1.0, 2.0, -0.5])
+    jitted, take = torch.jit(f), JACOBIANS[jacobian]
+    if jacobian == "nested":
+        with pytest.raises(NotImplementedError, match="call the function eagerly"):
+            take(jitted, x)
+        return
+    for _ in range(2):
+        expected, found = take(f, x).detach(), take(jitted, x).detach()
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)

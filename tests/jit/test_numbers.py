@@ -180,3 +180,16 @@ def test_what_a_garbage_collection_calls_is_no_part_of_the_function():
     finally:
         gc.callbacks.pop()
     assert times
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, t: (x * t, f"{t:.2f}"),
+        lambda x, t: (x + int(3 * t), t),
+        lambda x, t: (x * math.cos(t), t),
+    ],
+    ids=["text", "int", "math"],
+)
+def test_a_number_that_became_static_again_returns_to_an_earlier_value(f):
+    check(f, torch.jit(f), [(x(), t) for t in (0.1, 0.2, 0.3, 0.4, 0.3, 0.1, 0.4)])

@@ -8,13 +8,14 @@ gives the gradients, its backward their derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from torchlike import errors, modes
+from torchlike import boxes, errors, modes
+from torchlike.dispatch.executable import Executable
 from torchlike.jit import joint
 from torchlike.jit.capture import Slot
 from torchlike.jit.regions import RegionNode, filled
@@ -51,6 +52,8 @@ class Double:
         self.boundary = run.program.boundary
         self.forward = jax.jit(joint.evaluator(split.forward, bound))
         self.residual_inputs = split.residual_inputs
+        #: `forward` under a transform, once one asked for it.
+        self.for_boxes: Any = None
         self.backward = None
         if split.backward is not None:
             self.backward = jax.jit(joint.backward_evaluator(split, bound))
@@ -60,7 +63,9 @@ class Double:
         """Gradients as tensors on the tape. ``given``: the call's inputs by source."""
         values = [t._read() for t in cotangents]
         arrays = [values[key[1]] if key[0] == "cotangent" else given[key] for key in self.inputs]
-        outputs = self.forward(*arrays)
+        # A Jacobian by vmap hands in boxes: a cotangent for each example.
+        boxed = boxes.top(values) is not None
+        outputs = on_boxes(self, self.forward, arrays) if boxed else self.forward(*arrays)
         gradients = [wrap(a) for a in outputs[: self.n]]
         leading = [
             gradient_edge(cotangents[i]) if kind == "cotangent" else edges[i]
@@ -70,14 +75,33 @@ class Double:
             return gradients
         residuals = tuple(outputs[self.n :]), tuple(arrays[i] for i in self.residual_inputs)
         backward, of_roots = self.backward, [outputs[i] for i in self.roots]
-        node = RegionNode(
-            "CompiledBackwardBackward", leading, len(self.roots),
-            lambda arrived: backward(residuals, tuple(filled(arrived, of_roots))),
-        )  # fmt: skip
+
+        def run(arrived: list[Any]) -> Any:
+            if boxed:
+                raise NotImplementedError(
+                    "a second derivative through a jitted function whose gradient vmap took (jacrev "
+                    "of jacrev) is not supported: call the function eagerly there"
+                )
+            return backward(residuals, tuple(filled(arrived, of_roots)))
+
+        node = RegionNode("CompiledBackwardBackward", leading, len(self.roots), run)
         for nr, i in enumerate(self.roots):
-            t = gradients[i]
+            # In a box, what outlives the transform is the tensor inside.
+            t = boxes.innermost(gradients[i]) if boxed else gradients[i]
             t._node, t._output_nr, t._requires_grad = node, nr, True
         return gradients
+
+
+def on_boxes(owner: Any, function: Callable[..., Any], arrays: Sequence[Any]) -> Sequence[Any]:
+    """A compiled function where some of the arrays are boxes; ``owner`` keeps it transformed."""
+    if owner.for_boxes is None:
+        owner.for_boxes = Executable(
+            "CompiledBackward", lambda *a: tuple(function(*a)), 0, len(arrays)
+        )
+    level = boxes.top(arrays)
+    assert level is not None
+    found = level.apply(owner.for_boxes, list(arrays))
+    return found if isinstance(found, (tuple, list)) else (found,)
 
 
 def source_key(source: tuple[str, Any]) -> tuple[Any, ...]:

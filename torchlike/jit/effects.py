@@ -2,23 +2,30 @@
 
 Both branches are traced and a loop's body once, so a list that one of them appends to would be
 wrong afterwards. What the functions can reach through their closures is compared before and after,
-as is every place that the capture watches.
+as are every place that the capture watches and the modes of the thread.
 """
 
 from __future__ import annotations
 
+import gc
+import itertools
+import operator
 import types
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from io import IOBase
 from typing import Any
 
+from torchlike import dtypes, modes
 from torchlike.errors import JitCaptureError
 from torchlike.jit import places
 from torchlike.jit.libraries import is_library_module
 from torchlike.tensor import Tensor
 
-_MAX_DEPTH = 5
+_MAX_DEPTH = 12
 _MAX_ELEMENTS = 2000
+#: Where functions stand around the user's: a turn of a loop, given its row.
+_AROUND = "torchlike.jit.branching"
 
 
 class Effects:
@@ -31,16 +38,19 @@ class Effects:
             self._function(fn, 0)
         #: Variables seen from here on may be those of the traced functions themselves.
         self._known = {id(p) for p in watch.places.values()}
-        self._changed_before = {id(p) for p in watch.changes()}
+        #: What the function itself had changed before it came here.
+        self._changed_before = {id(p): p.now() for p in watch.changes()}
+        self._modes = _Modes()
 
     def check(self, what: str) -> None:
         """JitCaptureError where something changed since."""
-        changed = [p for p in self._places.values() if not p.holds()]
+        changed: list[places.Place] = [p for p in self._places.values() if not p.holds()]
         changed += [
             p for p in self._watch.changes()
-            if id(p) not in self._changed_before
+            if not (id(p) in self._changed_before and _alike(self._changed_before[id(p)], p.now()))
             and (id(p) in self._known or not isinstance(p, places.Cell))
         ]  # fmt: skip
+        self._modes.check(what)
         if not changed:
             return
         for p in self._places.values():
@@ -74,8 +84,11 @@ class Effects:
         elif isinstance(value, tuple):
             self._all(value, label, depth)
         elif isinstance(value, types.FunctionType):
-            if not is_library_module(str(value.__module__)):
+            module = str(value.__module__)
+            if module == _AROUND or not is_library_module(module):
                 self._function(value, depth + 1)
+        elif isinstance(value, Iterator):
+            self._iterator(value, label, depth)
         elif isinstance(value, types.MethodType):
             self._visit(value.__self__, label, depth)
         elif not isinstance(value, (type, types.ModuleType)) and not is_library_module(
@@ -86,8 +99,64 @@ class Effects:
                 self._places[id(value)] = places.Entries(space, label)
                 self._all(space.values(), label, depth)
 
+    def _iterator(self, value: Any, label: str, depth: int) -> None:
+        """How far an iterator has come: it, or those that it takes from."""
+        if isinstance(value, IOBase):
+            return
+        self._places[id(value)] = places.State(value, label, _position)
+        self._all([x for x in gc.get_referents(value) if isinstance(x, (Iterator, tuple))],
+                  label, depth)  # fmt: skip
+
     def _all(self, values: Any, label: str, depth: int) -> None:
         if len(values) <= _MAX_ELEMENTS:
             for value in list(values):
                 if type(value) not in (int, float, bool, str):
                     self._visit(value, label, depth + 1)
+
+
+class _Modes:
+    """Modes of the thread that code can set for good."""
+
+    def __init__(self) -> None:
+        self._before = self._now()
+
+    @staticmethod
+    def _now() -> dict[str, Any]:
+        return {
+            "the grad mode": modes.current.grad_enabled,
+            "the default dtype": dtypes.get_default_dtype(),
+        }
+
+    def check(self, what: str) -> None:
+        """JitCaptureError where one differs, which is put back."""
+        for mode, now in self._now().items():
+            if now is not self._before[mode]:
+                modes.current.grad_enabled = self._before["the grad mode"]
+                dtypes.set_default_dtype(self._before["the default dtype"])
+                raise JitCaptureError(
+                    f"setting {mode} in {what} cannot be compiled: it would be set whether the "
+                    "code is taken or not.\n  Set it outside, or use it as a context manager."
+                )
+
+
+def _position(iterator: Any) -> Any:
+    """Something that differs when an iterator has moved on."""
+    if isinstance(iterator, types.GeneratorType):
+        frame = iterator.gi_frame
+        return None if frame is None else (frame.f_lasti, [*map(id, frame.f_locals.values())])
+    if isinstance(iterator, itertools.count):
+        return repr(iterator)
+    return operator.length_hint(iterator, -1)
+
+
+def _alike(before: Any, now: Any) -> bool:
+    """Whether what a place held is what it holds: containers by their elements."""
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, list):
+        return len(before) == len(now) and all(map(places.same, before, now))
+    if isinstance(before, dict):
+        return before.keys() == now.keys() and all(
+            places.same(value, now[key]) for key, value in before.items()
+        )
+    return places.same(before, now)

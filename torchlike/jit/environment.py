@@ -51,6 +51,13 @@ class Snapshot:
                     others.append(places.Items(value, f"{type(m).__name__}.{name}"))
         self._others = others
         self._checks = [place.holds for place in others]
+        #: Tables of parameters and buffers may be written to directly, which moves no epoch.
+        self._tables = [
+            places.Bindings(table, rebound_slots.of(m) | {name for i, name in bound if i == id(m)})
+            for m in {**watch.modules, **capture.modules}.values()
+            for table in map(m.__dict__.get, _TABLES[:2]) if table
+        ]  # fmt: skip
+        self._checks += [table.holds for table in self._tables]
         self._spaces = watch.spaces()
         self._optimizers = [Settings(o, capture) for o in capture.optimizers.values()]
         self._checks += [o.holds for o in self._optimizers]
@@ -116,7 +123,7 @@ class Snapshot:
             *(f"'_node' not in {name(own)}" for own in self._without_node),
             *(f"{name(base)}._history == {history}" for base, history in self._bases),
             *(f"{name(owner)}.__dict__ is {name(space)}" for owner, space in self._spaces),
-            *(place.condition(name) for place in self._others),
+            *(place.condition(name) for place in (*self._others, *self._tables)),
             *(f"{name(settings.holds)}()" for settings in self._optimizers),
         ]
 
@@ -211,11 +218,12 @@ class Settings:
             if (id(g), k) not in capture.host_places and k != "params"
         ]  # fmt: skip
         self._zero = [(g, k, _is_zero(g[k])) for g, k in self._live]
-        self._params = [(g["params"], tuple(map(id, g["params"]))) for g in self._groups]
+        self._params = [(g, tuple(map(id, g["params"]))) for g in self._groups]
         self._kept = [g["params"][:] for g in self._groups]
         self._state = optimizer.state
+        #: (whose, what it is, ids of its tensors, the tensors, which keeps the ids theirs).
         self._states = [
-            (s, tuple(map(id, s.values())), list(s.values())) for s in self._state.values()
+            (p, s, tuple(map(id, s.values())), list(s.values())) for p, s in self._state.items()
             if isinstance(s, dict)
         ]  # fmt: skip
         self._n_states = len(self._state)
@@ -234,8 +242,8 @@ class Settings:
         for group, n in self._sizes:
             if len(group) != n:
                 return False
-        for params, ids in self._params:
-            if tuple(map(id, params)) != ids:
+        for group, ids in self._params:
+            if tuple(map(id, group["params"])) != ids:
                 return False
         for group, name, value in self._fixed:
             now = group.get(name, MISSING)
@@ -244,7 +252,11 @@ class Settings:
         for group, name, zero in self._zero:
             if _is_zero(group[name]) != zero:
                 return False
-        return all(tuple(map(id, state.values())) == ids for state, ids, _ in self._states)
+        get = self._state.get
+        return all(
+            get(p) is state and tuple(map(id, state.values())) == ids
+            for p, state, ids, _ in self._states
+        )
 
     def name_states(self, names: dict[int, str]) -> None:
         """Add names of state tensors."""

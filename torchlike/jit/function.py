@@ -115,7 +115,7 @@ class JitFunction:
         for program in self._programs.get(whole, ()):
             guard = program.guard
             if (guard is not None and guard(program, tensors)) or program.fits(tensors):
-                numbers = program.numbers.evaluate(leaves) if program.numbers and traced else ()
+                numbers = program.numbers.evaluate(leaves) if program.numbers else ()
                 if numbers is not None:
                     return self._run(program, tensors, numbers)
         if self.fell_back and whole in self.fell_back:
@@ -128,7 +128,7 @@ class JitFunction:
         with _capturing:
             for program in self._programs.get(whole, ()):
                 if program.fits(tensors):
-                    numbers = program.numbers.evaluate(leaves) if program.numbers and traced else ()
+                    numbers = program.numbers.evaluate(leaves) if program.numbers else ()
                     if numbers is not None:
                         return self._run(program, tensors, numbers)
             try:

@@ -259,6 +259,26 @@ class Entries(Place):
         self.owner.update(self.items)
 
 
+class Bindings(Place):
+    """What a module's table of parameters or buffers binds, but for the names ``apart``, which
+    programs bind."""
+
+    __slots__ = ("apart", "bound")
+
+    def __init__(self, owner: dict[str, Any], apart: frozenset[str] | set[str]) -> None:
+        super().__init__(owner, "")
+        self.apart = frozenset(apart)
+        self.bound = {name: t for name, t in owner.items() if name not in self.apart}
+
+    def holds(self) -> bool:
+        owner, bound = self.owner, self.bound
+        if len(owner) == len(bound) and all(map(is_, owner.values(), bound.values())):
+            return owner.keys() == bound.keys()
+        return owner.keys() - self.apart == bound.keys() and all(
+            owner[name] is t for name, t in bound.items()
+        )
+
+
 class Attributes(Entries):
     """All attributes of an object."""
 
@@ -335,11 +355,13 @@ class State(Place):
 class Function(Place):
     """The parts of a function that can be exchanged under its name: code and defaults."""
 
-    __slots__ = ("code", "defaults", "named")
+    __slots__ = ("code", "defaults", "entries", "named")
 
     def __init__(self, owner: types.FunctionType, label: str) -> None:
         super().__init__(owner, label)
         self.code, self.defaults, self.named = self.now()
+        #: Those by keyword are in a dictionary, which can be written to.
+        self.entries = None if self.named is None else Entries(self.named, label)
 
     def now(self) -> Any:
         return self.owner.__code__, self.owner.__defaults__, self.owner.__kwdefaults__
@@ -353,9 +375,12 @@ class Function(Place):
             owner.__code__ is self.code
             and owner.__defaults__ is self.defaults
             and owner.__kwdefaults__ is self.named
+            and (self.entries is None or self.entries.holds())
         )
 
     def condition(self, name: Callable[[Any], str]) -> str:
+        if self.entries is not None:
+            return super().condition(name)
         owner = name(self.owner)
         return (
             f"{owner}.__code__ is {name(self.code)} and {owner}.__defaults__ is "
@@ -365,6 +390,8 @@ class Function(Place):
     def restore(self) -> None:
         owner = self.owner
         owner.__code__, owner.__defaults__, owner.__kwdefaults__ = self.before()
+        if self.entries is not None:
+            self.entries.restore()
 
 
 class Remembered(Place):

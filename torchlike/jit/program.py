@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import errors, modes
+from torchlike import boxes, errors, modes
 from torchlike.jit import double, joint
 from torchlike.jit.capture import Capture, Slot, rebound_slots
 from torchlike.jit.keys import static_key
@@ -50,6 +50,13 @@ class CompiledNode(Node):
             jnp.zeros(a.shape, a.dtype) if c is None else c
             for c, a in zip(cotangents, self.program.cotangent_avals, strict=True)
         ]
+        if boxes.top(filled) is not None:  # a Jacobian by vmap: a cotangent for each example
+            flat, structure = jax.tree_util.tree_flatten((self.residuals, tuple(filled)))
+            backward = self.program.backward
+            return double.on_boxes(
+                self.program,
+                lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat,
+            )  # fmt: skip
         return self.program.run_backward(self.residuals, filled)
 
     def run_graph(self, cotangents: list[Any]) -> Any:
@@ -119,6 +126,8 @@ class Program:
         self.boundary: list[Any] = []
         self.forward: Any = None
         self.backward: Any = None
+        #: `backward` under a transform, once one asked for it.
+        self.for_boxes: Any = None
         self.residual_inputs: tuple[int, ...] = ()
         self.donated: tuple[int, ...] = ()
         self.epoch = -1
