@@ -253,3 +253,35 @@ def test_freeze_and_the_rest(net):
     assert torch.jit.wait(torch.jit.fork(lambda x: x + 1, X)).tolist() == (X + 1).tolist()
     with pytest.raises(NotImplementedError, match="forward alone"):
         torch.jit.trace_module(net, {"twice": X})
+
+
+def test_arguments_may_be_given_in_any_way():
+    class Scaled(torch.nn.Module):
+        def forward(self, x, flag: bool = False, by: float = 2.0):
+            return x + by if flag else x - by
+
+    scripted = torch.jit.script(Scaled())
+    x = torch.ones(2)
+    scripted(x, flag=True)
+    scripted(x, True)
+    scripted(x)
+    scripted(x, flag=False, by=3.0)
+    scripted(x, by=3.0)
+    file = io.BytesIO()
+    torch.jit.save(scripted, file)
+    file.seek(0)
+    loaded = torch.jit.load(file)
+    assert len(loaded._artifacts) == 3
+    for args, kwargs, expected in [
+        ((x, True), {}, 3), ((x,), {"flag": True}, 3), ((x, False, 2.0), {}, -1), ((x,), {"by": 3.0}, -2), ((x,), {}, -1),
+        ((), {"x": x}, -1), ((), {"by": 2.0, "flag": True, "x": x}, 3),
+    ]:  # fmt: skip
+        assert loaded(*args, **kwargs).tolist() == [expected] * 2
+    for args, kwargs in [
+        ((), {}),
+        ((x, True, 2.0, 1), {}),
+        ((x,), {"other": 1}),
+        ((x, True, 3.0), {}),
+    ]:
+        with pytest.raises(RuntimeError, match="no exported program takes"):
+            loaded(*args, **kwargs)

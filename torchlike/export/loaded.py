@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike import nn
 from torchlike.export.artifact import Artifact
+from torchlike.export.signature import by_position
 from torchlike.tensor import Tensor
 from torchlike.trees import flatten_call
 
@@ -47,7 +48,9 @@ class LoadedModule(nn.Module):
         self.train(about["training"])
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        leaves, structure = flatten_call(args, kwargs)
+        # The programs of one file are of one function. (Not in files of torch.export.)
+        parameters = self._artifacts[0].about.get("parameters")
+        leaves, structure = flatten_call(*by_position(parameters, args, kwargs))
         for artifact in self._artifacts:
             mode = artifact.about["modeless"] or artifact.about["training"] is self.training
             if mode and artifact.fits(leaves, structure):

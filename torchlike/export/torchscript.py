@@ -19,6 +19,7 @@ from torchlike.export import archive, type_tests
 from torchlike.export.artifact import Artifact
 from torchlike.export.loaded import LoadedModule, about_state, state_of
 from torchlike.export.program import built
+from torchlike.export.signature import by_position, parameters_of
 from torchlike.futures import Future
 from torchlike.jit.function import JitFunction
 from torchlike.tensor import Tensor
@@ -54,11 +55,11 @@ class ScriptFunction(JitFunction):
         result = super().__call__(*args, **kwargs)
         if self.compiles != compiles:
             mode = getattr(self._fn, "training", None)
+            leaves, structure = flatten_call(args, kwargs)
             kinds = [
-                (tuple(x.shape), x.dtype) if isinstance(x, Tensor) else repr(x)
-                for x in flatten_call(args, kwargs)[0]
+                (tuple(x.shape), x.dtype) if isinstance(x, Tensor) else repr(x) for x in leaves
             ]
-            self._examples[(mode, str(kinds))] = _detached((args, kwargs))
+            self._examples[(mode, f"{structure} {kinds}")] = _detached((args, kwargs))
         return result
 
     def _program(self) -> Any:
@@ -89,12 +90,16 @@ class ScriptFunction(JitFunction):
                 f"{self._name} was not called yet: an XLA program has shapes, so call it once with "
                 "arguments of each kind that the saved program is to take"
             )
-        found = []
+        found: list[Artifact] = []
+        parameters = parameters_of(self._fn)
         for (mode, _), (args, kwargs) in self._examples.items():
             if getattr(self._fn, "training", None) is not mode:
                 continue
+            args, kwargs = by_position(parameters, args, kwargs)
+            if any(a.fits(*flatten_call(args, kwargs)) for a in found):
+                continue  # the same call, given otherwise
             artifact = built(self._fn, args, kwargs, state)
-            artifact.about.update(training=mode, modeless=mode is None)
+            artifact.about.update(training=mode, modeless=mode is None, parameters=parameters)
             found.append(artifact)
         if not found:
             raise RuntimeError(
