@@ -80,7 +80,7 @@ def hold_written_view(x):
 
 
 def hold_array(x):
-    return np.asarray(x), np.asarray
+    return np.array(x), np.asarray
 
 
 def hold_tensor_of_it(x):
@@ -389,6 +389,20 @@ def test_subclasses():
     source = torch.zeros(2)
     Named(source).fill_(4)
     assert source.tolist() == [4, 4]
+    made = Named([1.0, 2.0])
+    assert type(made) is Named
+    assert (made * 2).tolist() == [2, 4]
+
+
+def test_a_subclass_that_would_be_asked_is_refused():
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "asked"
+
+    for make in (lambda: Asked([1.0]), lambda: torch.ones(1).as_subclass(Asked)):
+        with pytest.raises(NotImplementedError, match="Asked defines __torch_function__"):
+            make()
 
 
 # -- other ways to change storage -----------------------------------------------------------------

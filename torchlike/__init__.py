@@ -10,6 +10,9 @@ from math import e, inf, nan, pi
 from torchlike import compilation_cache as _compilation_cache
 from torchlike import xla_flags as _xla_flags
 
+#: ``x[torch.newaxis]``: a new dimension, as ``x[None]``.
+newaxis = None
+
 _compilation_cache.enable()
 _xla_flags.enable()
 

@@ -153,6 +153,8 @@ from torchlike.tensor import from_jax as from_jax
 from torchlike.typed_storage import TypedStorage as TypedStorage
 from torchlike.untyped_storage import UntypedStorage as UntypedStorage
 
+newaxis: None
+
 bfloat16: _dtype
 bit: _dtype
 bits16: _dtype
@@ -347,7 +349,7 @@ def alias_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``alias`` as a tensor of its own (contiguous), not a view."""
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether all elements are nonzero (uint8 for uint8)."""
+    """Whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
 
 def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: Any = False) -> _bool:
     """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
@@ -362,12 +364,12 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = 
     """The minimum and the maximum, as a named pair."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The argument of a complex number; 0 or pi for reals."""
+    """The argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
 
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Whether any element is nonzero (uint8 for uint8)."""
+    """Whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
 
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """Numbers from ``start`` (0) up to, not including, ``end`` in steps."""
 
 def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -436,7 +438,9 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
 
-def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = False) -> Any: ...
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = None) -> Tensor:
+    """``obj`` as a tensor: on the memory of a tensor, NumPy array or buffer where dtype and device
+allow it (``copy=None``), always (``copy=False``, else ValueError) or never (``copy=True``)."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``asin`` elementwise; integers give the default float dtype."""
@@ -507,14 +511,14 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 def bitwise_and(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``bitwise_and`` of integers or bools."""
 
-def bitwise_and_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``bitwise_and`` of integers or bools."""
+def bitwise_and_(input: Tensor, other: Any) -> Tensor:
+    """``bitwise_and`` in place."""
 
 def bitwise_left_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``bitwise_left_shift`` of integers or bools."""
 
-def bitwise_left_shift_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``bitwise_left_shift`` of integers or bools."""
+def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
+    """``bitwise_left_shift`` in place."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bits inverted; logical not for bools."""
@@ -525,20 +529,20 @@ def bitwise_not_(input: Tensor) -> Tensor:
 def bitwise_or(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``bitwise_or`` of integers or bools."""
 
-def bitwise_or_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``bitwise_or`` of integers or bools."""
+def bitwise_or_(input: Tensor, other: Any) -> Tensor:
+    """``bitwise_or`` in place."""
 
 def bitwise_right_shift(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``bitwise_right_shift`` of integers or bools."""
 
-def bitwise_right_shift_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``bitwise_right_shift`` of integers or bools."""
+def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
+    """``bitwise_right_shift`` in place."""
 
 def bitwise_xor(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``bitwise_xor`` of integers or bools."""
 
-def bitwise_xor_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``bitwise_xor`` of integers or bools."""
+def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
+    """``bitwise_xor`` in place."""
 
 def blackman_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
     """The blackman window, periodic unless told otherwise."""
@@ -793,17 +797,19 @@ def digamma_(input: Tensor) -> Tensor:
 def dist(input: Tensor, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
     """The p-norm of ``input - other``."""
 
-def div(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
+integers stay."""
 
-def div_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+def div_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
+    """``div`` in place."""
 
-def divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+def divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
+integers stay."""
 
-def divide_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+def divide_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
+    """``div`` in place."""
 
 def dot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two vectors, summed."""
@@ -928,11 +934,11 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def floor_(input: Tensor) -> Tensor:
     """``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
-def floor_divide(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
     """The quotient rounded toward negative infinity."""
 
-def floor_divide_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """The quotient rounded toward negative infinity."""
+def floor_divide_(input: Tensor, other: Any) -> Any:
+    """``floor_divide`` in place."""
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``fmax(input, other)`` elementwise, broadcast and promoted."""
@@ -940,11 +946,11 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``fmin(input, other)`` elementwise, broadcast and promoted."""
 
-def fmod(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
     """The C remainder: the sign of the dividend."""
 
-def fmod_(input: Tensor, other: Tensor | Number) -> Tensor:
-    """The C remainder: the sign of the dividend."""
+def fmod_(input: Tensor, other: Any) -> Any:
+    """``fmod`` in place."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input - trunc(input)``."""
@@ -958,8 +964,9 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
 def frobenius_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *, out: Any = None) -> Tensor:
     """The 2-norm over ``dim``."""
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor from any object with ``__dlpack__``."""
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
+    """A tensor from any object with ``__dlpack__``, or from a capsule of the CPU's memory. A
+tensor's memory, and that of an object on the CPU, is shared: each side sees the other's writes."""
 
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor sharing memory with a NumPy array: each side sees the other's writes."""
@@ -1132,7 +1139,8 @@ def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduc
     """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
 
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The slices of a dimension at the positions in a vector. IndexError when out of range."""
+    """The slices of a dimension at the positions in a vector. Out of range: IndexError for the
+first dimension, RuntimeError for others."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Products summed over the last dimensions."""
@@ -1714,11 +1722,11 @@ def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def relu_(input: Tensor) -> Tensor:
     """``max(input, 0)``. RuntimeError for bool tensors."""
 
-def remainder(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
     """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
 
-def remainder_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
-    """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+def remainder_(input: Tensor, other: Any) -> Any:
+    """``remainder`` in place."""
 
 def renorm(input: Tensor, p: Number, dim: _int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
     """Each slice along ``dim`` scaled down to p-norm ``maxnorm`` where it is larger."""
@@ -2067,11 +2075,12 @@ def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
     """Rows and columns of the upper triangle, (2, n)."""
 
-def true_divide(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+def true_divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
+integers stay."""
 
-def true_divide_(input: Tensor | Number, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+def true_divide_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
+    """``div`` in place."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``trunc`` elementwise; integers stay as they are; the gradient is zero."""

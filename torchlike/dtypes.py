@@ -116,6 +116,25 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
         return found
 
 
+#: Python's types as dtype arguments: PyTorch means 64 bits, whatever the default dtype is.
+_PYTHON = {float: float64, complex: complex128, int: int64, _BOOLS[0]: bool}
+
+
+def from_argument(value: Any) -> dtype:
+    """What a user gives for a dtype: one of ours, or Python's float (float64), complex
+    (complex128), int and bool. TypeError for anything else, NumPy's dtypes among it."""
+    if isinstance(value, dtype):
+        return value
+    if isinstance(value, type) and value in _PYTHON:
+        return _PYTHON[value]
+    raise TypeError(f"dtype must be a torch.dtype, not {type(value).__name__}")
+
+
+def is_argument(value: Any) -> Any:
+    """Whether ``from_argument`` takes a value: it tells ``to(dtype)`` from ``to(device)``."""
+    return isinstance(value, dtype) or (isinstance(value, type) and value in _PYTHON)
+
+
 def kind_of(numpy_dtype: Any) -> str:
     """NumPy's letter for the kind of a dtype: b, i, u, f, c. NumPy itself says "V" of bfloat16."""
     return "f" if numpy_dtype.kind == "V" else numpy_dtype.kind
@@ -188,6 +207,7 @@ def on_default_dtype_change(callback: Any) -> None:
 @functools.cache
 def promote_types(a: dtype, b: dtype) -> dtype:
     """The smallest dtype that both can be cast to, by PyTorch's table."""
+    a, b = from_argument(a), from_argument(b)
     if a is b:
         return a
     _ = a.numpy, b.numpy  # NotImplementedError for a dtype that is only a name
@@ -253,7 +273,7 @@ def result_dtype(
 
 def can_cast(from_: dtype, to: dtype) -> Any:
     """Whether PyTorch lets a result of dtype ``from_`` be stored in a tensor of dtype ``to``."""
-    return from_.category <= to.category
+    return from_argument(from_).category <= from_argument(to).category
 
 
 # -- limits ----------------------------------------------------------------------------------------
@@ -265,7 +285,7 @@ class finfo:
     __module__ = "torchlike"
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = _default if type is None else type
+        d = from_argument(type) if is_argument(type) else _default if type is None else type
         if not isinstance(d, dtype):
             raise TypeError("torch.finfo() requires a floating point input type.")
         if d.category < 2:
@@ -298,6 +318,8 @@ class iinfo:
     __module__ = "torchlike"
 
     def __init__(self, type: dtype) -> None:
+        if is_argument(type):
+            type = from_argument(type)
         if not isinstance(type, dtype) or type.category != 1:
             what = f" Use torch.finfo to handle '{type.name}'" if isinstance(type, dtype) else ""
             raise TypeError(f"torch.iinfo() requires an integer input type.{what}")

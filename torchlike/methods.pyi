@@ -30,6 +30,9 @@ class TensorMethods:
 
     def __and__(self, other: Any) -> Tensor: ...
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Tensor:
+        """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
+
     def __eq__(self, other: Any) -> Tensor: ...
 
     def __floordiv__(self, other: Any) -> Tensor: ...
@@ -205,7 +208,7 @@ class TensorMethods:
         """Not supported: there are no named tensors. Use instead: dimensions by number, or unflatten and permute."""
 
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """Whether all elements are nonzero (uint8 for uint8)."""
+        """Whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
 
     def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: Any = False) -> _bool:
         """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
@@ -220,10 +223,10 @@ class TensorMethods:
         """The minimum and the maximum, as a named pair."""
 
     def angle(self, *, out: Tensor | None = None) -> Tensor:
-        """The argument of a complex number; 0 or pi for reals."""
+        """The argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
 
     def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
-        """Whether any element is nonzero (uint8 for uint8)."""
+        """Whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
 
     def apply_(self, callable: Any) -> Tensor:
         """Each element replaced by ``callable(element)``, one Python call each."""
@@ -348,14 +351,14 @@ class TensorMethods:
     def bitwise_and(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``bitwise_and`` of integers or bools."""
 
-    def bitwise_and_(self, other: Tensor | Number) -> Tensor:
-        """``bitwise_and`` of integers or bools."""
+    def bitwise_and_(self, other: Any) -> Tensor:
+        """``bitwise_and`` in place."""
 
     def bitwise_left_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``bitwise_left_shift`` of integers or bools."""
 
-    def bitwise_left_shift_(self, other: Tensor | Number) -> Tensor:
-        """``bitwise_left_shift`` of integers or bools."""
+    def bitwise_left_shift_(self, other: Any) -> Tensor:
+        """``bitwise_left_shift`` in place."""
 
     def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
         """Bits inverted; logical not for bools."""
@@ -366,20 +369,20 @@ class TensorMethods:
     def bitwise_or(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``bitwise_or`` of integers or bools."""
 
-    def bitwise_or_(self, other: Tensor | Number) -> Tensor:
-        """``bitwise_or`` of integers or bools."""
+    def bitwise_or_(self, other: Any) -> Tensor:
+        """``bitwise_or`` in place."""
 
     def bitwise_right_shift(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``bitwise_right_shift`` of integers or bools."""
 
-    def bitwise_right_shift_(self, other: Tensor | Number) -> Tensor:
-        """``bitwise_right_shift`` of integers or bools."""
+    def bitwise_right_shift_(self, other: Any) -> Tensor:
+        """``bitwise_right_shift`` in place."""
 
     def bitwise_xor(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``bitwise_xor`` of integers or bools."""
 
-    def bitwise_xor_(self, other: Tensor | Number) -> Tensor:
-        """``bitwise_xor`` of integers or bools."""
+    def bitwise_xor_(self, other: Any) -> Tensor:
+        """``bitwise_xor`` in place."""
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The product of two batches of matrices."""
@@ -592,17 +595,19 @@ on first."""
     def dist(self, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
         """The p-norm of ``input - other``."""
 
-    def div(self, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+    def div(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
+integers stay."""
 
-    def div_(self, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+    def div_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
+        """``div`` in place."""
 
-    def divide(self, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+    def divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
+integers stay."""
 
-    def divide_(self, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+    def divide_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
+        """``div`` in place."""
 
     def dot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The product of two vectors, summed."""
@@ -655,7 +660,7 @@ on first."""
     def exp_(self) -> Tensor:
         """``exp`` elementwise; integers give the default float dtype."""
 
-    def expand(self, *size: Any, implicit: Any = False) -> Tensor:
+    def expand(self, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
         """Dimensions of size 1 repeated without copying; -1 keeps a size."""
 
     def expand_as(self, other: Tensor) -> Tensor:
@@ -712,11 +717,11 @@ on first."""
     def floor_(self) -> Tensor:
         """``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
-    def floor_divide(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def floor_divide(self, other: Any, *, out: Any = None) -> Any:
         """The quotient rounded toward negative infinity."""
 
-    def floor_divide_(self, other: Tensor | Number) -> Tensor:
-        """The quotient rounded toward negative infinity."""
+    def floor_divide_(self, other: Any) -> Any:
+        """``floor_divide`` in place."""
 
     def fmax(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``fmax(input, other)`` elementwise, broadcast and promoted."""
@@ -724,11 +729,11 @@ on first."""
     def fmin(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``fmin(input, other)`` elementwise, broadcast and promoted."""
 
-    def fmod(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def fmod(self, other: Any, *, out: Any = None) -> Any:
         """The C remainder: the sign of the dividend."""
 
-    def fmod_(self, other: Tensor | Number) -> Tensor:
-        """The C remainder: the sign of the dividend."""
+    def fmod_(self, other: Any) -> Any:
+        """``fmod`` in place."""
 
     def frac(self, *, out: Tensor | None = None) -> Tensor:
         """``input - trunc(input)``."""
@@ -865,7 +870,8 @@ and the edges: a named pair."""
         """Slices of ``source`` combined into a dimension by "prod", "mean", "amax" or "amin"."""
 
     def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """The slices of a dimension at the positions in a vector. IndexError when out of range."""
+        """The slices of a dimension at the positions in a vector. Out of range: IndexError for the
+first dimension, RuntimeError for others."""
 
     def indices(self) -> Any:
         """RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``indices``."""
@@ -1370,11 +1376,11 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
     def relu_(self) -> Tensor:
         """``max(input, 0)``. RuntimeError for bool tensors."""
 
-    def remainder(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
+    def remainder(self, other: Any, *, out: Any = None) -> Any:
         """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
 
-    def remainder_(self, other: Tensor | Number) -> Tensor:
-        """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
+    def remainder_(self, other: Any) -> Any:
+        """``remainder`` in place."""
 
     def rename(self, *args: Any, **kwargs: Any) -> Any:
         """Not supported: there are no named tensors. Use instead: dimensions by number, or unflatten and permute."""
@@ -1699,11 +1705,12 @@ less than all. JitCaptureError under a jit; NotImplementedError for compressed l
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """The upper triangle of matrices: zero below ``diagonal``."""
 
-    def true_divide(self, other: Tensor | Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+    def true_divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
+integers stay."""
 
-    def true_divide_(self, other: Tensor | Number, *, rounding_mode: _str | None = None) -> Tensor:
-        """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
+    def true_divide_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
+        """``div`` in place."""
 
     def trunc(self, *, out: Tensor | None = None) -> Tensor:
         """``trunc`` elementwise; integers stay as they are; the gradient is zero."""
@@ -1762,7 +1769,7 @@ less than all. JitCaptureError under a jit; NotImplementedError for compressed l
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``dot`` with the first vector conjugated."""
 
-    def view(self, *shape: Any, dtype: Any = None) -> Tensor:
+    def view(self, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
         """The same memory with another shape, or another dtype (``view(dtype)``)."""
 
     def view_as(self, other: Tensor) -> Tensor:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Iterable
 from typing import Any
 
 
 class Size(tuple):
-    """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``."""
+    """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``. TypeError for
+    an entry that is no integer."""
 
     __module__ = "torchlike"
     __slots__ = ()
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        return tuple.__new__(cls, [_integer(at, n) for at, n in enumerate(sizes)])
 
     def numel(self) -> int:
         """The number of elements."""
@@ -23,7 +29,7 @@ class Size(tuple):
 
     def __getitem__(self, index: Any) -> Any:
         item = tuple.__getitem__(self, index)
-        return Size(item) if isinstance(index, slice) else item
+        return size_of(item) if isinstance(index, slice) else item
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, tuple):
@@ -34,9 +40,23 @@ class Size(tuple):
         return Size(tuple(other) + tuple(self))
 
     def __mul__(self, times: Any) -> Any:
-        return Size(tuple.__mul__(self, times))
+        return size_of(tuple.__mul__(self, times))
 
     __rmul__ = __mul__
 
     def __reduce__(self) -> Any:
         return Size, (tuple(self),)
+
+
+def _integer(at: int, n: Any) -> int:
+    if type(n) is int:
+        return n
+    if not hasattr(n, "__index__"):
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {at} is '{type(n).__name__}')"
+        )
+    return n.__index__()
+
+
+#: ``size_of(ints)``: a Size of what is known to be ints, as each ``x.shape`` is.
+size_of = functools.partial(tuple.__new__, Size)

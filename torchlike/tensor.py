@@ -18,7 +18,7 @@ from torchlike import boxes, devices, dtypes, errors, modes, printing, views
 from torchlike.layouts import strided
 from torchlike.meta import MetaArray
 from torchlike.methods import TensorMethods
-from torchlike.size import Size
+from torchlike.size import Size, size_of
 from torchlike.storage import Storage, device_array
 from torchlike.untyped_storage import UntypedStorage
 from torchlike.views import Geometry, View
@@ -45,6 +45,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
 
     __module__ = "torchlike"
 
+    #: NumPy's scalars and arrays leave an operator to the tensor on its right.
+    __array_priority__ = 1000
+
     _storage: Storage
     #: The chain of steps from the storage's array to this tensor; None for the whole.
     _view: View | None = None
@@ -69,10 +72,11 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Tensor:
             return _legacy_constructor(*args, **kwargs)
+        check_subclass(cls)
         self = object.__new__(cls)
-        if args and isinstance(args[0], Tensor) and not hasattr(self, "_storage"):
-            source = args[0]
-            self._storage, self._view = source._storage, source._view
+        given = args and isinstance(args[0], Tensor)
+        source = args[0] if given else _legacy_constructor(*args, **kwargs)
+        self._storage, self._view = source._storage, source._view
         return self
 
     # -- reading and writing -----------------------------------------------------------------------
@@ -159,7 +163,7 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     def shape(self) -> Size:
         """The size of each dimension."""
         view = self._view
-        return Size(self._storage.shape if view is None else view.geometry.size)
+        return size_of(self._storage.shape if view is None else view.geometry.size)
 
     def size(self, dim: int | None = None) -> Any:
         """``shape``, or the size of one dimension. IndexError when ``dim`` is out of range."""
@@ -490,22 +494,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         RuntimeError when the tensor requires grad (unless ``force``, which also copies from an
         accelerator); TypeError for bfloat16, which NumPy does not have.
         """
-        if self.requires_grad and modes.current.grad_enabled and not force:
-            raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
-        if self.dtype.name.startswith(("bfloat16", "float8")):
-            raise TypeError(f"Got unsupported ScalarType {dtypes.scalar_type(self.dtype)}")
-        if not self.is_cpu:
-            if not force:
-                raise TypeError(
-                    f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
-                    "copy the tensor to host memory first."
-                )
+        self._check_numpy(force)
+        if not self.is_cpu or (self._view is not None and not self._view.shows_memory):
             return np.array(self._value(".numpy()"))
-        if self._view is not None and not self._view.shows_memory:
-            if force:
-                return np.array(self._value(".numpy()"))
-            conjugated = self._view.is_conjugated
-            raise RuntimeError(errors.NUMPY_CONJUGATED if conjugated else errors.NUMPY_NEGATED)
         storage = self._storage
         if storage.host is None and storage.strides is not None:
             # Lay the buffer out in the tensor's memory order, so that strides agree.
@@ -518,29 +509,87 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         return views.host_view(host, self._view.geometry, self.dtype.numpy)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        if self.requires_grad and modes.current.grad_enabled:
-            raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
-        if self.is_meta:
-            return self.numpy()  # which says what to do instead
+        """What NumPy's functions take: ``numpy()``, or a copy where one is asked for or needed.
+
+        Differs from PyTorch: ``np.array(x, copy=False)`` shares memory, rather than being refused.
+        """
+        if modes.current.capture is not None:
+            modes.current.capture.refuse_value("numpy.asarray()", "jax.pure_callback")
+        self._check_numpy()
+        if dtype is None or np.dtype(dtype) == self.dtype.numpy:
+            if not copy:
+                return self.numpy()
+            dtype = self.dtype.numpy
+        elif copy is False:
+            raise ValueError(
+                f"Unable to avoid copy while creating an array as requested: {self.dtype} is "
+                f"another dtype than {np.dtype(dtype)}."
+            )
+        # A copy needs no host buffer, which would be read afresh at each use.
+        storage = self._storage
         values = self._value("numpy.asarray()", "jax.pure_callback")
-        if self._storage.host is None and copy is not True:
-            values = np.array(values)  # a jax array's own buffer is read-only
-        return values if dtype is None else values.astype(dtype)
+        if self._view is None and storage.host is None and storage.strides is not None:
+            memory = views.dense_order(storage.shape, storage.strides)
+            values = np.ascontiguousarray(values.transpose(memory)).transpose(np.argsort(memory))
+        return values.astype(dtype)
+
+    def _check_numpy(self, force: Any = False) -> None:
+        """The errors of ``numpy()``: for memory that NumPy cannot hold, and without ``force`` for
+        what would be lost on the way."""
+        if self.requires_grad and modes.current.grad_enabled and not force:
+            raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
+        if self.dtype.numpy in _NOT_IN_NUMPY:
+            raise TypeError(f"Got unsupported ScalarType {dtypes.scalar_type(self.dtype)}")
+        if force:
+            return
+        if not self.is_cpu:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                "copy the tensor to host memory first."
+            )
+        if self._view is not None and not self._view.shows_memory:
+            conjugated = self._view.is_conjugated
+            raise RuntimeError(errors.NUMPY_CONJUGATED if conjugated else errors.NUMPY_NEGATED)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
+        """A capsule with this tensor's memory, where NumPy can hold it on the CPU; else with its
+        value.
+
+        Differs from PyTorch: what receives bfloat16, float8 or an accelerator's array does not see
+        later writes, nor the tensor the receiver's.
+        """
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if self._view is not None and self._view.is_conjugated:
             raise BufferError("Can't export tensors with the conjugate bit set")
+        if self.is_meta:
+            raise ValueError("Unknown device type meta for Dlpack")
+        if kwargs.get("stream") == -1:  # PyTorch's word for "do not wait"
+            kwargs["stream"] = None
+        if self.is_cpu and self.dtype.numpy not in _NOT_IN_NUMPY:
+            return self.resolve_neg().numpy().__dlpack__(**kwargs)
         return self._read().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> Any:
+        if self.is_meta:
+            raise ValueError("Unknown device type meta for Dlpack")
+        if self.is_cpu:
+            return DLPACK_CPU
         return self._read().__dlpack_device__()
 
     def _one_element(self, asked: str) -> Any:
         if self.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self._value(asked).item()
+
+    def _real_element(self, asked: str, c_name: str) -> Any:
+        """The single element without an imaginary part of zero. RuntimeError if it has another."""
+        value = self._one_element(asked)
+        if type(value) is not complex:
+            return value
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
+        return value.real
 
     def __bool__(self) -> Any:
         n = self.numel()
@@ -550,10 +599,10 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         return bool(self._value("bool(tensor)").item())
 
     def __int__(self) -> int:
-        return int(self._one_element("int(tensor)"))
+        return int(self._real_element("int(tensor)", "int64_t"))
 
     def __float__(self) -> float:
-        return float(self._one_element("float(tensor)"))
+        return float(self._real_element("float(tensor)", "double"))
 
     def __complex__(self) -> complex:
         return complex(self._one_element("complex(tensor)"))
@@ -568,6 +617,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
         if not shape:
             raise TypeError("len() of a 0-d tensor")
         return tuple.__getitem__(shape, 0)
+
+    def __delitem__(self, item: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
 
     def __iter__(self) -> Any:
         if not self.dim():
@@ -656,6 +708,21 @@ _FIELDS = frozenset(
     ("_storage", "_view", "_base", "_requires_grad", "_node", "_output_nr", "_grad", "_history",
      "_made_by", "_accumulator", "_hooks", "_inference", "_retained")
 )  # fmt: skip
+
+
+#: Dtypes that are ml_dtypes', not NumPy's own.
+_NOT_IN_NUMPY = frozenset(d.numpy for d in dtypes.ALL if d.name.startswith(("bfloat16", "float8")))
+#: DLPack's number of the CPU's kind of device, and of the device.
+DLPACK_CPU = (1, 0)
+
+
+def check_subclass(cls: type) -> None:
+    """NotImplementedError for a class whose ``__torch_function__`` nobody would call."""
+    if getattr(cls, "__torch_function__", None) is not None:
+        raise NotImplementedError(
+            f"{cls.__name__} defines __torch_function__, which torchlike's functions do not call. "
+            "Use instead: functions of your own around them, or torch.library.custom_op."
+        )
 
 
 def wrap(array: Any) -> Tensor:

@@ -188,7 +188,8 @@ def test_a_mode_set_in_a_branch_is_refused(mode):
 
     with pytest.raises(JitCaptureError, match=f"setting {mode} in a branch"):
         f(x())
-    assert torch.is_grad_enabled() and torch.get_default_dtype() == torch.float32
+    assert torch.is_grad_enabled()
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_what_a_branch_does_with_its_own_objects_compiles():

@@ -96,7 +96,7 @@ def test_a_second_backward_is_refused_as_eagerly():
         torch.autograd.grad(loss, x, create_graph=True)
 
 
-SCALAR, VECTOR = lambda x: (W * x).sin().sum(), lambda x: ((W * x).sin() * x).cumsum(0)  # noqa: E731
+SCALAR, VECTOR = lambda x: (W * x).sin().sum(), lambda x: ((W * x).sin() * x).cumsum(0)
 JACOBIANS = {
     "jacrev": lambda f, x: torch.func.jacrev(f)(x),
     "functional": lambda f, x: torch.autograd.functional.jacobian(f, x, vectorize=True),

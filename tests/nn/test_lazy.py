@@ -13,7 +13,11 @@ from torchlike import random
         (lambda: nn.LazyLinear(3), lambda: nn.Linear(4, 3), (2, 4)),
         (lambda: nn.LazyConv1d(4, 2, groups=2), lambda: nn.Conv1d(6, 4, 2, groups=2), (1, 6, 5)),
         (lambda: nn.LazyBatchNorm1d(), lambda: nn.BatchNorm1d(3), (2, 3)),
-        (lambda: nn.LazyInstanceNorm1d(), lambda: nn.InstanceNorm1d(3), (2, 3, 4)),
+        (
+            lambda: nn.LazyInstanceNorm1d(),
+            lambda: nn.InstanceNorm1d(3, affine=True, track_running_stats=True),
+            (2, 3, 4),
+        ),
     ],
 )
 def test_becomes_the_ordinary_layer(lazy, ordinary, shape):

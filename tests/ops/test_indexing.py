@@ -66,3 +66,18 @@ def test_what_is_the_whole_is_seen_by_what_is_written():
         "1:": "SliceBackward0", ":-1": "SliceBackward0", "0:": "AliasBackward0",
         ":9": "AliasBackward0",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, torch.jit], ids=["eager", "jit"])
+def test_index_put_at_0_dim_indices_alone(wrap):
+    def body(x, v):
+        y = x.index_put((torch.tensor(1), torch.tensor(2)), v)
+        y = y.index_put_((torch.tensor(0),), torch.tensor([1.0, 2.0, 3.0]), accumulate=True)
+        (y * torch.arange(6.0).view(2, 3)).sum().backward()
+        return y.detach(), x.grad, v.grad
+
+    x, v = torch.ones(2, 3, requires_grad=True), torch.tensor(5.0, requires_grad=True)
+    y, dx, dv = wrap(body)(x, v)
+    assert y.tolist() == [[2, 3, 4], [1, 1, 5]]
+    assert dx.tolist() == [[0, 1, 2], [3, 4, 0]]
+    assert dv.item() == 5

@@ -106,7 +106,7 @@ def package(module: types.ModuleType, source: Path, table: dict[str, Any]) -> st
             if alias.asname is None and alias.name not in skip:
                 imports.append(f"from {node.module} import {alias.name} as {alias.name}")
     dtypes = sorted(n for n, v in vars(module).items() if isinstance(v, module.dtype))
-    parts = [HEADER, "\n".join(sorted(set(imports))) + "\n"]
+    parts = [HEADER, "\n".join(sorted(set(imports))) + "\n", "newaxis: None\n"]
     parts.append("\n".join(f"{name}: _dtype" for name in dtypes) + "\n__version__: str\n")
     parts += [f"{name}: Any\n" for name in _CALLABLE_MODULES]
     known = set(dtypes) | {line.rpartition(" ")[2] for line in imports}

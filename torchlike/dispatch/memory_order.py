@@ -56,6 +56,37 @@ def of_first(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> N
     _order(result, suggested_order(operands[0]._geometry))
 
 
+def of_first_row(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """As of_first for (N, C, L), which PyTorch pools as images (N, C, 1, L)."""
+    size, stride, offset = operands[0]._geometry
+    if len(size) != 3:
+        return
+    row = views.Geometry(
+        (*size[:2], 1, size[2]), (*stride[:2], size[2] * stride[2], stride[2]), offset
+    )
+    if suggested_order(row) is not None:
+        for t in result if isinstance(result, tuple) else (result,):
+            t._storage.strides = views.dense_strides(t._storage.shape, (0, 2, 1))
+
+
+def of_query(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """As the query, whose shape it has, where PyTorch's fused attention runs on query, key, value
+    and mask: 4-D, rows without gaps, one batch, one width of the heads, a mask that is a constant.
+
+    Heads of the keys that are shared (``enable_gqa``) are fused, those that broadcast are not.
+    """
+    query, key, value = (o._geometry for o in operands[:3])
+    mask, enable_gqa = operands[3], statics[-1]
+    same = query.size[:1] if enable_gqa else query.size[:2]
+    fused = len(query.size) == 4 and query.size[3] == value.size[3]
+    for g in (query, key, value):
+        fused = fused and len(g.size) == 4 and g.stride[3] == 1 and g.size[: len(same)] == same
+    if type(mask) in TENSOR_TYPES:
+        fused = fused and mask.dim() in (2, 4) and not mask.requires_grad
+    if fused:
+        result._storage.strides = strides_like(query)
+
+
 def of_any(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
     """Channels last where an operand is: a convolution's input or its weight."""
     suggested = (suggested_order(o._geometry) for o in operands if type(o) in TENSOR_TYPES)

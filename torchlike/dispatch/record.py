@@ -174,8 +174,8 @@ class ShownNode(SavedNames, OpNode):
 
 
 def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
-    """The leaf that a saved array is the value of, unless it was written to since: PyTorch hands out
-    the very object."""
+    """The leaf that a saved array is the value of, unless it was written to since: PyTorch hands
+    out the very object."""
     if edge is None or not isinstance(edge[0], tape.AccumulateGrad):
         return None
     leaf = edge[0].variable

@@ -111,13 +111,7 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _dtype(value: Any) -> np.dtype:
-    if isinstance(value, dtypes.dtype):
-        return value.numpy
-    builtin = {float: dtypes.get_default_dtype(), int: dtypes.int64, bool: dtypes.bool,
-               complex: dtypes.complex64}.get(value)  # fmt: skip
-    if builtin is None:
-        raise TypeError
-    return builtin.numpy
+    return dtypes.from_argument(value).numpy
 
 
 def _number(value: Any) -> Any:

@@ -39,6 +39,7 @@ class MultivariateNormal(NormalVectors, ByCovariance):
         self.loc = loc.expand((*batch_shape, loc.shape[-1]))
         self._take_matrix(name, matrix, batch_shape)
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
+        self._factor(name, matrix)
 
     @property
     def variance(self) -> Any:

@@ -48,6 +48,9 @@ class ByCovariance(Distribution):
 
     def _take_matrix(self, name: str, matrix: Any, batch_shape: Any) -> None:
         setattr(self, name, matrix.expand((*batch_shape, *matrix.shape[-2:])))
+
+    def _factor(self, name: str, matrix: Any) -> None:
+        """Only once the matrix is checked: what has no factor is refused as a parameter."""
         if name == "covariance_matrix":
             matrix = f.linalg.cholesky(matrix)
         elif name == "precision_matrix":

@@ -62,6 +62,7 @@ class Wishart(ByCovariance, ExponentialFamily):
             )
         self._take_matrix(name, matrix, batch_shape)
         super().__init__(batch_shape, (n, n), validate_args=validate_args)
+        self._factor(name, matrix)
         # The squared lengths of the factor's rows.
         steps = f.arange(n, dtype=matrix.dtype, device=matrix.device)
         self._dist_chi2 = Chi2(df=self.df.unsqueeze(-1) - steps.expand((*batch_shape, -1)))

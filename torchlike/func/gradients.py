@@ -86,11 +86,27 @@ def outside(t: Any, connected: bool) -> Any:
     return wrap(t._read())
 
 
+def _wanted_below(tensors: Sequence[Any]) -> bool:
+    """Whether a tensor inside a box requires grad: on the tape of a level below."""
+    stack = list(tensors)
+    while stack:
+        t = stack.pop()
+        cell = t._storage.cell if isinstance(t, Tensor) else None
+        if not isinstance(cell, (boxes.Batched, boxes.Dual)):
+            continue
+        inside = [cell.value] if isinstance(cell, boxes.Batched) else [cell.value, cell.tangent]
+        if any(isinstance(i, Tensor) and i.requires_grad for i in inside):
+            return True
+        stack += inside
+    return False
+
+
 def _cotangent_gradients(
     outputs: Sequence[Tensor], variables: Sequence[Tensor], cotangents: Any, recorded: bool,
-    retain_graph: Any,
+    retain_graph: Any, enabled: bool,
 ) -> list[Tensor]:  # fmt: skip
-    """Gradients of the variables, zeros for those that were not used."""
+    """Gradients of the variables, zeros for those that were not used. ``enabled``: whether the
+    caller of the transform records."""
     wanted = [(o, None if cotangents is None else cotangents[i])
               for i, o in enumerate(outputs) if o.requires_grad]  # fmt: skip
     if not wanted:
@@ -100,7 +116,11 @@ def _cotangent_gradients(
         variables,
         None if cotangents is None else [c for _, c in wanted],
         retain_graph=retain_graph,
-        create_graph=recorded or bool(modes.current.levels),
+        # What is inside a box may be wanted on the tape of its level where this one is not. But not
+        # always: recorded below, the variables themselves would be wanted there, and `outside`
+        # takes off the top alone.
+        create_graph=recorded
+        or (enabled and _wanted_below([*outputs, *variables, *(cotangents or ())])),
         allow_unused=True,
     )
     return [
@@ -183,7 +203,7 @@ def grad_and_value(
                     f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
             further = previous and depends_elsewhere([output], variables)
-            gradients = _cotangent_gradients([output], variables, None, further, further)
+            gradients = _cotangent_gradients([output], variables, None, further, further, previous)
         result = trees.unflatten(structure, gradients)
         value = outside(output, further)
         if has_aux:
@@ -245,7 +265,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             further or any(isinstance(c, Tensor) and c.requires_grad for c in given)
         )
         with enable_grad():
-            found = _cotangent_gradients(outputs, variables, given, recorded, retain_graph)
+            found = _cotangent_gradients(outputs, variables, given, recorded, retain_graph, enabled)
         return trees.unflatten(structure, found)
 
     seen = trees.tree_map(lambda t: outside(t, further), output)

@@ -79,8 +79,8 @@ class Double:
         def run(arrived: list[Any]) -> Any:
             if boxed:
                 raise NotImplementedError(
-                    "a second derivative through a jitted function whose gradient vmap took (jacrev "
-                    "of jacrev) is not supported: call the function eagerly there"
+                    "a second derivative through a jitted function whose gradient vmap took "
+                    "(jacrev of jacrev) is not supported: call the function eagerly there"
                 )
             return backward(residuals, tuple(filled(arrived, of_roots)))
 

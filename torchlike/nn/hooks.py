@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike.autograd.function import Function
+from torchlike.dispatch.registry import NAMESPACES
 from torchlike.tape import RemovableHandle
 from torchlike.tensor import Tensor
 
@@ -123,11 +124,11 @@ def _forward_hooks(module: Any) -> list[tuple[int, Hook, bool, bool]]:
 
 
 class BackwardHookFunction(Function):
-    """The identity, whose node is where a module's gradients pass."""
+    """The identity, whose node is where a module's gradients pass. What has no gradient there has
+    zeros, as in PyTorch: hooks see an unused input so."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Tensor) -> Any:
-        ctx.set_materialize_grads(False)
         return tensors
 
     @staticmethod
@@ -154,6 +155,8 @@ class _Boundary:
         self.n_inputs = self.n_outputs = 0
         self.inputs: list[int] = []
         self.outputs: list[int] = []
+        #: Shapes and dtypes of tensor inputs that require no grad: PyTorch shows zeros for them.
+        self.constants: dict[int, tuple[Any, Any]] = {}
 
     @classmethod
     def of(cls, module: Any) -> _Boundary | None:
@@ -170,6 +173,10 @@ class _Boundary:
         self.n_inputs = len(args)
         args, self.inputs, node = self._through(args)
         if node is not None:
+            self.constants = {
+                i: (v.shape, v.dtype) for i, v in enumerate(args)
+                if isinstance(v, Tensor) and i not in self.inputs
+            }  # fmt: skip
             node.register_hook(self._at_inputs)
         return args
 
@@ -225,7 +232,10 @@ class _Boundary:
     def _at_inputs(self, grad_inputs: tuple[Any, ...], _: Any) -> Any:
         if self.grad_outputs is None:
             return None  # the outputs' gradients never came this way
-        shown = _spread(grad_inputs, self.inputs, self.n_inputs)
+        full = list(_spread(grad_inputs, self.inputs, self.n_inputs))
+        for i, (shape, dtype) in self.constants.items():
+            full[i] = NAMESPACES[""]["zeros"](shape, dtype=dtype)
+        shown = tuple(full)
         for hook in self.hooks:
             changed = hook(self.module, shown, self.grad_outputs)
             if changed is not None:

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from torchlike.autograd.grad_mode import no_grad
+from torchlike.dispatch.memory_order import strides_like
 from torchlike.nn.modules.utils import new_tensor
 from torchlike.ops.creation import finish
 from torchlike.ops.random import randperm
@@ -125,6 +126,8 @@ def trunc_normal_(
 
     Where the interval holds at most 0.3 of the probability, by rejection from uniforms on it.
     """
+    if tensor.is_meta:
+        return tensor
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
@@ -134,14 +137,18 @@ def trunc_normal_(
     def below(x: float) -> float:
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
-    def drawn(name: str, *args: float) -> np.ndarray:
-        fresh = new_tensor(tensor.shape, tensor.device, tensor.dtype)
-        getattr(fresh, name)(*args, generator=generator)
-        return np.array(fresh._value("trunc_normal_", "initialisation outside"))
+    def drawn(name: str, *args: float, into: Tensor | None = None) -> np.ndarray:
+        # In the tensor's memory order, in which PyTorch fills.
+        filled = into
+        if filled is None:
+            filled = new_tensor(tensor.shape, tensor.device, tensor.dtype)
+            filled._storage.strides = strides_like(tensor._geometry)
+        getattr(filled, name)(*args, generator=generator)
+        return np.array(filled._value("trunc_normal_", "initialisation outside"))
 
     kind = tensor.dtype.numpy.type
     if below(b) - below(a) > 0.3:
-        values = drawn("normal_", mean, std)
+        values = drawn("normal_", mean, std, into=tensor)
         while (outside := (values < kind(a)) | (values > kind(b))).any():
             values = np.where(outside, drawn("normal_", mean, std), values)
         return _put(tensor, values)

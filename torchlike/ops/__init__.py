@@ -3,6 +3,7 @@
 from torchlike.ops import (  # noqa: I001 - views come first: creation and indexing build on them
     views as views,
     creation as creation,
+    exchange as exchange,
     sequences as sequences,
     conversion as conversion,
     resizing as resizing,

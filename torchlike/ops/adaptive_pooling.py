@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import dtypes
-from torchlike.dispatch.memory_order import of_first
+from torchlike.dispatch.memory_order import of_first, of_first_row
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, IntOrInts, Kind
 from torchlike.ops import division
@@ -142,6 +142,7 @@ def _adaptive_max(input: Any, n: int, output_size: Any) -> Any:
 def _register_adaptive(n: int) -> None:
     avg_name, max_name = f"adaptive_avg_pool{n}d", f"adaptive_max_pool{n}d"
     toplevel = ("",) if n == 1 else ()
+    rule = of_first_row if n == 1 else of_first
 
     def pure_avg(input: Input, output_size: _Sizes):
         return _adaptive_avg(input, n, output_size)
@@ -152,10 +153,10 @@ def _register_adaptive(n: int) -> None:
     pure_avg.__doc__ = f"Means over windows that divide (N, C, …) into ``output_size`` ({n} long)."
     op(avg_name, namespaces=(*toplevel, *_F), method=False, needs="nothing",
        grad_name=f"AdaptiveAvgPool{n}DBackward0",
-       memory_order=None if n == 3 else of_first)(pure_avg)  # fmt: skip
+       memory_order=None if n == 3 else rule)(pure_avg)  # fmt: skip
     indexed = op(f"{max_name}_op", namespaces=(), method=False,
                  grad_name=f"AdaptiveMaxPool{n}DBackward0",
-                 memory_order=of_first)(pure_max)  # fmt: skip
+                 memory_order=rule)(pure_max)  # fmt: skip
 
     def functional(input: Tensor, output_size: Any, return_indices: Any = False) -> Any:
         values = indexed(input, output_size)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike.dispatch import memory_order
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, DType, Input, OptFloat, OptInput
 from torchlike.dtypes import c_name
@@ -100,7 +101,7 @@ def _attend(weights: Any, value: Any, enable_gqa: bool) -> Any:
     return jnp.matmul(weights.astype(value.dtype), value)
 
 
-@op("attention_op", namespaces=(), method=False,
+@op("attention_op", namespaces=(), method=False, memory_order=memory_order.of_query,
     grad_name="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
 def attention_op(
     query: Input, key: Input, value: Input, attn_mask: OptInput, is_causal: Bool, scale: OptFloat,

@@ -51,6 +51,24 @@ def real_only(words: str, error: type[Exception] = NotImplementedError) -> Calla
     return decorate
 
 
+def integers_only(kernel: str) -> Callable[..., Any]:
+    """Decorate a function of arrays that is for integers: NotImplementedError naming PyTorch's
+    kernel for others."""
+
+    def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fn)
+        def checked(*arrays: Any) -> Any:
+            if arrays[0].dtype.kind not in "iu":
+                raise NotImplementedError(
+                    f"\"{kernel}\" not implemented for '{scalar_type_of(arrays[0])}'"
+                )
+            return fn(*arrays)
+
+        return checked
+
+    return decorate
+
+
 def numbers_only(x: Any, kernel: str) -> None:
     """NotImplementedError naming PyTorch's kernel for bools and complex numbers."""
     if x.dtype.kind in "bc":

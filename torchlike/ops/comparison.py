@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import dtypes
-from torchlike.dispatch.registry import op
-from torchlike.dispatch.schema import Input, Operand, Scalar
+from torchlike.dispatch.inplace import twin_of
+from torchlike.dispatch.registry import composite, op
+from torchlike.dispatch.schema import Input, Operand, Scalar, common_dtype
 from torchlike.ops.checks import real_only
 from torchlike.ops.promotion import promoted, require_tensor
+from torchlike.tensor import Tensor
 
 
 def _comparison(name: str, fn: Any, aliases: tuple[str, ...] = (), other: Any = Operand,
@@ -52,7 +54,20 @@ def _bitwise(name: str, fn: Any) -> None:
         return fn(x, y)
 
     pure.__doc__ = f"``{name}`` of integers or bools."
-    op(name, inplace=True, elementwise=True, differentiable=False)(pure)
+    twin = twin_of(op(name, elementwise=True, differentiable=False)(pure).spec)
+
+    def in_place(input: Tensor, other: Any) -> Tensor:
+        # PyTorch asks whether the result fits before it asks for a kernel.
+        kind = common_dtype((input, other))
+        if not dtypes.can_cast(kind, input.dtype):
+            raise RuntimeError(
+                f"result type {dtypes.scalar_type(kind)} can't be cast to the desired output type "
+                f"{dtypes.scalar_type(input.dtype)}"
+            )
+        return twin(input, other)
+
+    in_place.__doc__ = f"``{name}`` in place."
+    composite(f"{name}_")(in_place)
 
 
 _bitwise("bitwise_and", jnp.bitwise_and)

@@ -114,11 +114,11 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     rest = list(args)
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
-    elif rest and isinstance(rest[0], dtypes.dtype):
+    elif rest and dtypes.is_argument(rest[0]):
         dtype = rest.pop(0)
     elif rest and (rest[0] is None or isinstance(rest[0], (str, int, devices.device))):
         device = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], dtypes.dtype)):
+        if rest and (rest[0] is None or dtypes.is_argument(rest[0])):
             dtype = rest.pop(0)
     if rest and isinstance(rest[0], bool):
         non_blocking = rest.pop(0)
@@ -134,9 +134,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if device is not None:
         result = _move(result, devices.resolve(device))
     if dtype is not None:
-        if not isinstance(dtype, dtypes.dtype):
-            dtype = dtypes.from_numpy_dtype(numpy_dtype(dtype))
-        result = cast(result, dtype)
+        result = cast(result, dtypes.from_argument(dtype))
     if (
         memory_format is not None
         and memory_format is not layouts.preserve_format
@@ -169,7 +167,10 @@ def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
         return cast(input, getattr(dtypes, found))
-    return cast(input, getattr(dtype, "dtype", dtype))
+    dtype = getattr(dtype, "dtype", dtype)
+    if not isinstance(dtype, dtypes.dtype):  # not even Python's float: a type here is a class
+        raise ValueError(f"invalid type: '{getattr(dtype, '__name__', type(dtype).__name__)}'")
+    return cast(input, dtype)
 
 
 _LEGACY_NAMES = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import jax
@@ -14,8 +14,9 @@ import numpy as np
 from torchlike import boxes, casts, devices, dtypes, errors, layouts, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import strides_like
-from torchlike.dispatch.registry import composite
+from torchlike.dispatch.registry import add_method, composite
 from torchlike.meta import MetaArray
+from torchlike.ops.inferring import infer
 from torchlike.ops.outputs import given
 from torchlike.ops.views import shape_arguments
 from torchlike.size import Size
@@ -57,146 +58,18 @@ def numpy_dtype(dtype: Any, default: dtypes.dtype | None = None) -> np.dtype:
     """The numpy dtype of a user's dtype argument (None: ``default`` or the default dtype)."""
     if dtype is None:
         return (default or dtypes.get_default_dtype()).numpy
-    if isinstance(dtype, dtypes.dtype):
-        return dtype.numpy
-    builtin = {float: dtypes.get_default_dtype(), int: dtypes.int64, bool: dtypes.bool}
-    if dtype in builtin:
-        return builtin[dtype].numpy
-    raise TypeError(f"dtype must be a torch.dtype, not {type(dtype).__name__}")
+    return dtypes.from_argument(dtype).numpy
 
 
 def checked_size(size: Any, name: str) -> tuple[int, ...]:
     """A size with no negative entries; RuntimeError in PyTorch's words otherwise."""
-    shape = shape_arguments(size)
+    shape = shape_arguments(size, name)
     if any(n < 0 for n in shape):
         raise RuntimeError(f"{name}: Dimension size must be non-negative.")
     return shape
 
 
 # -- from data -------------------------------------------------------------------------------------
-
-
-def _infer(data: Any, cast: np.dtype | None = None) -> Any:
-    """Nested Python data as a NumPy array with PyTorch's inferred dtype; in full precision when a
-    ``cast`` follows, for float64 must not be rounded to the default dtype first."""
-    # Only int64 bounds the integers, and what holds fewer.
-    unbounded = cast is not None and (cast.kind not in "iu" or cast == np.uint64)
-    if isinstance(data, np.ndarray):
-        return data
-    if isinstance(data, np.generic):
-        return np.asarray(data)
-    if isinstance(data, (bool, int, float, complex)):
-        whole = cast is not None and isinstance(data, (float, complex))
-        if unbounded and isinstance(data, int) and not -(2**63) <= data < 2**63:
-            return np.asarray(data, np.uint64) if cast == np.uint64 else np.asarray(float(data))
-        try:
-            with np.errstate(over="ignore"):
-                return np.asarray(data, None if whole else dtypes.scalar_dtype(data).numpy)
-        except OverflowError:
-            raise ValueError("Overflow when unpacking long long") from None
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'")
-    if not isinstance(data, Sequence):
-        if hasattr(data, "__array__"):
-            return np.asarray(data)
-        if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
-            data = [data[i] for i in range(len(data))]
-        else:
-            raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-    _check_rectangular(data, 0)
-    array = np.array(_plain(data))
-    if array.dtype == object or array.dtype.kind in "US":
-        for bad in _wrong_elements(data):
-            if not isinstance(bad, (str, bytes)):
-                raise RuntimeError(f"Could not infer dtype of {type(bad).__name__}")
-            raise TypeError(f"new(): invalid data type '{type(bad).__name__}'")
-        array = _with_large_integers(data, cast, unbounded)
-    elif _may_be_large_integers(array) and not _has_array(data):
-        array = _with_large_integers(data, cast, unbounded)
-    if cast is not None and array.size:
-        return array
-    if array.dtype.kind in "fc" and not _has_array(data):
-        default = dtypes.get_default_dtype()
-        with np.errstate(over="ignore"):
-            return array.astype(
-                (default if array.dtype.kind == "f" else default.to_complex()).numpy
-            )
-    if array.size == 0 and array.dtype == np.float64:
-        return array.astype(dtypes.get_default_dtype().numpy)
-    return array
-
-
-def _may_be_large_integers(array: np.ndarray) -> Any:
-    """NumPy makes integers beyond int64 uint64, and floats if a smaller one is beside them."""
-    kind = array.dtype
-    return kind == np.uint64 or (kind == np.float64 and (abs(array) >= 2**63).any())
-
-
-def _with_large_integers(data: Any, cast: np.dtype | None, unbounded: bool) -> np.ndarray:
-    """Nested numbers of which an integer may be beyond int64. ValueError where that is wanted."""
-    elements = list(_elements(data))
-    if any(isinstance(x, int) and not -(2**63) <= x < 2**63 for x in elements):
-        has_floats = any(isinstance(x, (float, complex)) for x in elements)
-        if not unbounded and (cast is not None or not has_floats):
-            raise ValueError("Overflow when unpacking long long")
-        if cast == np.uint64:
-            if has_floats:
-                raise TypeError("an integer is required")
-            return np.array(data, np.uint64)
-    return np.array(data, complex if any(isinstance(x, complex) for x in elements) else float)
-
-
-def _elements(data: Any) -> Any:
-    for d in data:
-        if isinstance(d, (list, tuple)):
-            yield from _elements(d)
-        else:
-            yield d
-
-
-def _of_numbers(data: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a list holds Python's numbers only: 20 us for 2048, element by element 900."""
-    return casts.NUMBERS.issuperset(map(type, data))
-
-
-def _plain(data: Any) -> Any:
-    """Tensors inside lists as numbers or arrays."""
-    if isinstance(data, Tensor):
-        return data.detach()._value("torch.tensor([tensor, …])", "torchlike.stack")
-    if isinstance(data, (list, tuple)):
-        if _of_numbers(data):
-            return data
-        return [_plain(d) for d in data]
-    return data
-
-
-def _has_array(data: Any) -> Any:
-    if isinstance(data, (list, tuple)):
-        return not _of_numbers(data) and any(_has_array(d) for d in data)
-    return isinstance(data, (np.ndarray, np.generic, Tensor)) and not isinstance(data, float)
-
-
-def _wrong_elements(data: Any) -> Any:
-    kinds = (bool, int, float, complex, np.generic, Tensor)
-    return (d for d in _elements(data) if not isinstance(d, kinds))
-
-
-def _check_rectangular(data: Any, dim: int) -> None:
-    if not isinstance(data, (list, tuple)) or _of_numbers(data):
-        return
-    lengths = {len(d) if isinstance(d, (list, tuple)) else -1 for d in data}
-    if len(lengths) > 1:
-        first = next(d for d in data if isinstance(d, (list, tuple)))
-        other = next(d for d in data if not isinstance(d, (list, tuple)) or len(d) != len(first))
-        if not isinstance(other, (list, tuple)):
-            raise TypeError(f"not a sequence: {type(other).__name__}"
-                            if data[0] is first else
-                            f"new(): invalid data type '{type(first).__name__}'")  # fmt: skip
-        raise ValueError(
-            f"expected sequence of length {len(data[0])} at dim {dim + 1} (got {len(other)})"
-        )
-    for d in data:
-        _check_rectangular(d, dim + 1)
 
 
 @composite(method=False)
@@ -216,7 +89,7 @@ def tensor(
     if isinstance(data, jax.Array):
         array: Any = data
     else:
-        array = _infer(data, None if dtype is None else numpy_dtype(dtype))
+        array = infer(data, None if dtype is None else numpy_dtype(dtype))
     if dtype is not None:
         cast = casts.convert if isinstance(data, _ARRAYS) else casts.from_numbers
         array = cast(array, numpy_dtype(dtype))
@@ -237,13 +110,40 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return tensor(data, dtype=dtype, device=device)
 
 
-asarray = composite("asarray", method=False)(
-    lambda obj, *, dtype=None, device=None, copy=None, requires_grad=False: (
-        tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
-        if copy
-        else as_tensor(obj, dtype, device).requires_grad_(requires_grad)
-    )
-)
+@composite(method=False)
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = None
+) -> Tensor:
+    """``obj`` as a tensor: on the memory of a tensor, NumPy array or buffer where dtype and device
+    allow it (``copy=None``), always (``copy=False``, else ValueError) or never (``copy=True``)."""
+    if isinstance(obj, np.ndarray):
+        found = from_numpy(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        found = frombuffer(obj, dtype=dtypes.get_default_dtype() if dtype is None else dtype)
+    elif isinstance(obj, Tensor):
+        found = obj
+    elif copy is False:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    else:
+        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+    wanted = found.dtype if dtype is None else dtypes.from_argument(dtype)
+    place = found.device if device is None else devices.resolve(device)
+    if copy is False:
+        if place != found.device:
+            raise ValueError(f"can't alias tensor from device '{found.device}' to '{place}'.")
+        if wanted is not found.dtype:
+            raise ValueError(
+                f"can't alias tensor with dtype '{dtypes.scalar_type(found.dtype)}' into dtype "
+                f"'{dtypes.scalar_type(wanted)}'."
+            )
+    made = found.to(device=place, dtype=wanted)
+    if copy and made is found:
+        made = made.clone()
+    if requires_grad is None:
+        return made
+    if not requires_grad and not made.is_leaf:
+        return made.detach()
+    return made.requires_grad_(requires_grad)
 
 
 @composite(method=False)
@@ -279,15 +179,14 @@ def frombuffer(
     return from_numpy(array).requires_grad_(requires_grad)
 
 
-@composite(method=False)
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor from any object with ``__dlpack__``.
+def _array_wrap(
+    self: Tensor, array: np.ndarray, context: Any = None, return_scalar: Any = False
+) -> Tensor:
+    """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
+    return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
 
-    Differs from PyTorch: values are shared until the first write, memory is not.
-    """
-    if isinstance(ext_tensor, np.ndarray):
-        return from_numpy(ext_tensor)
-    return tensors.wrap(jnp.from_dlpack(ext_tensor))
+
+add_method("__array_wrap__", _array_wrap)
 
 
 def out_dtype(out: Tensor | None, dtype: Any, default: Any = None) -> np.dtype:
@@ -361,9 +260,26 @@ def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -
             )
         casts.check_element(value._read(), dtype)
         return casts.convert(value._read(), dtype)
+    _check_number(value, name)
     if isinstance(value, np.generic):
         value = value.item()
     return casts.number(value, dtype, math.prod(shape)) if type(value) in casts.NUMBERS else value
+
+
+def _dtype_of_number(value: Any, name: str) -> dtypes.dtype:
+    """The dtype that a number stands for, or a tensor taken for one: its kind, not its width."""
+    if not isinstance(value, Tensor):
+        _check_number(value, name)
+        return dtypes.scalar_dtype(value)
+    return dtypes.scalar_dtype((False, 0, 0.0, 0j)[value.dtype.category])
+
+
+def _check_number(value: Any, name: str) -> None:
+    if not isinstance(value, (bool, int, float, complex, np.number, np.bool_, jax.Array)):
+        raise TypeError(
+            f"{name}(): argument 'fill_value' (position 2) must be Number, not "
+            f"{type(value).__name__}"
+        )
 
 
 @composite(method=False)
@@ -373,8 +289,7 @@ def full(
 ) -> Tensor:  # fmt: skip
     """A tensor of the given size filled with a number (whose type decides the dtype)."""
     shape = checked_size((size,), "full")
-    own = None if isinstance(fill_value, Tensor) else dtypes.scalar_dtype(fill_value)
-    kind = out_dtype(out, dtype, own or fill_value.dtype)
+    kind = out_dtype(out, dtype, _dtype_of_number(fill_value, "full"))
     array = filled(shape, _fill_number(fill_value, kind, shape, "full"), kind, device)
     return given(out, finish(array, device, requires_grad, layout))
 
@@ -491,15 +406,28 @@ def eye(
 
 def _legacy(*args: Any, **kwargs: Any) -> Tensor:
     """``torch.Tensor(2, 3)`` (a size) and ``torch.Tensor([1, 2])`` (data), in the default dtype."""
+    device = kwargs.pop("device", None)
+    if "data" in kwargs and not args:
+        args = (kwargs.pop("data"),)
+    if kwargs:
+        raise TypeError(
+            f"new() received an invalid combination of arguments: {', '.join(kwargs)}. It takes a "
+            "size or data, and a device; torch.tensor takes a dtype"
+        )
     if not args:
-        return empty(0)
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0]._alias()
-    if len(args) == 1 and not hasattr(args[0], "__index__"):
-        if isinstance(args[0], Size):
-            return empty(args[0])
-        return tensor(args[0], dtype=dtypes.get_default_dtype())
-    return empty(*args)
+        return empty(0, device=device)
+    data = args[0]
+    if len(args) == 1 and isinstance(data, Tensor):
+        return data._alias()
+    if len(args) > 1 or isinstance(data, Size) or type(data) is int or (
+        isinstance(data, np.integer)
+    ):  # fmt: skip
+        return empty(*args, device=device)
+    if isinstance(data, (bool, float, complex, Mapping, Set, type(None))) or not (
+        isinstance(data, Sequence) or hasattr(data, "__len__")
+    ):  # fmt: skip
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return tensor(data, dtype=dtypes.get_default_dtype(), device=device)
 
 
 tensors.install(legacy_constructor=_legacy)

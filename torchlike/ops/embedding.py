@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import modes
+from torchlike import dtypes, modes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, OptInput, OptInt, Str
 from torchlike.ops.checks import scalar_type_of
@@ -169,8 +169,28 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 # -- bags ------------------------------------------------------------------------------------------
 
 
-def _check_bag(input: Any, weight: Any, *rest: Any) -> None:
+def _check_offsets(offsets: Any, count: int) -> None:
+    """RuntimeError unless bags begin at the first index and follow one another within them."""
+    starts = np.asarray(offsets)
+    if not starts.size or starts.dtype.kind not in "iu":
+        return
+    if starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {starts[0]}"
+        )
+    if starts[-1] > count:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] of "
+            f"{starts[-1]}"
+        )
+    if (np.diff(starts) < 0).any():
+        raise RuntimeError("offsets must not decrease: each bag begins where the one before ends")
+
+
+def _check_bag(input: Any, weight: Any, offsets: Any, *rest: Any) -> None:
     values = np.asarray(input)
+    _check_offsets(offsets, values.size)
     if weight.ndim != 2 or values.dtype.kind not in "iu":
         return
     bad = np.flatnonzero((values < 0) | (values >= weight.shape[0]))
@@ -189,6 +209,14 @@ def embedding_bag_op(
 ):  # fmt: skip
     """The sum, mean or maximum of the rows of each bag of a flat list of indices."""
     _check_indices(input, "embedding_bag")
+    _check_indices(offsets, "embedding_bag")
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
+            f"#1 'per_sample_weights'; but type torch.{scalar_type_of(weight)}Tensor does not "
+            f"equal torch.{scalar_type_of(per_sample_weights)}Tensor (while checking arguments for "
+            "embedding_bag)"
+        )
     bags = offsets.shape[0] - (1 if include_last_offset else 0)
     rows = _looked_up(weight, input, None, scale_grad_by_freq)
     if weight.dtype.itemsize == 2:  # added up in float32, rounded once
@@ -229,7 +257,8 @@ def embedding_bag(
     """Sums, means or maxima of the rows of each bag: (B, N) indices, or a flat list with the
     ``offsets`` where bags begin. (B, D).
 
-    IndexError for an index out of range.
+    RuntimeError for an index out of range, and for offsets that do not begin at 0, exceed the input
+    or decrease (not checked inside jit).
 
     Differs from PyTorch
       ``sparse=True`` raises NotImplementedError where weight requires grad: gradients are dense.
@@ -238,8 +267,8 @@ def embedding_bag(
         _refuse_sparse("embedding_bag", weight)
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
-            "embedding_bag: If per_sample_weights is not None, then it must have the same shape as "
-            f"the input, which is {tuple(input.shape)}."
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})"
         )
     if not weight.dim() == 2:
         raise ValueError(
@@ -261,6 +290,9 @@ def embedding_bag(
             raise ValueError("offsets has to be a 1D Tensor but got None")
         if offsets.dim() != 1:
             raise ValueError("offsets has to be a 1D Tensor")
+        if offsets.dtype is not input.dtype and not offsets.dtype.is_floating_point:
+            wide = dtypes.promote_types(input.dtype, offsets.dtype)
+            input, offsets = input.to(wide), offsets.to(wide)
     else:
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"

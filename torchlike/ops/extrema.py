@@ -48,6 +48,22 @@ def extremum(x: Any, axis: int, largest: bool) -> tuple[Any, Any]:
     return reduced, first.astype(np.int64)
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def extremum_of_all(x: Any, largest: bool) -> Any:
+    """The largest or smallest element; NaN where there is one. The gradient is shared evenly by
+    those that are it, NaNs among themselves."""
+    return (jnp.max if largest else jnp.min)(x)
+
+
+@extremum_of_all.defjvp
+def _extremum_of_all_jvp(largest: bool, primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    found = extremum_of_all(x, largest)
+    chosen = (x == found) | ((x != x) & (found != found))
+    total = jnp.sum(jnp.where(chosen, dx, jnp.zeros((), dx.dtype)))
+    return found, total / jnp.sum(chosen, dtype=x.dtype)
+
+
 def _places(x: Any, axis: int) -> Any:
     return lax.broadcasted_iota(np.int32, x.shape, axis)
 

@@ -163,7 +163,12 @@ for _kind in _TRANSFORMS:
 def _frequencies(name: str, fn: Any) -> None:
     def function(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None,
                  device: Any = None, requires_grad: Any = False) -> Tensor:  # fmt: skip
-        values = fn(n, d).astype(numpy_dtype(dtype))
+        if n < 0:
+            size = n if name == "fftfreq" else n // 2 + 1
+            raise RuntimeError(f"Trying to create tensor with negative dimension {size}: [{size}]")
+        # Of no samples: no frequencies, or the one of 0 / 0.
+        values = fn(n, d) if n else np.full(int(name == "rfftfreq"), np.nan)
+        values = values.astype(numpy_dtype(dtype))
         made = finish(jnp.asarray(values), device, requires_grad, layout)
         return given(out, made)
 

@@ -82,18 +82,28 @@ def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
 
 def _check_select(input: Any, dim: int, index: Any) -> None:
     size = input.shape[dim] if -input.ndim <= dim < input.ndim else 1
-    if first_outside(index, 0, size) is not None:
+    bad = first_outside(index, 0, size)
+    if bad is not None:
+        if input.ndim and dim % input.ndim:  # PyTorch has a kernel for each of the two
+            raise RuntimeError(
+                f"INDICES element is out of DATA bounds, id={bad} axis_dim={input.shape[dim]}"
+            )
         raise IndexError("index out of range in self")
 
 
 @op(needs={"input": ["index"]}, check=_check_select)
 def index_select(input: Input, dim: Int, index: Input):
-    """The slices of a dimension at the positions in a vector. IndexError when out of range."""
+    """The slices of a dimension at the positions in a vector. Out of range: IndexError for the
+    first dimension, RuntimeError for others."""
     d = errors.wrap_dim(dim, input.ndim)
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     require_index(index, "index_select(): Expected dtype int32 or int64 for index")
     if not input.ndim:
+        if index.size != 1:
+            raise RuntimeError(
+                f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)"
+            )
         return input
     read = jnp.atleast_1d(index)
     return jnp.take(input, read, d, mode="fill", fill_value=missing_value(input))

@@ -145,12 +145,10 @@ def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
     if taken > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     ellipses = [k for k, i in enumerate(items) if i is Ellipsis]
-    if len(ellipses) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
     fill = [slice(None)] * (ndim - taken)
-    if ellipses:
+    if ellipses:  # further ones, which NumPy refuses, stand for no dimension
         k = ellipses[0]
-        return items[:k] + fill + items[k + 1 :]
+        return items[:k] + fill + [i for i in items[k + 1 :] if i is not Ellipsis]
     return items + fill
 
 
@@ -438,7 +436,8 @@ def put_in_place(view: Tensor, used: list[Tensor], value: Tensor, layout: Any, a
 
 def _layout(input: Tensor, indices: Any) -> tuple[Tensor, list[Tensor], tuple[Any, ...]]:
     view, found = take_apart(input, tuple(slice(None) if i is None else i for i in indices))
-    assert found is not None, "index_put needs at least one index tensor"
+    if found is None:  # 0-dim indices alone: one place, which is a view
+        return view, [], ()
     return view, [i for i in found if i is not None], tuple(i is not None for i in found)
 
 
@@ -454,6 +453,9 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = Fa
     if input.is_meta:
         indices = _without_mask(input, indices, values)
     view, used, layout = _layout(input, indices)
+    if not used and view.dtype is values.dtype:
+        (view.add_ if accumulate else view.copy_)(values)
+        return input
     if not accumulate:
         values = _to_fill_with(view, indices, values)
     put_in_place(view, used, values, layout, accumulate)

@@ -12,7 +12,7 @@ from torchlike.ops.creation import empty, empty_strided
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.views import alias
 from torchlike.size import Size
-from torchlike.tensor import Tensor
+from torchlike.tensor import Tensor, check_subclass
 
 
 @composite(namespaces=())
@@ -91,9 +91,14 @@ def is_coalesced(self: Tensor) -> bool:
 
 @composite(namespaces=())
 def as_subclass(self: Tensor, cls: type) -> Any:
-    """The same tensor (memory and history) as an instance of a subclass."""
+    """The same tensor (memory and history) as an instance of a subclass.
+
+    Differs from PyTorch: operators on it give plain Tensors; NotImplementedError for a class with
+    ``__torch_function__``.
+    """
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError("cls must be a type (that inherits from Tensor)")
+    check_subclass(cls)
     made = object.__new__(cls)
     vars(made).update(vars(alias(self)))
     return made

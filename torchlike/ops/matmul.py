@@ -9,11 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes
+from torchlike import dtypes, errors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Factor, Input, Inputs, OptInput, Static, Str
 from torchlike.dtypes import c_name
 from torchlike.ops.checks import scalar_type_of
+from torchlike.ops.einstein import check_einsum
 from torchlike.ops.products import times_transposed
 from torchlike.ops.promotion import result_dtype, scalar_like
 from torchlike.tensor import Tensor
@@ -25,6 +26,11 @@ def _same_dtype(x: Any, y: Any) -> None:
             f"expected m1 and m2 to have the same dtype, but got: {c_name(x.dtype)} != "
             f"{c_name(y.dtype)}"
         )
+
+
+def _equal_dtypes(x: Any, y: Any) -> None:
+    if x.dtype != y.dtype:
+        raise RuntimeError("both inputs should have same dtype")
 
 
 def _check_inner(x: Any, y: Any) -> None:
@@ -131,6 +137,13 @@ def outer(input: Input, vec2: Input):
 @op(casts_out=lambda input, other: not (input.dim() and other.dim()))
 def inner(input: Input, other: Input):
     """Products summed over the last dimensions."""
+    if input.ndim and other.ndim:
+        _equal_dtypes(input, other)
+        if input.shape[-1] != other.shape[-1]:
+            raise RuntimeError(
+                "inner() the last dimension must match on both input tensors but got shapes "
+                f"{list(input.shape)} and {list(other.shape)}"
+            )
     return jnp.inner(input, other)
 
 
@@ -150,6 +163,27 @@ def _accumulator(x: Any) -> Any:
     return np.dtype(np.float32) if dtypes.is_half(x.dtype) else None
 
 
+def _check_sum(input: Any, shape: tuple[int, ...]) -> None:
+    """RuntimeError in PyTorch's words unless ``input`` can be repeated to the product's shape."""
+    have = list(input.shape)
+    if len(have) > len(shape):
+        kind = f"torch.{scalar_type_of(input)}Tensor"
+        raise RuntimeError(
+            f"expand({kind}{{{have}}}, size={list(shape)}): the number of sizes provided "
+            f"({len(shape)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({len(have)})"
+        )
+    # The last dimension first, as PyTorch.
+    for d in range(len(shape) - 1, len(shape) - len(have) - 1, -1):
+        n = have[d - len(shape)]
+        if n not in (1, shape[d]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[d]}) must match the existing size ({n}) "
+                f"at non-singleton dimension {d}.  Target sizes: {list(shape)}.  Tensor sizes: "
+                f"{have}"
+            )
+
+
 def _check_addend(input: Any, x: Any) -> None:
     if input.dtype != x.dtype:
         raise RuntimeError(
@@ -158,22 +192,44 @@ def _check_addend(input: Any, x: Any) -> None:
         )
 
 
-def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
+def _product_of(x: Any, y: Any, product: Any) -> Any:
     """``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
     jax.eval_shape(product.spec.fn, x, y)
-    _check_addend(input, x)
     return jnp.matmul(x, y, preferred_element_type=_accumulator(x))
+
+
+def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
+    """`_product_of`, for a sum with ``input``."""
+    made = _product_of(x, y, product)
+    _check_sum(input, made.shape)
+    _check_addend(input, x)
+    return made
 
 
 @op(inplace=True)
 def addmm(input: Input, mat1: Input, mat2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (mat1 @ mat2)``."""
+    for name, x in (("mat1", mat1), ("mat2", mat2)):
+        if x.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {x.ndim}-D tensor")
+    _check_addend(input, mat2)
     return _scaled_sum(input, _checked(input, mat1, mat2, mm), beta, alpha)
 
 
 @op(inplace=True)
 def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (mat @ vec)``."""
+    if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {input.ndim}, {mat.ndim}, {vec.ndim}"
+        )
+    if input.ndim:
+        rows, columns = mat.shape
+        if vec.shape[0] != columns or input.shape[0] not in (1, rows):
+            raise RuntimeError(
+                f"size mismatch, got input ({input.shape[0]}), mat ({rows}x{columns}), vec "
+                f"({vec.shape[0]})"
+            )
     return _scaled_sum(input, _checked(input, mat, vec, mv), beta, alpha)
 
 
@@ -188,19 +244,26 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Fac
     kind = result_dtype(input, vec1, vec2).numpy
     x, u, v = (t.astype(kind) for t in (input, vec1, vec2))
     wide = _accumulator(u) or kind
+    _check_sum(x, (*u.shape, *v.shape))
     return _scaled_sum(x, jnp.outer(u.astype(wide), v.astype(wide)), beta, alpha)
 
 
 @op(inplace=True)
 def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (batch1 @ batch2)``."""
+    if batch1.ndim == batch2.ndim == 3:
+        _check_sum(input, (*batch1.shape[:2], batch2.shape[2]))
     return _scaled_sum(input, _checked(input, batch1, batch2, bmm), beta, alpha)
 
 
 @op(inplace=True)
 def addbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
-    return _scaled_sum(input, jnp.sum(_checked(input, batch1, batch2, bmm), 0), beta, alpha)
+    if batch1.ndim == batch2.ndim == 3:
+        _check_sum(input, (batch1.shape[1], batch2.shape[2]))
+    product = _product_of(batch1, batch2, bmm)
+    _check_addend(input, batch1)
+    return _scaled_sum(input, jnp.sum(product, 0), beta, alpha)
 
 
 @op("linear", namespaces=("nn.functional",), method=False,
@@ -237,6 +300,7 @@ def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None)
 @op("einsum_op", namespaces=(), method=False, grad_name="EinsumBackward0")
 def einsum_op(operands: Inputs, equation: Str):
     """Sums of products by index letters."""
+    check_einsum(equation, operands)
     return jnp.einsum(equation, *operands)
 
 
@@ -250,18 +314,43 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     return einsum_op(list(operands), equation.replace(" ", ""))
 
 
+def _distinct(dims: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions, counted from the front. RuntimeError for one that comes twice."""
+    wrapped = tuple(errors.wrap_dim(d, ndim) for d in dims)
+    for i, d in enumerate(wrapped):
+        if d in wrapped[:i]:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped
+
+
 @op("tensordot_op", namespaces=(), method=False, grad_name="TensordotBackward0")
 def tensordot_op(a: Input, b: Input, dims: Static):
     """Products summed over pairs of dimensions; of a pair, one may have size 1."""
     if isinstance(dims, int):
-        over_a, over_b = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        over_a, over_b = tuple(range(-dims, 0)), tuple(range(dims))
     else:
         over_a, over_b = dims
-    for d, e in zip(over_a, over_b, strict=True):
-        if a.shape[d] == 1 != b.shape[e]:
-            b = jnp.sum(b, e, keepdims=True)
-        elif b.shape[e] == 1 != a.shape[d]:
-            a = jnp.sum(a, d, keepdims=True)
+    if len(over_a) != len(over_b):
+        raise RuntimeError("both dimension lists should have same length")
+    _equal_dtypes(a, b)
+    named = tuple(zip(over_a, over_b, strict=True))
+    over_a, over_b = _distinct(over_a, a.ndim), _distinct(over_b, b.ndim)
+    for (d, e), i, j in zip(named, over_a, over_b, strict=True):
+        if a.shape[i] == b.shape[j]:
+            continue
+        if a.shape[i] == 1:
+            b = jnp.sum(b, j, keepdims=True)
+        elif b.shape[j] == 1:
+            a = jnp.sum(a, i, keepdims=True)
+        else:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {d} "
+                f"and second has size {b.shape[j]} in dim {e}"
+            )
     return jnp.tensordot(a, b, (over_a, over_b))
 
 

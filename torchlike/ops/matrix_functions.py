@@ -6,13 +6,13 @@ import itertools
 from typing import Any
 
 import jax.numpy as jnp
-import jax.scipy.linalg
 import numpy as np
 
 from torchlike import dtypes
 from torchlike.dispatch.registry import NAMESPACES, composite, export, op
 from torchlike.dispatch.schema import Input, Inputs, Int
 from torchlike.ops.decompositions import require_matrix, require_matrix_shape
+from torchlike.ops.exponential import exponential
 from torchlike.ops.outputs import given
 from torchlike.ops.solving import inv
 from torchlike.ops.views import diagonal
@@ -53,8 +53,7 @@ def matrix_exp(A: Input):
     require_matrix(A, "linalg.matrix_exp", square=True)
     if not A.size:
         return A
-    flat = A.reshape(-1, *A.shape[-2:])
-    return jnp.stack([jax.scipy.linalg.expm(m) for m in flat]).reshape(A.shape)
+    return exponential(A.reshape(-1, *A.shape[-2:])).reshape(A.shape)
 
 
 @op("multi_dot_op", namespaces=(), method=False, grad_name="LinalgMultiDotBackward0")

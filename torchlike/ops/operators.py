@@ -10,6 +10,7 @@ import numpy as np
 from torchlike.dispatch.call import NUMBERS
 from torchlike.dispatch.registry import NAMESPACES, add_method
 from torchlike.ops.pointwise import number_divided
+from torchlike.ops.quotients import div_op
 from torchlike.tensor import TENSOR_TYPES, Tensor
 
 _OTHERS = (Tensor, np.generic, np.ndarray)
@@ -35,11 +36,15 @@ def _forward(fn: Callable[..., Any]) -> Callable[..., Any]:
     return operator
 
 
-def _reflected(fn: Callable[..., Any]) -> Callable[..., Any]:
+def _reflected(fn: Callable[..., Any], arrays: bool = False) -> Callable[..., Any]:
     def operator(self: Tensor, other: Any) -> Any:
         if not isinstance(self, Tensor):
             raise TypeError(f"descriptor doesn't apply to a '{type(self).__name__}' object")
-        return fn(_as_operand(other), self) if _usable(other) else NotImplemented
+        # An array's is refused, as in PyTorch: NumPy leaves `array += tensor` to us as well, which
+        # would bind the name to a tensor instead of writing to the array. PyTorch divides.
+        if not _usable(other) or (isinstance(other, np.ndarray) and not arrays):
+            return NotImplemented
+        return fn(_as_operand(other), self)
 
     return operator
 
@@ -68,11 +73,21 @@ for _symbol, _op, _in_place in (
     ("lshift", "bitwise_left_shift", "bitwise_left_shift_"),
     ("rshift", "bitwise_right_shift", "bitwise_right_shift_"),
 ):  # fmt: skip
-    _install(f"__{_symbol}__", _forward(_table[_op]))
+    _function = div_op if _op == "div" else _table[_op]
+    _install(f"__{_symbol}__", _forward(_function))
     _before = {"sub": _table["rsub"], "truediv": number_divided}.get(_symbol)
-    _reflection = _reflected(_table[_op])
+    _reflection = _reflected(_function, arrays=_symbol == "truediv")
     _install(f"__r{_symbol}__", _number_before(_before, _reflection) if _before else _reflection)
     _install(f"__i{_symbol}__", _forward(getattr(Tensor, _in_place)))
+
+
+def _inverted(self: Tensor) -> Tensor:
+    if self.dtype.category > 1:
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
+    return _table["bitwise_not"](self)
+
 
 _install("__matmul__", _forward(_table["matmul"]))
 _install("__rmatmul__", _reflected(_table["matmul"]))
@@ -85,4 +100,4 @@ Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
 _install("__neg__", lambda self: _table["neg"](self))
 _install("__pos__", lambda self: _table["positive"](self))
 _install("__abs__", lambda self: _table["abs"](self))
-_install("__invert__", lambda self: _table["bitwise_not"](self))
+_install("__invert__", _inverted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,15 +10,13 @@ from jax import lax
 
 from torchlike import casts, dtypes
 from torchlike.dispatch.registry import OPS, composite, op
-from torchlike.dispatch.schema import Bound, Factor, Input, Number, Operand, OptBound, OptStr
+from torchlike.dispatch.schema import Bound, Factor, Input, Number, Operand, OptBound
 from torchlike.ops import subgradients
-from torchlike.ops.checks import real_only, scalar_type_of
-from torchlike.ops.division import divide
+from torchlike.ops.checks import integers_only, real_only, scalar_type_of
 from torchlike.ops.promotion import (
     beside_scalars,
     check_broadcast,
     in_float32,
-    is_alone,
     is_number,
     promoted,
     promoted_float,
@@ -103,65 +100,6 @@ def number_divided(input: Input, number: Operand):
     return beside_scalars(jnp.multiply, inverse, number, floats=True)
 
 
-@op(
-    aliases=("divide", "true_divide"), inplace=True, elementwise=True,
-    needs={"input": ["other"], "other": ["input", "other"]},
-)  # fmt: skip
-def div(input: Operand, other: Operand, *, rounding_mode: OptStr = None):
-    """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and integers stay."""
-    if rounding_mode is None:
-        # Not in 16 bits: XLA's product with the reciprocal of a number overflows below 1.5e-5.
-        return beside_scalars(divide, input, other, floats=True)
-    if rounding_mode not in ("trunc", "floor"):
-        raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-            f"'{rounding_mode}'"
-        )
-    divided = real_only(f"div_{rounding_mode}_cpu")(functools.partial(_rounded_div, rounding_mode))
-    if rounding_mode == "trunc" and not is_alone(other, input):
-        # Two tensors: the quotient is rounded to 16 bits before it is truncated.
-        return divided(*promoted(input, other))
-    return beside_scalars(divided, input, other)
-
-
-def _rounded_div(mode: str, x: Any, y: Any) -> Any:
-    if x.dtype == np.bool_:
-        x, y = x.astype(np.uint8), y.astype(np.uint8)
-    if x.dtype.kind in "iu":
-        return lax.div(*jnp.broadcast_arrays(x, y)) if mode == "trunc" else jnp.floor_divide(x, y)
-    if mode == "trunc":
-        return jnp.trunc(in_float32(divide)(x, y))
-    # jnp.floor_divide follows Python for infinities; PyTorch gives the plain quotient for y == 0.
-    return jnp.where(
-        y == 0, divide(x, y), jnp.floor_divide(x, jnp.where(y == 0, jnp.ones_like(y), y))
-    )
-
-
-@op(inplace=True, elementwise=True, differentiable=True)
-@real_only("div_floor_cpu")
-def floor_divide(input: Operand, other: Operand):
-    """The quotient rounded toward negative infinity."""
-    floor = functools.partial(_rounded_div, "floor")
-    return lax.stop_gradient(beside_scalars(floor, input, other))
-
-
-@op(inplace=True, elementwise=True)
-@real_only("remainder_cpu")
-def remainder(input: Operand, other: Operand):
-    """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
-    require_tensor("remainder", input, other)
-    x, y = promoted(input, other)
-    return jnp.remainder(x, y)
-
-
-@op(inplace=True, elementwise=True)
-@real_only("fmod_cpu")
-def fmod(input: Input, other: Operand):
-    """The C remainder: the sign of the dividend."""
-    x, y = promoted(input, other)
-    return jnp.fmod(x, y)
-
-
 @op("pow_scalar", namespaces=(), method=False, inplace=True, elementwise=True,
     grad_name="PowBackward0")  # fmt: skip
 def pow_scalar(input: Input, exponent: Number):
@@ -178,7 +116,8 @@ def pow_scalar(input: Input, exponent: Number):
         return jnp.sqrt(x)
     if float(power.real).is_integer() and not isinstance(power, complex) and -64 <= power <= 64:
         return lax.integer_pow(x, int(power))
-    return jnp.power(x, jnp.asarray(power).astype(x.dtype))
+    exponent = jnp.asarray(power).astype(x.dtype)
+    return (subgradients.power if x.dtype.kind == "c" else jnp.power)(x, exponent)
 
 
 @op("pow_tensor", namespaces=(), method=False, inplace=True, elementwise=True,
@@ -217,11 +156,20 @@ def _integer_power(x: Any, y: Any) -> Any:
     x, y = jnp.broadcast_arrays(x, y)
     if x.dtype == np.bool_:
         return x | ~y
-    negative = y < 0
+    negative = y < 0 if y.dtype.kind == "i" else jnp.zeros(y.shape, bool)
     # As C++: negative powers of 1 and -1 are exact, of anything else 0.
     sign = jnp.where(y % 2 == 0, 1, -1).astype(x.dtype)
     small = jnp.where(x == 1, 1, jnp.where(x == -1, sign, 0)).astype(x.dtype)
-    return jnp.where(negative, small, jnp.power(x, jnp.where(negative, 0, y)))
+
+    def step(state: Any) -> Any:
+        total, power, left = state
+        return jnp.where(left & 1, total * power, total), power * power, left >> 1
+
+    # Every bit of the exponent: jnp.power looks at the last six. (On to none at all: a negative
+    # exponent would never get there.)
+    start = jnp.ones_like(x), x, jnp.where(negative, 0, y)
+    total, _, _ = lax.while_loop(lambda state: jnp.any(state[2] != 0), step, start)
+    return jnp.where(negative, small, total)
 
 
 @op(casts_out=False, elementwise=True)
@@ -276,7 +224,14 @@ _binary("maximum", subgradients.maximum, real=_no_order("maximum"))
 _binary("minimum", subgradients.minimum, real=_no_order("minimum"))
 _binary("fmax", subgradients.fmax, real=_no_order("fmax"))
 _binary("fmin", subgradients.fmin, real=_no_order("fmin"))
-_binary("atan2", jnp.arctan2, floats=True, inplace=True, aliases=("arctan2",), real=("atan2_cpu",))
+_binary(
+    "atan2",
+    subgradients.arctan2,
+    floats=True,
+    inplace=True,
+    aliases=("arctan2",),
+    real=("atan2_cpu",),
+)
 _binary("hypot", jnp.hypot, inplace=True, real=("hypot_cpu",))
 _binary("logaddexp", in_float32(subgradients.logaddexp), floats=True)
 _binary("logaddexp2", in_float32(jnp.logaddexp2), floats=True, real=("logaddexp2_cpu",))
@@ -290,8 +245,8 @@ _binary(
     casts_out=False,
     real=("heaviside is not yet implemented for complex tensors.", RuntimeError),
 )
-_binary("gcd", jnp.gcd, inplace=True, differentiable=False, real=("gcd_cpu",))
-_binary("lcm", jnp.lcm, inplace=True, differentiable=False, real=("lcm_cpu",))
+for _name, _fn in (("gcd", jnp.gcd), ("lcm", jnp.lcm)):
+    _binary(_name, integers_only(f"{_name}_cpu")(_fn), inplace=True, differentiable=False)
 
 
 @op(inplace=True, elementwise=True)
@@ -432,6 +387,10 @@ def polar(abs: Input, angle: Input):
 
 @op(elementwise=True)
 def angle(input: Input):
-    """The argument of a complex number; 0 or pi for reals."""
+    """The argument of a complex number; 0 or pi for reals (0 for -0.0). No gradient at 0."""
     (x,) = promoted_float(input)
-    return jnp.angle(x)
+    if x.dtype.kind == "c":
+        return subgradients.arctan2(x.imag, x.real)
+    x = lax.stop_gradient(x)
+    turned = jnp.where(x < 0, np.asarray(np.pi, x.dtype), jnp.zeros((), x.dtype))
+    return jnp.where(x != x, x, turned)

@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 
 from torchlike import dtypes
-from torchlike.dispatch.memory_order import of_first
+from torchlike.dispatch.memory_order import of_first, of_first_row
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
 from torchlike.ops import checks, division
@@ -269,6 +269,12 @@ def _max_pool(
     return (best, jnp.moveaxis(index, -1, channels).astype(np.int64)) if with_index else best
 
 
+def _of_recorded_row(result: Any, operands: Any, spec: Any, statics: Any) -> None:
+    """PyTorch's max_pool1d is one of images only where it is recorded or asked for indices."""
+    if result.requires_grad:
+        of_first_row(result, operands, spec, statics)
+
+
 def _register_max_pool(n: int) -> None:
     name = f"max_pool{n}d"
     grad_name = {1: "SqueezeBackward1", 2: "MaxPool2DWithIndicesBackward0",
@@ -292,10 +298,10 @@ def _register_max_pool(n: int) -> None:
     """
     pure_with_indices.__doc__ = "The maxima, and their flat positions in the input's plane (int64)."
     plain = op(f"{name}_op", namespaces=(), method=False, grad_name=grad_name,
-               memory_order=of_first)(pure)  # fmt: skip
+               memory_order=_of_recorded_row if n == 1 else of_first)(pure)  # fmt: skip
     top = ("",) if n == 1 else ()
     indexed = op(f"{name}_with_indices", namespaces=top, method=False, grad_name=grad_name,
-                 memory_order=of_first)(pure_with_indices)  # fmt: skip
+                 memory_order=of_first_row if n == 1 else of_first)(pure_with_indices)  # fmt: skip
 
     def toplevel(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
         return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
@@ -376,7 +382,7 @@ def _avg_pool(
     return division.divide(total, jnp.asarray(counts, total.dtype)).astype(input.dtype)
 
 
-@op(namespaces=("", *_F), method=False, needs="nothing")
+@op(namespaces=("", *_F), method=False, needs="nothing", memory_order=of_first_row)
 def avg_pool1d(input: Input, kernel_size: IntOrInts, stride: _Stride = None,
                padding: IntOrInts = 0, ceil_mode: Bool = False,
                count_include_pad: Bool = True):  # fmt: skip

@@ -86,13 +86,46 @@ def _in_memory_order(
     return lambda engine: inner(engine).transpose(back)
 
 
-def _refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill]) -> Tensor:
-    """Fill in place: the old value and its history are gone."""
+def _overwriting(name: str, grad_name: str) -> Any:
+    """What a fill records of a tensor that requires grad: values that do not depend on it."""
+
+    @op(f"{name}_fill", namespaces=(), method=False, inplace=True, needs="nothing",
+        grad_name=grad_name)  # fmt: skip
+    def overwritten(input: Input, values: Input):
+        """The values that were drawn; the gradient of ``input`` is zero."""
+        return values
+
+    return overwritten.spec.in_place
+
+
+#: By the name of the node, which for overloads is not the function's.
+_RECORDED = {
+    node: _overwriting(node.lower(), f"{node.rstrip('012')}Backward{node[-1]}")
+    for node in (
+        "Normal0", "Uniform0", "Exponential0", "Geometric0", "Cauchy0", "LogNormal0",
+        "Bernoulli1", "Bernoulli2", "Random0", "Random1", "Random2",
+    )
+}  # fmt: skip
+
+
+def _replace(t: Tensor, values: Any, node: str) -> Tensor:
+    """``values`` in place of what ``t`` held. It stays in the graph where it was, with gradient
+    zero before."""
+    if t.requires_grad and modes.current.grad_enabled:
+        return _RECORDED[node](t, wrap(values))
+    assign(t, wrap(values))
+    return t
+
+
+def _refill(
+    t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill], node: str
+) -> Tensor:
+    """Fill in place: the old value is gone."""
     check_in_place(t)
     views.check_writable(t._geometry)
     if t.numel() and not t.is_meta:
         size, stride, _ = t._geometry
-        assign(t, wrap(draw(generator, _in_memory_order(size, stride, fill))))
+        _replace(t, draw(generator, _in_memory_order(size, stride, fill)), node)
     return t
 
 
@@ -179,7 +212,9 @@ def uniform_(
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
-    return _refill(input, generator, lambda s: lambda e: uniforms.uniform(e, s, dtype, low, high))
+    return _refill(
+        input, generator, lambda s: lambda e: uniforms.uniform(e, s, dtype, low, high), "Uniform0"
+    )
 
 
 @composite(namespaces=())
@@ -192,6 +227,7 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
     return _refill(
         input, generator,
         lambda s: lambda e: normals.normal(e, s, dtype, float(mean), float(std), contiguous),
+        "Normal0",
     )  # fmt: skip
 
 
@@ -320,7 +356,11 @@ def random_(input: Tensor, *args: Any, generator: Any = None, **kw: Any) -> Tens
     bounds = () if not given else (
         int(given[0]), None if len(given) == 1 or given[1] is None else int(given[1]))  # fmt: skip
     dtype = input.dtype.numpy
-    return _refill(input, generator, lambda s: lambda e: integers.random(e, s, dtype, *bounds))
+    # With a range; with an end; with neither.
+    node = f"Random{2 - len(args) - len(kw)}"
+    return _refill(
+        input, generator, lambda s: lambda e: integers.random(e, s, dtype, *bounds), node
+    )
 
 
 @composite(method=False)
@@ -350,20 +390,21 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones of probability ``p`` (a number, or a tensor of probabilities) and zeros."""
     dtype = input.dtype.numpy
     if isinstance(p, Tensor):
-        probabilities = p.expand(input.shape)
-        chosen = _bernoulli_each(probabilities, generator)
+        chosen = _bernoulli_each(p.expand(input.shape), generator, input._geometry.stride)
         check_in_place(input)
-        assign(input, wrap(chosen.astype(dtype)))
-        return input
+        return _replace(input, chosen.astype(dtype), "Bernoulli1")
     _check_probability(float(p))
     return _refill(
         input, generator,
-        lambda s: lambda e: coins.bernoulli(e, s, dtype, float(p)),
+        lambda s: lambda e: coins.bernoulli(e, s, dtype, float(p)), "Bernoulli2",
     )  # fmt: skip
 
 
-def _bernoulli_each(p: Tensor, generator: Any) -> Any:
-    """Bools by each element's probability. The uniforms are drawn, the comparison is traced."""
+def _bernoulli_each(p: Tensor, generator: Any, stride: tuple[int, ...] | None = None) -> Any:
+    """Bools by each element's probability. The uniforms are drawn, the comparison is traced.
+
+    They are drawn in the order in which what is filled lies in memory (``stride``).
+    """
     if p.dtype.category < 2:
         raise RuntimeError("expected probabilities tensor to have floating type, got "
                            f"{dtypes.scalar_type(p.dtype)}")  # fmt: skip
@@ -372,10 +413,16 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
         if not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     n, shape = p.numel(), tuple(p.shape)
+    along = stride if stride is not None and n else views.contiguous_strides(shape)
     if p.dtype.name == "float64":
-        u = draw(generator, lambda e: uniforms.unit_doubles(e, n).reshape(shape))
-        return boxes.apply(jnp.less, u, p._read())
-    u = draw(generator, lambda e: uniforms.unit_floats(e.words32(n)).reshape(shape))
+        fill = _in_memory_order(
+            shape, along, lambda s: lambda e: uniforms.unit_doubles(e, n).reshape(s)
+        )
+        return boxes.apply(jnp.less, draw(generator, fill), p._read())
+    fill = _in_memory_order(
+        shape, along, lambda s: lambda e: uniforms.unit_floats(e.words32(n)).reshape(s)
+    )
+    u = draw(generator, fill)
     return boxes.apply(jnp.less, u, p._read().astype(np.float32))
 
 
@@ -411,8 +458,9 @@ def _one_uniform(name: str, fill: Callable[..., np.ndarray], names: tuple[str, .
         params = [float(v) for v in given]
         check(*params)
         dtype = input.dtype.numpy
-        return _refill(input, generator, lambda s: lambda e: fill(e, s, dtype, *params))
+        return _refill(input, generator, lambda s: lambda e: fill(e, s, dtype, *params), node)
 
+    node = "".join(part.capitalize() for part in name.split("_")) + "0"
     method.__doc__ = f"Fill with random numbers: {name.rstrip('_')} of {', '.join(names)}."
     composite(name, namespaces=())(method)
 
@@ -476,7 +524,10 @@ def multinomial(
         _check_weights(np.asarray(weights))
     if not replacement or num_samples == 1:
         size, kind = tuple(input.shape), input.dtype.numpy
-        q = draw(generator, lambda e: continuous.exponential(e, size, kind, 1.0))
+        along = strides_like(input._geometry)
+        q = draw(generator, _in_memory_order(
+            size, along, lambda s: lambda e: continuous.exponential(e, s, kind, 1.0)
+        ))  # fmt: skip
         index = jnp.argsort(-(weights / q), axis=-1, stable=True)[..., :num_samples]
     else:
         index = _with_replacement(weights, num_samples, generator)

@@ -129,7 +129,8 @@ def recurrent_op(
     input: Input, states: Inputs, weights: Inputs, kind: Str, has_biases: Bool,
     bidirectional: Bool, batch_first: Bool,
 ):  # fmt: skip
-    """All layers over a padded batch: outputs, last hidden states (and cell states)."""
+    """All layers over a padded batch, (B, T, F) with ``batch_first``: outputs (T, B, H), last
+    hidden states (and cell states)."""
     if input.ndim != 3:
         raise RuntimeError(f"input must have 3 dimensions, got {input.ndim}")
     x = jnp.swapaxes(input, 0, 1) if batch_first else input
@@ -137,7 +138,7 @@ def recurrent_op(
     if x.shape[0] == 0:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     y, *last = _run_layers(kind, x, states, weights, has_biases, bidirectional, None)
-    return (jnp.swapaxes(y, 0, 1) if batch_first else y), *last
+    return y, *last
 
 
 @op("recurrent_packed_op", namespaces=(), method=False, residuals=True,
@@ -172,29 +173,35 @@ def _run(
     weights: list[Tensor], has_biases: Any, num_layers: int, dropout: float, train: Any,
     bidirectional: Any, batch_first: Any,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    def layers(x: Tensor, states: list[Tensor], weights: list[Tensor]) -> tuple[Tensor, ...]:
+    """All layers. Between layers time comes first, whatever the input: so dropout draws PyTorch's
+    masks, and outputs with the batch first are a view of those with time first, as PyTorch's are.
+    """
+
+    def layers(
+        x: Tensor, states: list[Tensor], weights: list[Tensor], swap: Any
+    ) -> tuple[Any, ...]:
         if batch_sizes is None:
-            return recurrent_op(x, states, weights, kind, has_biases, bidirectional, batch_first)
+            return recurrent_op(x, states, weights, kind, has_biases, bidirectional, swap)
         return recurrent_packed_op(x, batch_sizes, states, weights, kind, has_biases, bidirectional)
 
+    swap = batch_first and batch_sizes is None
     if not (dropout and train) or num_layers == 1:
-        return layers(input, states, weights)
+        y, *last = layers(input, states, weights, swap)
+        return (y.transpose(0, 1) if swap else y), *last
     directions = 2 if bidirectional else 1
     per_layer = len(weights) // num_layers
     lasts: list[list[Tensor]] = [[] for _ in states]
     x: Any = input
     for k in range(num_layers):
         if k:
-            drop = NAMESPACES["nn.functional"]["dropout"]
-            # The noise is drawn time first also when the batch comes first, as PyTorch draws it.
-            swap = batch_first and x.dim() == 3
-            x = drop(x.transpose(0, 1).contiguous(), dropout, True).transpose(0, 1) if swap else (
-                drop(x, dropout, True))  # fmt: skip
+            x = NAMESPACES["nn.functional"]["dropout"](x, dropout, True)
         part = [s[k * directions : (k + 1) * directions] for s in states]
-        x, *last = layers(x, part, weights[k * per_layer : (k + 1) * per_layer])
+        own = weights[k * per_layer : (k + 1) * per_layer]
+        x, *last = layers(x, part, own, swap and k == 0)
         for kept, state in zip(lasts, last, strict=True):
             kept.append(state)
-    return x, *(NAMESPACES[""]["cat"](parts, 0) for parts in lasts)
+    y = x.transpose(0, 1) if swap else x
+    return y, *(NAMESPACES[""]["cat"](parts, 0) for parts in lasts)
 
 
 def _register(kind: str) -> None:

@@ -15,8 +15,8 @@ from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number
 from torchlike.ops import division
-from torchlike.ops.checks import real_only, scalar_type_of
-from torchlike.ops.extrema import extremum
+from torchlike.ops.checks import floats_only, real_only, scalar_type_of
+from torchlike.ops.extrema import extremum, extremum_of_all
 from torchlike.ops.outputs import given
 from torchlike.ops.promotion import in_float32, promoted_float
 from torchlike.ops.subgradients import absolute, logaddexp
@@ -33,6 +33,11 @@ def axes(dim: Any, ndim: int) -> tuple[int, ...]:
         if wrapped.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     return wrapped if ndim else ()
+
+
+def _axes_or_none(dim: Any, ndim: int) -> tuple[int, ...]:
+    """`axes` for the reductions that take () at its word."""
+    return () if dim == () else axes(dim, ndim)
 
 
 def _accumulated(x: Any, dtype: Any) -> Any:
@@ -98,15 +103,15 @@ def _nonzero(x: Any) -> Any:
 
 @op(differentiable=False)
 def all(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Whether all elements are nonzero (uint8 for uint8)."""
-    found = jnp.all(_nonzero(input), axes(dim, input.ndim), keepdims=keepdim)
+    """Whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    found = jnp.all(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
 @op(differentiable=False)
 def any(input: Input, dim: Dims = None, keepdim: Bool = False):
-    """Whether any element is nonzero (uint8 for uint8)."""
-    found = jnp.any(_nonzero(input), axes(dim, input.ndim), keepdims=keepdim)
+    """Whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    found = jnp.any(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
@@ -200,7 +205,7 @@ def min_dim(input: Input, dim: Int, keepdim: Bool = False):
 def max_all(input: Input):
     """The largest element."""
     _require_elements(input, "max")
-    return jnp.max(input)
+    return extremum_of_all(input, True)
 
 
 @op(
@@ -210,7 +215,7 @@ def max_all(input: Input):
 def min_all(input: Input):
     """The smallest element."""
     _require_elements(input, "min")
-    return jnp.min(input)
+    return extremum_of_all(input, False)
 
 
 def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
@@ -273,8 +278,6 @@ def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = 
     if input.is_complex():
         kind = scalar_type_of(input._read())
         raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{kind}'")
-    if dim is None and not keepdim:
-        return given(out, _AMINMAX(min_all(input), max_all(input)))
     return given(out, _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim)))
 
 
@@ -388,14 +391,14 @@ def cumprod(input: Input, dim: Int, *, dtype: DType = None):
 def logcumsumexp(input: Input, dim: Int):
     """The running log-sum-exp along ``dim``."""
     d = errors.wrap_dim(dim, input.ndim)
-    if not input.ndim:
+    if input.dtype.kind != "c":
+        floats_only(input, "logcumsumexp_out_cpu")
+    if not input.ndim or not input.size:
         return input
     if input.dtype.kind != "c":
         return in_float32(lambda x: lax.cumlogsumexp(x, d))(input)
     # One after the other, as PyTorch does: the branch of the logarithm depends on the order.
     first, rest = jnp.split(jnp.moveaxis(input, d, 0), [1])
-    if not first.size:
-        return input
     _, found = lax.scan(_next_logsumexp, first[0], rest)
     return jnp.moveaxis(jnp.concatenate([first, found]), 0, d)
 

@@ -129,11 +129,9 @@ def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: An
         grow(storage, offset + count, () if alone else tensors_on(storage))
         whole = Geometry((storage.size,), (1,), 0)
     chain = stretch(whole, offset, shape, order)
-    conjugated = t._view is not None and t._view.is_conjugated
-    if conjugated:
-        chain = chain.then(step(views.Conj), ())
+    chain = chain.pending_of(t._view)
     found: View | None = chain
-    if alone and count == storage.size and storage.host is None and not conjugated:
+    if alone and count == storage.size and storage.host is None and chain.shows_memory:
         storage.write(_value(storage, chain))
         row_major = chain.geometry.stride == views.contiguous_strides(shape)
         storage.strides = None if row_major else chain.geometry.stride

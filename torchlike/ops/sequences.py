@@ -20,7 +20,7 @@ from torchlike.tensor import Tensor
 
 @composite(method=False)
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+    start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
 ) -> Tensor:  # fmt: skip
     """Numbers from ``start`` (0) up to, not including, ``end`` in steps.
@@ -33,6 +33,10 @@ def arange(
     """
     if end is None:
         start, end = 0, start
+        if end is None:
+            raise TypeError('arange() missing 1 required positional arguments: "end"')
+    elif start is None:
+        start = 0
     bounds = [b.item() if isinstance(b, Tensor) else b for b in (start, end, step)]
     bounds = [b.item() if isinstance(b, np.generic) else b for b in bounds]
     start, end, step = bounds
@@ -80,7 +84,7 @@ def linspace(
     """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
     if _is_meta(start, end):
         return _sequence_into(out, empty(steps, dtype=dtype, device="meta"))
-    target = out_dtype(out, dtype)
+    target = _dtype_between("linspace", start, end, out, dtype)
     _refuse("linspace", target, "b")
     values = _spaced(start, end, steps, target)
     if isinstance(values, np.ndarray):
@@ -93,6 +97,26 @@ def _refuse(name: str, target: np.dtype, kinds: str) -> None:
     if target.kind in kinds:
         scalar = dtypes.scalar_type(target)
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar}'")
+
+
+def _is_complex(end: Any) -> Any:
+    complexes = (complex, np.complexfloating)
+    return end.dtype.is_complex if isinstance(end, Tensor) else isinstance(end, complexes)
+
+
+def _dtype_between(name: str, start: Any, end: Any, out: Any, dtype: Any) -> np.dtype:
+    """The dtype of numbers from one end to the other: complex if an end is. RuntimeError for a
+    dtype that has no imaginary part then."""
+    if not any(_is_complex(e) for e in (start, end)):
+        return out_dtype(out, dtype)
+    inferred = dtypes.get_default_dtype().to_complex()
+    target = out_dtype(out, dtype, inferred)
+    if target.kind != "c":
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype {dtypes.c_name(inferred)} can't be safely cast to "
+            f"passed dtype {dtypes.scalar_type(target)}"
+        )
+    return target
 
 
 def _is_meta(*ends: Any) -> Any:
@@ -109,6 +133,7 @@ def _sequence_into(out: Tensor | None, made: Tensor) -> Tensor:
 #: Where a product and a sum of the dtype have no rounding worth the name.
 _FUSED = {
     np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.float64): np.dtype(np.longdouble),
+    np.dtype(np.complex64): np.dtype(np.complex128),
 }  # fmt: skip
 
 
@@ -172,14 +197,15 @@ def logspace(
     """``base`` to the powers of ``linspace(start, end, steps)``."""
     if _is_meta(start, end):
         return _sequence_into(out, empty(steps, dtype=dtype, device="meta"))
-    target = out_dtype(out, dtype)
+    target = _dtype_between("logspace", start, end, out, dtype)
     _refuse("logspace", target, "b")
     if target.kind in "iu" and steps > 1:
         start, end = int(start), int(end)
     if target.itemsize == 2 and target.kind not in "iu" and steps > 1:
         # The ends and the base are rounded to 16 bits, what comes between is not.
         start, end, base = (float(target.type(float(v))) for v in (start, end, base))
-    exponents = _spaced(start, end, steps, np.dtype(np.float64))
+    wide = np.dtype(np.complex128 if target.kind == "c" else np.float64)
+    exponents = _spaced(start, end, steps, wide)
     with np.errstate(over="ignore"):  # beyond the dtype's largest number is infinity
         values = np.power(base, exponents).astype(target)
     made = finish(device_array(values), device, requires_grad, layout)

@@ -40,7 +40,10 @@ def sign(x: Any) -> Any:
 @jax.custom_jvp
 def power(x: Any, y: Any) -> Any:
     """``x ** y``."""
-    return jnp.power(x, y)
+    if x.dtype.kind != "c":
+        return jnp.power(x, y)
+    # By logarithms it is NaN: an infinity times an imaginary part.
+    return jnp.where((x == 0) & (y.real > 0), 0, jnp.power(x, y))
 
 
 @power.defjvp
@@ -53,6 +56,21 @@ def _power_jvp(primals: Any, tangents: Any) -> Any:
     flat = (x == 0) & (y.real >= 0)
     to_exponent = jnp.where(flat, 0, out * jnp.log(jnp.where(flat, 1, x)))
     return out, to_base * dx + to_exponent * dy
+
+
+@jax.custom_jvp
+def arctan2(y: Any, x: Any) -> Any:
+    """The angle of the point (x, y); no gradient at the origin."""
+    return jnp.arctan2(y, x)
+
+
+@arctan2.defjvp
+def _arctan2_jvp(primals: Any, tangents: Any) -> Any:
+    (y, x), (dy, dx) = primals, tangents
+    size = x * x + y * y
+    origin = size == 0
+    size = jnp.where(origin, 1, size)
+    return arctan2(y, x), jnp.where(origin, 0, x / size) * dy - jnp.where(origin, 0, y / size) * dx
 
 
 @jax.custom_jvp

@@ -12,7 +12,7 @@ from jax import lax
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Input, OptOperand, Scalar
 from torchlike.ops import gamma, subgradients, trigonometry
-from torchlike.ops.checks import real_only
+from torchlike.ops.checks import floats_only, real_only
 from torchlike.ops.promotion import in_float32, promoted_float, scalar_like
 
 
@@ -143,7 +143,7 @@ def square(input: Input):
 def _rounding(name: str, fn: Any, aliases: tuple[str, ...] = ()) -> None:
     def pure(input: Input):
         if input.dtype == np.bool_:
-            raise RuntimeError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
+            raise NotImplementedError(f"\"{name}_vml_cpu\" not implemented for 'Bool'")
         return input if input.dtype.kind in "iu" else fn(input)
 
     pure.__doc__ = f"``{name}`` elementwise; integers stay as they are; the gradient is zero."
@@ -161,7 +161,9 @@ _rounding("trunc", jnp.trunc, ("fix",))
 @real_only("round_vml_cpu")
 def round(input: Input, *, decimals: Scalar = 0):
     """Half to even, to ``decimals`` places; the gradient is zero."""
-    if input.dtype.kind in "iub":
+    if input.dtype == np.bool_:
+        raise NotImplementedError("\"round_vml_cpu\" not implemented for 'Bool'")
+    if input.dtype.kind in "iu":
         return input
     scale = jnp.asarray(10.0, np.float64) ** decimals
     scaled = input * scale.astype(input.dtype)
@@ -170,9 +172,9 @@ def round(input: Input, *, decimals: Scalar = 0):
 
 
 @op(casts_out=False, inplace=True, elementwise=True)
-@real_only("frac_cpu")
 def frac(input: Input):
     """``input - trunc(input)``."""
+    floats_only(input, "frac_cpu")
     return input - lax.stop_gradient(jnp.trunc(input))
 
 

@@ -219,7 +219,11 @@ class Optimizer:
         return self._changed("state_dict_post", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state. ValueError when its groups do not fit this optimizer's."""
+        """Take over a state. ValueError when its groups do not fit this optimizer's.
+
+        Differs from PyTorch: copies the tensors. There, later steps write into those of
+        ``state_dict``, so that loading it a second time does not go back to where it was saved.
+        """
         state_dict = self._changed("load_state_dict_pre", dict(state_dict))
         saved = copy.deepcopy(
             {"state": state_dict["state"], "param_groups": state_dict["param_groups"]}

@@ -14,11 +14,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import devices, dtypes, views
+from torchlike import devices, dtypes
 from torchlike.nn.parameter import Parameter
 from torchlike.serialization.names import STORAGES
+from torchlike.serialization.rebuild import (
+    LoadedTyped,
+    LoadedUntyped,
+    Record,
+    layout_named,
+    rebuild_parameter,
+    rebuild_sparse_tensor,
+    rebuild_tensor,
+    rebuild_tensor_v3,
+)
 from torchlike.size import Size
-from torchlike.storage import Storage
 from torchlike.tensor import Tensor
 
 _REFUSED = (
@@ -72,9 +81,9 @@ class safe_globals:
 
 
 class _StorageType:
-    """A storage class named in a file."""
+    """A storage class named in a file; without a dtype it holds bytes."""
 
-    def __init__(self, dtype: dtypes.dtype) -> None:
+    def __init__(self, dtype: dtypes.dtype | None) -> None:
         self.dtype = dtype
 
 
@@ -93,28 +102,28 @@ class _Archive:
             )
         order = f"{self.root}byteorder"
         self.big = order in names and archive.read(order).strip() == b"big"
-        self.storages: dict[str, Storage] = {}
+        self.records: dict[str, Record] = {}
 
     def pickle(self) -> bytes:
         return self.archive.read(f"{self.root}data.pkl")
 
-    def storage(self, identity: Any) -> tuple[Storage, dtypes.dtype]:
+    def storage(self, identity: Any) -> LoadedTyped | LoadedUntyped:
         kind, storage_type, key, location, size = identity
         if kind != "storage" or not isinstance(storage_type, _StorageType):
             raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
         dtype = storage_type.dtype
-        found = self.storages.get(key)
+        found = self.records.get(key)
         if found is None:
             content = self.archive.read(f"{self.root}data/{key}")
-            stored = dtype.numpy.newbyteorder(">") if self.big else dtype.numpy
-            if len(content) < size * dtype.itemsize:
+            needed = size * (1 if dtype is None else dtype.itemsize)
+            if len(content) < needed:
                 raise RuntimeError(
-                    f"the checkpoint is truncated: storage {key} has {len(content)} of "
-                    f"{size * dtype.itemsize} bytes"
+                    f"the checkpoint is truncated: storage {key} has {len(content)} of {needed} "
+                    "bytes"
                 )
-            flat = np.frombuffer(content, stored, size).astype(dtype.numpy)
-            found = self.storages[key] = Storage(self._placed(flat, location))
-        return found, dtype
+            found = Record(content[:needed], self.big, lambda flat: self._placed(flat, location))
+            self.records[key] = found
+        return LoadedUntyped(found) if dtype is None else LoadedTyped(found, dtype, size)
 
     def _placed(self, flat: np.ndarray, location: str) -> Any:
         target = self.map_location
@@ -135,40 +144,14 @@ class _Archive:
         return array if device.type == "cpu" else jax.device_put(array, devices.to_jax(device))
 
 
-def _rebuild_tensor(
-    storage: Any, offset: int, size: Any, stride: Any, requires_grad: Any, hooks: Any,
-    metadata: Any = None,
-) -> Tensor:  # fmt: skip
-    """A tensor on a flat storage. One that covers it all owns it in its own shape."""
-    cell, _ = storage
-    size, stride = tuple(size), tuple(stride)
-    t = object.__new__(Tensor)
-    order = views.dense_order(size, stride)
-    whole = views.dense_strides(size, order) == stride and offset == 0
-    if whole and cell.size == int(np.prod(size)) and len(cell.shape) == 1 and cell.version == 0:
-        flat = cell.concrete()
-        shaped = flat.reshape([size[d] for d in order]).transpose(np.argsort(order))
-        cell.cell, cell.version = shaped, 1
-        if stride != views.contiguous_strides(size):
-            cell.strides = stride
-        t._storage = cell
-    else:
-        t._storage = cell
-        base = t
-        t = base.as_strided(size, stride, offset)
-        t._base = None
-    t._requires_grad = bool(requires_grad)
-    return t
-
-
-def _rebuild_parameter(data: Tensor, requires_grad: Any, hooks: Any) -> Parameter:
-    return Parameter(data, bool(requires_grad))
-
-
 def _allowed() -> dict[str, Any]:
     table: dict[str, Any] = {
-        "torch._utils._rebuild_tensor_v2": _rebuild_tensor,
-        "torch._utils._rebuild_parameter": _rebuild_parameter,
+        "torch._utils._rebuild_tensor_v2": rebuild_tensor,
+        "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
+        "torch._utils._rebuild_parameter": rebuild_parameter,
+        "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
+        "torch.serialization._get_layout": layout_named,
+        "torch.storage.UntypedStorage": _StorageType(None),
         "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
         "torch.Size": Size,
         "torch.device": devices.device,
@@ -179,7 +162,9 @@ def _allowed() -> dict[str, Any]:
         "collections.Counter": collections.Counter,
         "builtins.set": set, "builtins.frozenset": frozenset, "builtins.complex": complex,
         "builtins.bytearray": bytearray, "builtins.slice": slice, "builtins.dict": dict,
-        "__builtin__.set": set, "__builtin__.dict": dict,
+        # Protocol 2 writes builtins under the name that Python 2 gave their module.
+        "__builtin__.set": set, "__builtin__.dict": dict, "__builtin__.complex": complex,
+        "__builtin__.bytearray": bytearray, "__builtin__.bytes": bytes,
         "_codecs.encode": _encode,
     }  # fmt: skip
     table.update({f"torch.{d.name}": d for d in dtypes.ALL})
@@ -195,7 +180,7 @@ def _encode(text: str, encoding: str) -> bytes:
 
 
 def _rebuild_from_type(function: Callable[..., Any], kind: Any, args: Any, state: Any) -> Any:
-    if function not in (_rebuild_tensor, _rebuild_parameter):
+    if function not in (rebuild_tensor, rebuild_tensor_v3, rebuild_parameter):
         raise pickle.UnpicklingError("a tensor is rebuilt by an unknown function")
     return function(*args)
 

@@ -10,5 +10,5 @@ STORAGES = {
     "CharStorage": dtypes.int8, "ByteStorage": dtypes.uint8, "BoolStorage": dtypes.bool,
     "ComplexFloatStorage": dtypes.complex64, "ComplexDoubleStorage": dtypes.complex128,
 }  # fmt: skip
-#: dtypes without a storage class of their own are written as bytes with the dtype beside them.
+#: Other dtypes have no storage class: they are written as bytes with the dtype beside them.
 STORAGE_OF = {d: name for name, d in STORAGES.items()}

@@ -13,11 +13,14 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from torchlike import devices, dtypes, views
+from torchlike import devices, dtypes, layouts, views
 from torchlike.serialization.names import STORAGE_OF
 from torchlike.size import Size
+from torchlike.sparse_tensor import SparseTensor
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
+from torchlike.typed_storage import TypedStorage
+from torchlike.untyped_storage import UntypedStorage
 
 
 class _Global:
@@ -31,11 +34,12 @@ class _Global:
 class _StorageKey:
     """Stands for a storage: pickled as PyTorch's persistent id."""
 
-    def __init__(self, key: str, kind: str, size: int) -> None:
-        self.id = ("storage", _Global("torch", kind), key, "cpu", size)
+    def __init__(self, key: str, kind: str | None, size: int) -> None:
+        name = ("torch", kind) if kind else ("torch.storage", "UntypedStorage")
+        self.id = ("storage", _Global(*name), key, "cpu", size)
 
 
-_NAMED = (Tensor, Size, devices.device)
+_NAMED = (Tensor, SparseTensor, Size, devices.device, layouts.layout)
 
 
 #: The pickler written in Python: only it lets a global be written by name.
@@ -50,8 +54,13 @@ class _Pickler(_PythonPickler):
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file, protocol=2)
         self.storages: dict[int, tuple[str, Storage, np.ndarray]] = {}
+        self._dtypes: dict[str, dtypes.dtype] = {}
 
     def persistent_id(self, obj: Any) -> Any:
+        if isinstance(obj, TypedStorage):
+            return self._key(obj.untyped()._storage, obj.dtype).id
+        if isinstance(obj, UntypedStorage):
+            return self._key(obj._storage, None).id
         return obj.id if isinstance(obj, _StorageKey) else None
 
     def save_global_name(self, obj: _Global) -> None:
@@ -67,6 +76,11 @@ class _Pickler(_PythonPickler):
         if isinstance(obj, devices.device):
             index = () if obj.index is None else (obj.index,)
             return _Global("torch", "device"), (obj.type, *index)
+        if isinstance(obj, layouts.layout):
+            return _Global("torch.serialization", "_get_layout"), (repr(obj),)
+        if isinstance(obj, SparseTensor):
+            parts = (obj._indices(), obj._values().detach(), obj.shape, obj.is_coalesced())
+            return _Global("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
         return NotImplemented
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
@@ -88,24 +102,40 @@ class _Pickler(_PythonPickler):
             return
         super().save_reduce(func, args, *rest, obj=obj, **kw)
 
-    def _tensor(self, t: Tensor) -> Any:
-        storage = t._storage
+    def _key(self, storage: Storage, d: dtypes.dtype | None) -> _StorageKey:
+        """A storage's persistent id, as elements of ``d`` or as bytes.
+
+        RuntimeError where it was written as elements of another dtype, as in PyTorch.
+        """
         found = self.storages.get(id(storage))
         if found is None:
             found = (str(len(self.storages)), storage, _memory(storage))
             self.storages[id(storage)] = found
         key, _, memory = found
+        seen = dtypes.uint8 if d is None or d not in STORAGE_OF else d
+        if self._dtypes.setdefault(key, seen) is not seen:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                "types"
+            )
+        return _StorageKey(key, None if d is None else STORAGE_OF.get(d),
+                           memory.nbytes // seen.itemsize)  # fmt: skip
+
+    def _tensor(self, t: Tensor) -> Any:
         d = t.dtype
-        kind = STORAGE_OF.get(d)
-        if kind is None:
-            raise NotImplementedError(f"saving tensors of dtype {d}: convert them first")
         size, stride, offset = t._geometry
-        count = memory.nbytes // d.itemsize
-        rebuilt = (
-            _Global("torch._utils", "_rebuild_tensor_v2"),
-            (_StorageKey(key, kind, count), offset, tuple(size), tuple(stride),
-             bool(t.requires_grad), OrderedDict()),
+        args: tuple[Any, ...] = (
+            self._key(t._storage, d), offset, tuple(size), tuple(stride), bool(t.requires_grad),
+            OrderedDict(),
         )  # fmt: skip
+        version = 2 if d in STORAGE_OF else 3
+        if version == 3:
+            args = (*args, d)
+        view = t._view
+        if view is not None and not view.shows_memory:
+            bits = (("conj", view.is_conjugated), ("neg", view.is_negated))
+            args = (*args, {name: True for name, is_set in bits if is_set})
+        rebuilt = _Global("torch._utils", f"_rebuild_tensor_v{version}"), args
         if not getattr(t, "_is_param", False):
             return rebuilt
         data = t.detach()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any, NamedTuple
 
-from torchlike.size import Size
+from torchlike.size import Size, size_of
 
 PyTree = Any
 _IsLeaf = Callable[[Any], bool] | None
@@ -38,7 +38,7 @@ SUPPORTED_NODES: dict[type, _Container] = {
         lambda c, made: defaultdict(made[0], zip(made[1], c, strict=True)),
     ),
     deque: _Container(lambda d: (list(d), d.maxlen), lambda c, most: deque(c, maxlen=most)),
-    Size: _Container(lambda s: (list(s), None), lambda c, _: Size(c)),
+    Size: _Container(lambda s: (list(s), None), lambda c, _: size_of(c)),
 }
 _NAMED_TUPLE = _Container(lambda t: (list(t), type(t)), lambda c, kind: kind(*c))
 _DICTIONARIES = (dict, OrderedDict, defaultdict)

@@ -47,6 +47,7 @@ from torchlike.views.steps import (
     Diagonal,
     Expand,
     Imag,
+    Neg,
     Permute,
     Real,
     Reshape,

@@ -20,6 +20,7 @@ from torchlike.views.steps import (
     Conj,
     Expand,
     Imag,
+    Neg,
     Permute,
     Real,
     Reshape,
@@ -198,10 +199,21 @@ class View:
             if type(s) is Conj:
                 conjugated = not conjugated
             elif type(s) is Imag:
-                conjugated, negated = False, conjugated
+                conjugated, negated = False, negated != conjugated
             elif type(s) is Real:
                 conjugated = False
+            elif type(s) is Neg:
+                negated = not negated
         return conjugated, negated
+
+    def pending_of(self, other: View | None) -> View:
+        """This chain, conjugated and negated as another one is."""
+        found = self
+        if other is not None and other.is_conjugated:
+            found = found.then(step(Conj), ())
+        if other is not None and other.is_negated:
+            found = found.then(step(Neg), ())
+        return found
 
     def links(self) -> list[tuple[Step, tuple[int, ...]]]:
         """The steps, each with its own dynamic integers."""

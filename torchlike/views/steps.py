@@ -376,6 +376,22 @@ class Conj(Step):
         return g
 
 
+class Neg(Step):
+    """The negative: what a checkpoint calls a tensor with its negative bit set."""
+
+    __slots__ = ()
+    rearranges = False
+
+    def read(self, x: Any) -> Any:
+        return -x
+
+    def write(self, x: Any, value: Any) -> Any:
+        return -value
+
+    def geometry(self, g: Geometry) -> Geometry:
+        return g
+
+
 class Bitcast(Step):
     """view(dtype): the same bytes read as another dtype. params: numpy dtype, size, stride, offset
     scale as a (numerator, denominator) pair."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from torchlike.nn.modules import batchnorm, conv, instancenorm, linear
@@ -19,11 +21,13 @@ class _Lazy(Module):
     _size: str
     #: Which dimension of the input is its size.
     _input_dim = 1
+    #: Defaults that are not the ordinary class's.
+    _defaults: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         names = [n for n in inspect.signature(self.cls_to_become.__init__).parameters
                  if n not in ("self", self._size)]  # fmt: skip
-        arguments = dict(zip(names, args, strict=False)) | kwargs
+        arguments = {**self._defaults, **dict(zip(names, args, strict=False)), **kwargs}
         self.__dict__["_lazy_arguments"] = arguments
         # Groups must divide the channels, which are not known yet: any multiple does.
         size = arguments.get("groups", 1)
@@ -45,6 +49,7 @@ class _Lazy(Module):
 
     def initialize_parameters(self, input: Any) -> None:
         """Take the size from an input; parameters stay the same objects."""
+        self._check_dims(input)
         size = input.shape[self._input_dim]
         waiting = {n: p for n, p in self._parameters.items() if is_lazy(p)}
         if waiting or not any(p is not None for p in self._parameters.values()):
@@ -64,6 +69,17 @@ class _Lazy(Module):
                     self._buffers[name] = buffer.to(own.device, own.dtype)
         setattr(self, self._size, size)
 
+    def _check_dims(self, input: Any) -> None:
+        """RuntimeError for a convolution's input of another number of dimensions."""
+        if not isinstance(self, conv._ConvNd):
+            return
+        n = len(self.kernel_size)
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
+                f"{type(self).__name__}, but got input of size: {input.shape}"
+            )
+
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
         """Running statistics take the checkpoint's size, as parameters do."""
         for name, buffer in self._buffers.items():
@@ -79,13 +95,17 @@ class _Lazy(Module):
         return self(*args, **kwargs)
 
 
-def _lazy(name: str, ordinary: type[Module], size: str, input_dim: int = 1) -> Any:
+def _lazy(name: str, ordinary: type[Module], size: str, input_dim: int = 1, **defaults: Any) -> Any:
     return type(name, (_Lazy, ordinary), {
         "cls_to_become": ordinary, "_size": size, "_input_dim": input_dim,
+        "_defaults": MappingProxyType(defaults),
         "__module__": __name__,
         "__doc__": f"{ordinary.__name__} that takes ``{size}`` from its first input.",
     })  # fmt: skip
 
+
+#: PyTorch's lazy instance norms are affine and keep statistics, unlike the ordinary ones.
+_TRACKING = {"affine": True, "track_running_stats": True}
 
 LazyLinear = _lazy("LazyLinear", linear.Linear, "in_features", -1)
 LazyConv1d = _lazy("LazyConv1d", conv.Conv1d, "in_channels")
@@ -97,6 +117,12 @@ LazyConvTranspose3d = _lazy("LazyConvTranspose3d", conv.ConvTranspose3d, "in_cha
 LazyBatchNorm1d = _lazy("LazyBatchNorm1d", batchnorm.BatchNorm1d, "num_features")
 LazyBatchNorm2d = _lazy("LazyBatchNorm2d", batchnorm.BatchNorm2d, "num_features")
 LazyBatchNorm3d = _lazy("LazyBatchNorm3d", batchnorm.BatchNorm3d, "num_features")
-LazyInstanceNorm1d = _lazy("LazyInstanceNorm1d", instancenorm.InstanceNorm1d, "num_features")
-LazyInstanceNorm2d = _lazy("LazyInstanceNorm2d", instancenorm.InstanceNorm2d, "num_features")
-LazyInstanceNorm3d = _lazy("LazyInstanceNorm3d", instancenorm.InstanceNorm3d, "num_features")
+LazyInstanceNorm1d = _lazy(
+    "LazyInstanceNorm1d", instancenorm.InstanceNorm1d, "num_features", **_TRACKING
+)
+LazyInstanceNorm2d = _lazy(
+    "LazyInstanceNorm2d", instancenorm.InstanceNorm2d, "num_features", **_TRACKING
+)
+LazyInstanceNorm3d = _lazy(
+    "LazyInstanceNorm3d", instancenorm.InstanceNorm3d, "num_features", **_TRACKING
+)

@@ -90,6 +90,21 @@ class Bilinear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        if input1.dim() != input2.dim():
+            raise RuntimeError(
+                f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}"
+            )
+        for d, (n, m) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
+            if n != m:
+                raise RuntimeError(
+                    f"bilinear(): input batch dimensions do not match at dim {d}: got {n} and {m}"
+                )
+        for i, x in enumerate((input1, input2), 1):
+            if x.size(-1) != self.weight.size(i):
+                raise RuntimeError(
+                    f"bilinear(): input{i} size does not match weight size: got {x.size(-1)} but "
+                    f"expected {self.weight.size(i)}"
+                )
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:

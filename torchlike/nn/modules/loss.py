@@ -130,6 +130,12 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        for place, (name, t) in enumerate((("input", input), ("target", target)), 1):
+            if not isinstance(t, Tensor):
+                raise TypeError(
+                    f"cross_entropy_loss(): argument '{name}' (position {place}) must be Tensor, "
+                    f"not {type(t).__name__}"
+                )
         return F.cross_entropy(
             input, target, weight=self.weight, ignore_index=self.ignore_index,
             reduction=self.reduction, label_smoothing=self.label_smoothing,

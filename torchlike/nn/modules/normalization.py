@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from torchlike.autograd.function import Function
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
+from torchlike.ops.creation import as_tensor
 from torchlike.tensor import Tensor
 
 
@@ -140,8 +144,62 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class CrossMapLRN2d(LocalResponseNorm):
-    """LocalResponseNorm of images, with another default for ``k``."""
+class _CrossMapNorm(Function):
+    """PyTorch's sums over channels, and the gradient that it gives for them (not their own)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, input: Tensor, size: float, alpha: float, beta: float, k: float
+    ) -> Tensor:
+        channels, reach = input.size(1), int((size - 1) / 2 + 1)
+        c, i = np.arange(channels)[:, None], np.arange(channels)
+        # The window slides from channel to channel. What leaves it begins with channel 1, so that
+        # channel 0 stays in all sums.
+        window = (i < c + reach) & ((i == 0) | (i > c - reach))
+        scale = _over_channels(window, input.pow(2)) * (alpha / size) + k
+        output = scale.pow(-beta) * input
+        ctx.size, ctx.alpha, ctx.beta = size, alpha, beta
+        ctx.save_for_backward(input, scale, output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        input, scale, output = ctx.saved_tensors
+        size, channels = ctx.size, input.size(1)
+        first = int(size - (size - 1) / 2)
+        c, i = np.arange(channels)[:, None], np.arange(channels)
+        window = (i >= c - first) & (i < c - first + size)
+        spread = _over_channels(window, gradient * output / scale)
+        factor = 2 * ctx.alpha * ctx.beta / size
+        return scale.pow(-ctx.beta) * gradient - factor * input * spread, None, None, None, None
+
+
+def _over_channels(window: np.ndarray, x: Tensor) -> Tensor:
+    """For each channel the sum over its row of the window."""
+    weights = as_tensor(window.astype(x.dtype.numpy), device=x.device)
+    return (weights @ x.flatten(2)).reshape(x.shape)
+
+
+class CrossMapLRN2d(Module):
+    """Divides images (N, C, H, W) by a power of the sums of squares over neighbouring channels, as
+    PyTorch does: channel 0 counts in all sums, and the gradient is not quite theirs. For the sums
+    alone see LocalResponseNorm.
+
+    Differs from PyTorch
+      ``size=1`` has a gradient, by the same formula; there it is an error.
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__(size, alpha, beta, k)
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        return _CrossMapNorm.apply(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -233,6 +233,14 @@ def _check_arguments(
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
+def _check_no_projection(others: dict[str, Any]) -> None:
+    """ValueError for ``proj_size``, which an LSTM alone has; TypeError for unknown arguments."""
+    if "proj_size" in others:
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+    for name in others:
+        raise TypeError(f"RNNBase.__init__() got an unexpected keyword argument '{name}'")
+
+
 class RNN(RNNBase):
     """``h = act(W_ih x + b_ih + W_hh h + b_hh)`` over a sequence, act tanh or relu.
 
@@ -243,8 +251,9 @@ class RNN(RNNBase):
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh",
         bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
-        bidirectional: bool = False, device: Any = None, dtype: Any = None,
+        bidirectional: bool = False, device: Any = None, dtype: Any = None, **others: Any,
     ) -> None:  # fmt: skip
+        _check_no_projection(others)
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
@@ -303,8 +312,9 @@ class GRU(RNNBase):
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
         batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-        device: Any = None, dtype: Any = None,
+        device: Any = None, dtype: Any = None, **others: Any,
     ) -> None:  # fmt: skip
+        _check_no_projection(others)
         super().__init__(
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
             0, device, dtype,

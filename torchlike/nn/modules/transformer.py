@@ -153,7 +153,12 @@ class TransformerDecoderLayer(_Layer):
 
 
 class TransformerEncoder(Module):
-    """``num_layers`` deep copies of an encoder layer, and a last norm."""
+    """``num_layers`` deep copies of an encoder layer, and a last norm.
+
+    Differs from PyTorch
+      With a padding mask, outputs at padded positions are computed like any others. PyTorch gives
+      zeros there in evaluation without gradients, where it leaves padding out (nested tensors).
+    """
 
     def __init__(
         self, encoder_layer: Module, num_layers: int, norm: Module | None = None,

@@ -40,6 +40,9 @@ def _reverse_repeat_tuple(t: Any, n: int) -> tuple[Any, ...]:
 def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0) -> Tensor:
     """A fresh tensor. Its memory is made by NumPy and handed over: nothing is compiled."""
     size = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in size:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     if devices.resolve(device).type == "meta":
         return finish(MetaArray(size, numpy_dtype(dtype)), device)
     return finish(jax.device_put(np.full(size, value, numpy_dtype(dtype))), device)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from torchlike.layouts import contiguous_format
 from torchlike.ops.joining import cat
 from torchlike.tensor import Tensor, wrap
 
@@ -114,10 +115,18 @@ def pack_padded_sequence(
     Args:
       lengths: how long each sequence is; their values are needed, so not inside a jitted function.
       enforce_sorted: lengths must be decreasing (RuntimeError otherwise); False sorts them.
+
+    Differs from PyTorch
+      A length beyond the padded one is refused. There, ``batch_sizes`` counts rows that ``data``
+      has not.
     """
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
     n = _lengths_of(lengths)
+    if n.ndim != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {n.ndim}D cpu Long tensor"
+        )
     order = None
     if not enforce_sorted:
         places = np.argsort(-n, kind="stable")
@@ -126,7 +135,7 @@ def pack_padded_sequence(
         input = input.index_select(0 if batch_first else 1, order)
     x = input.transpose(0, 1) if batch_first else input
     steps, batch = x.shape[:2]
-    if n.ndim != 1 or n.size != batch:
+    if n.size != batch:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {n.size} (batch_size="
             f"{batch})"
@@ -176,14 +185,16 @@ def pad_packed_sequence(
     place[: sizes.size][running] = np.arange(data.shape[0])
     lengths = running.sum(0)
     columns = np.arange(batch)
+    swap = batch_first
     if sequence.unsorted_indices is not None:
         columns = sequence.unsorted_indices._value("pad_packed_sequence", _UNKNOWN_LENGTHS)
-    place = place[:, columns]
-    if batch_first:
-        place = place.T
+        # Where PyTorch reorders the batch it makes a copy, with the batch first if asked for.
+        place, swap = (place.T[columns] if batch_first else place[:, columns]), False
     padding = data.new_full((1, *data.shape[1:]), padding_value)
     rows = cat([data, padding]).index_select(0, _from_numpy(place.reshape(-1)))
-    return rows.reshape(*place.shape, *data.shape[1:]), _from_numpy(lengths[columns])
+    padded = rows.reshape(*place.shape, *data.shape[1:])
+    # Not reordered it is a view of steps by batch, not contiguous, as PyTorch's is.
+    return padded.transpose(0, 1) if swap else padded, _from_numpy(lengths[columns])
 
 
 def pad_sequence(
@@ -219,7 +230,11 @@ def unpad_sequence(
 ) -> list[Tensor]:
     """The sequences of a padded batch, without the padding."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [x[i, : int(n)] for i, n in enumerate(_lengths_of(lengths))]
+    # Copies, as PyTorch's are: they keep no padding, and may be written into.
+    return [
+        x[i, : int(n)].clone(memory_format=contiguous_format)
+        for i, n in enumerate(_lengths_of(lengths))
+    ]
 
 
 def pack_sequence(sequences: Any, enforce_sorted: Any = True) -> PackedSequence:

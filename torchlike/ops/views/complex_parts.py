@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torchlike import dtypes, views
 from torchlike.dispatch.registry import composite
 from torchlike.ops.views.making import make_view
@@ -59,8 +61,16 @@ def imag(input: Tensor) -> Tensor:
     return make_view(input, step(views.Imag), (), "SelectBackward0")
 
 
-Tensor.real = property(real)  # type: ignore[attr-defined]
-Tensor.imag = property(imag)  # type: ignore[attr-defined]
+def _set_real(input: Tensor, value: Any) -> None:
+    real(input)[...] = value
+
+
+def _set_imag(input: Tensor, value: Any) -> None:
+    imag(input)[...] = value
+
+
+Tensor.real = property(real, _set_real)  # type: ignore[attr-defined]
+Tensor.imag = property(imag, _set_imag)  # type: ignore[attr-defined]
 
 
 @composite()

@@ -45,9 +45,9 @@ def squeeze_overload(dim: Any) -> int:
 
 
 @composite(namespaces=())
-def expand(input: Tensor, *size: Any, implicit: Any = False) -> Tensor:
+def expand(input: Tensor, *sizes: Any, size: Any = None, implicit: Any = False) -> Tensor:
     """Dimensions of size 1 repeated without copying; -1 keeps a size."""
-    wanted = shape_arguments(size)
+    wanted = shape_arguments(sizes if size is None else (size,), "expand", "size")
     have = input._geometry.size
     new = len(wanted) - len(have)
     if new < 0:
@@ -62,11 +62,12 @@ def expand(input: Tensor, *size: Any, implicit: Any = False) -> Tensor:
         if n == -1:
             if old is None:
                 raise RuntimeError(
-                    f"expand({_type_name(input)}{list(have)}, size={list(wanted)}): the expanded "
-                    f"size of the tensor ({n}) isn't allowed in a leading, non-existing dimension "
-                    f"{d}"
+                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, "
+                    f"non-existing dimension {d}"
                 )
             n = old
+        elif n < 0 and old in (None, 1):
+            raise RuntimeError("numel: integer multiplication overflow")
         elif old not in (None, 1, n):
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) must match the existing size ({old}) at "

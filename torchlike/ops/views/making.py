@@ -59,8 +59,28 @@ def require_tensor(t: Any, name: str) -> Tensor:
     return t
 
 
-def shape_arguments(args: Sequence[Any]) -> tuple[int, ...]:
-    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike."""
+def shape_arguments(args: Sequence[Any], function: str = "", name: str = "size") -> tuple[int, ...]:
+    """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike. TypeError, in PyTorch's words
+    where the function is named, for what are no ints."""
+    try:
+        return _ints_of(args)
+    except TypeError:
+        if not function or modes.current.capture is not None:
+            raise  # of a capture: a size that only the compiled program knows
+        raise TypeError(_not_a_size(args, function, name)) from None
+
+
+def _not_a_size(args: Sequence[Any], function: str, name: str) -> str:
+    given = args[0] if len(args) == 1 else args
+    said = f"{function}(): argument '{name}' (position 1) must be tuple of ints, "
+    if isinstance(given, (tuple, list)):
+        for at, n in enumerate(given):
+            if isinstance(n, bool) or not hasattr(n, "__index__"):
+                return f"{said}but found element of type {type(n).__name__} at pos {at}"
+    return f"{said}not {type(given).__name__}"
+
+
+def _ints_of(args: Sequence[Any]) -> tuple[int, ...]:
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         return ints(args[0])
     if len(args) == 1 and isinstance(args[0], Tensor) and args[0].dim() == 1:

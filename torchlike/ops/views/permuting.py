@@ -19,7 +19,7 @@ def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Dimensions in the given order."""
     require_tensor(input, "permute")
-    order = shape_arguments(dims or (kwargs["dims"],))
+    order = shape_arguments(dims or (kwargs["dims"],), "permute", "dims")
     ndim = input.dim()
     if len(order) != ndim:
         raise RuntimeError(

@@ -51,14 +51,15 @@ def view_or_none(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor | None:
 
 
 @composite(namespaces=())
-def view(input: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
+def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
     """The same memory with another shape, or another dtype (``view(dtype)``).
 
     RuntimeError where strides do not allow a view; ``reshape`` copies there.
     """
-    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
-        return _view_dtype(input, dtype or shape[0])
-    new = infer_size(shape_arguments(shape), input.numel())
+    if dtype is not None or (len(shape) == 1 and dtypes.is_argument(shape[0])):
+        return _view_dtype(input, dtypes.from_argument(dtype or shape[0]))
+    wanted = shape_arguments(shape if size is None else (size,), "view", "size")
+    new = infer_size(wanted, input.numel())
     found = view_or_none(input, new, "ViewBackward0")
     if found is None:
         raise RuntimeError(errors.VIEW_INCOMPATIBLE)
@@ -122,7 +123,7 @@ def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
     """A view where strides allow one, else a copy in the new shape."""
     require_tensor(input, "reshape")
-    given = shape_arguments(shape or (kwargs["shape"],))
+    given = shape_arguments(shape or (kwargs["shape"],), "reshape", "shape")
     new = infer_size(given, input.numel())
     name = "ViewBackward0" if input.is_contiguous() else "ReshapeAliasBackward0"
     found = view_or_none(input, new, name)

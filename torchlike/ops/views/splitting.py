@@ -13,14 +13,26 @@ from torchlike.tensor import Tensor
 from torchlike.views import step
 
 
+def require_dimensions(size: tuple[int, ...], name: str) -> None:
+    """RuntimeError in PyTorch's words for a 0-dim tensor."""
+    if not size:
+        raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
+
+
 @composite()
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive pieces: of one size, or of the sizes in a list."""
     require_tensor(tensor, "split")
     size = tensor._geometry.size
+    require_dimensions(size, "split")
     d = errors.wrap_dim(dim, len(size))
     if isinstance(split_size_or_sections, (list, tuple)):
         sections = ints(split_size_or_sections)
+        if min(sections, default=0) < 0:
+            raise RuntimeError(
+                "split_with_sizes expects split_sizes have only non-negative entries, but got "
+                f"split_sizes={list(sections)}"
+            )
         if sum(sections) != size[d]:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {size[d]} (input tensor's "
@@ -55,6 +67,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` consecutive views of (nearly) equal size."""
     require_tensor(input, "chunk")
+    require_dimensions(input._geometry.size, "chunk")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input._geometry.size[errors.wrap_dim(dim, input.dim())]

@@ -48,13 +48,25 @@ def whole_memory(input: Tensor, name: str) -> Geometry:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the storage's memory with any size, stride and offset.
 
-    RuntimeError when it would reach beyond the storage.
+    RuntimeError when it would reach beyond the storage, and for negative numbers.
     """
     new_size, new_stride = ints(size), ints(stride)
     if len(new_size) != len(new_stride):
         raise RuntimeError("mismatch in length of strides and shape")
+    if min(new_stride, default=0) < 0:
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(new_stride)}"
+        )
+    if min(new_size, default=0) < 0:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(new_size)} and "
+            f"strides={list(new_stride)}"
+        )
     own_offset = input.storage_offset()
     offset = own_offset if storage_offset is None else storage_offset
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     reach = offset + sum((n - 1) * s for n, s in zip(new_size, new_stride, strict=True)) + 1
     storage, whole = input._storage, whole_memory(input, "as_strided")
     if math.prod(new_size) and reach > storage.size:
@@ -70,8 +82,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     # the input, whose elements are found again by where they lie.
     t = make_view(input, step(views.Alias), (), "AsStridedBackward0")
     t._view = View((kind,), (), views.Geometry(new_size, new_stride, offset))
-    if input._view is not None and input._view.is_conjugated:
-        t._view = t._view.then(step(views.Conj), ())
+    t._view = t._view.pending_of(input._view)
     if t._node is not None:
         again = step(views.AsStridedAgain, input._geometry, t._view.geometry)
         t._node = node_of_view(gradient_edge(input), input, (again,), (), "AsStridedBackward0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, cast
@@ -11,13 +12,43 @@ from torchlike.utils.data.dataset import IterableDataset
 from torchlike.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
+    Sampler,
     SequentialSampler,
     draw_seed,
 )
 
+#: What the samplers are made of, or are.
+_FIXED = frozenset(
+    ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+)
+
+
+class _InfiniteConstantSampler(Sampler[None]):
+    """Stands for the order of a dataset that has its own."""
+
+    def __iter__(self) -> Iterator[None]:
+        return itertools.repeat(None)
+
+
+class _Batches:
+    """One pass over a loader, as long as what says which rows come when."""
+
+    def __init__(self, batches: Iterator[Any], jobs: Any) -> None:
+        self._batches = batches
+        self._jobs = jobs
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._batches)
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
 
 class DataLoader:
-    """Iterates over a dataset in batches.
+    """Iterates over a dataset in batches. What they are made of cannot be set afterwards.
 
     A seed gives PyTorch's order: the draws from the generator are PyTorch's, call for call.
 
@@ -25,6 +56,8 @@ class DataLoader:
     order; ``worker_init_fn``, ``pin_memory``, ``timeout`` and ``multiprocessing_context`` are
     accepted and have no effect.
     """
+
+    _initialized = False
 
     def __init__(
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
@@ -46,12 +79,19 @@ class DataLoader:
             raise ValueError("prefetch_factor option could only be specified in multiprocessing."
                              "let num_workers > 0 to enable multiprocessing, otherwise set "
                              "prefetch_factor to None.")  # fmt: skip
+        if prefetch_factor is not None and prefetch_factor < 0:
+            raise ValueError("prefetch_factor option should be non-negative")
+        if persistent_workers and num_workers == 0:
+            raise ValueError("persistent_workers option needs num_workers > 0")
         iterable = isinstance(dataset, IterableDataset)
-        if iterable and (shuffle or sampler is not None or batch_sampler is not None):
-            raise ValueError(
-                "DataLoader with IterableDataset: expected unspecified shuffle, sampler and "
-                "batch_sampler options"
-            )
+        if iterable:
+            for option, value in (("shuffle", shuffle or None), ("sampler", sampler),
+                                  ("batch_sampler", batch_sampler)):  # fmt: skip
+                if value is not None:
+                    raise ValueError(
+                        f"DataLoader with IterableDataset: expected unspecified {option} option, "
+                        f"but got {option}={value}"
+                    )
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -66,6 +106,9 @@ class DataLoader:
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
         self.persistent_workers = persistent_workers
@@ -73,17 +116,28 @@ class DataLoader:
         self.batch_size = batch_size
         self.drop_last = drop_last
         self._iterable = iterable
-        if sampler is None and not iterable:
+        if sampler is None and iterable:
+            sampler = _InfiniteConstantSampler()
+        elif sampler is None:
             sampler = (
                 RandomSampler(dataset, generator=generator) if shuffle
                 else SequentialSampler(dataset)
             )  # fmt: skip
-        if batch_sampler is None and batch_size is not None and not iterable:
+        if batch_sampler is None and batch_size is not None:
             batch_sampler = BatchSampler(cast(Any, sampler), batch_size, drop_last)
         self.sampler: Any = sampler
         self.batch_sampler: Any = batch_sampler
         batched = batch_size is not None or batch_sampler is not None
         self.collate_fn = collate_fn or (default_collate if batched else default_convert)
+        self._initialized = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """ValueError for what the samplers were made of."""
+        if self._initialized and name in _FIXED:
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized"
+            )
+        super().__setattr__(name, value)
 
     def __len__(self) -> int:
         if self._iterable:
@@ -95,10 +149,14 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         draw_seed(self.generator)  # PyTorch draws the workers' base seed here, workers or not
-        if self._iterable:
-            return self._iterate()
         jobs = self.sampler if self.batch_sampler is None else self.batch_sampler
-        return self._threaded(iter(jobs)) if self.num_workers else map(self._fetch, iter(jobs))
+        if self._iterable:
+            batches = self._iterate()
+        elif self.num_workers:
+            batches = self._threaded(iter(jobs))
+        else:
+            batches = map(self._fetch, iter(jobs))
+        return _Batches(batches, jobs)
 
     def _fetch(self, index: Any) -> Any:
         if self.batch_sampler is None:

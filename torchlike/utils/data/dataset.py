@@ -89,11 +89,28 @@ class Subset(Dataset[T_co]):
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
+        kind = type(self)
+        if kind.__getitem__ is not Subset.__getitem__ and kind.__getitems__ is Subset.__getitems__:
+            raise NotImplementedError(
+                f"{kind.__name__} overrides __getitem__ but not __getitems__. When subclassing "
+                "Subset and overriding __getitem__, you must also override __getitems__, which "
+                "DataLoader reads batches by: "
+                "return [self.__getitem__(idx) for idx in indices]"
+            )
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, list):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Any]:
+        """A batch of rows, by the dataset's own ``__getitems__`` where it has one."""
+        rows = [self.indices[i] for i in indices]
+        many: Any = getattr(self.dataset, "__getitems__", None)
+        if not callable(many):
+            return [self.dataset[i] for i in rows]
+        found: Any = many(rows)
+        return found
 
     def __len__(self) -> int:
         return len(self.indices)

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import torchlike.ops.random as random_ops
 from torchlike import dtypes
-from torchlike.ops.creation import empty, tensor
+from torchlike.ops.creation import as_tensor, empty
 from torchlike.random.generator import Generator
 
 T_co = TypeVar("T_co", covariant=True)
@@ -50,14 +50,15 @@ class RandomSampler(Sampler[int]):
             raise TypeError(
                 f"replacement should be a boolean value, but got replacement={replacement}"
             )
-        if num_samples is not None and (not isinstance(num_samples, int) or num_samples <= 0):
-            raise ValueError(
-                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
-            )
         self.data_source = data_source
         self.replacement = replacement
         self._num_samples = num_samples
         self.generator = generator
+        total = self.num_samples  # of an empty source 0: there is nothing to draw
+        if not isinstance(total, int) or total <= 0:
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={total}"
+            )
 
     @property
     def num_samples(self) -> int:
@@ -108,7 +109,16 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(
                 f"num_samples should be a positive integer value, but got num_samples={num_samples}"
             )
-        self.weights = tensor(list(weights), dtype=dtypes.float64)
+        if not isinstance(replacement, bool):
+            raise ValueError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
+        held = as_tensor(weights, dtype=dtypes.float64)
+        if held.dim() != 1:
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(held.shape)}"
+            )
+        self.weights = held
         self.num_samples = num_samples
         self.replacement = replacement
         self.generator = generator
@@ -131,6 +141,8 @@ class BatchSampler(Sampler[list[int]]):
             raise ValueError(
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"
             )
+        if not isinstance(drop_last, bool):
+            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last

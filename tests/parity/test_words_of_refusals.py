@@ -1,0 +1,120 @@
+"""What is refused, by the same exception and in the same words as PyTorch."""
+
+from __future__ import annotations
+
+import operator
+
+import pytest
+
+import torchlike
+
+torch = pytest.importorskip("torch")
+
+REFUSALS = {
+    "split: negative": lambda t: t.zeros(10).split([-1, 11]),
+    "split: sum": lambda t: t.zeros(10).split([5, 6]),
+    "split: 0-dim": lambda t: t.tensor(3).split(1),
+    "chunk: 0-dim": lambda t: t.tensor(3).chunk(1),
+    "expand: negative": lambda t: t.zeros(1, 3).expand(-2, 3),
+    "expand: leading": lambda t: t.zeros(1, 3).expand(2, -2, 3),
+    "expand: -1 leading": lambda t: t.zeros(1, 3).expand(-1, 1, 3),
+    "broadcast_to": lambda t: t.broadcast_to(t.zeros(1, 3), (-2, 3)),
+    "as_strided: stride": lambda t: t.as_strided(t.zeros(9), (3,), (-1,), 5),
+    "as_strided: size": lambda t: t.zeros(9).as_strided((-3,), (1,)),
+    "as_strided: offset": lambda t: t.zeros(9).as_strided((3,), (1,), -1),
+    "tensordot: -1": lambda t: t.tensordot(t.ones(2, 3), t.ones(3, 2), -1),
+    "tensordot: 3": lambda t: t.tensordot(t.ones(2, 3), t.ones(2, 3), 3),
+    "tensordot: sizes": lambda t: t.tensordot(t.ones(2, 3), t.ones(2, 3), 1),
+    "tensordot: pair": lambda t: t.tensordot(t.ones(2, 3), t.ones(2, 3), ([0], [1])),
+    "tensordot: lists": lambda t: t.tensordot(t.ones(2, 3), t.ones(2, 3), ([0, 1], [1])),
+    "tensordot: range": lambda t: t.tensordot(t.ones(2, 3), t.ones(2, 3), ([5], [1])),
+    "tensordot: twice": lambda t: t.tensordot(t.ones(2, 3), t.ones(2, 3), ([0, 0], [0, 0])),
+    "tensordot: dtypes": lambda t: t.tensordot(t.ones(2, 3), t.ones(2, 3).double(), ([0], [0])),
+    "gcd": lambda t: t.gcd(t.tensor([1.0]), t.tensor([2.0])),
+    "gcd: mixed": lambda t: t.gcd(t.tensor([1.0]).half(), t.tensor([2])),
+    "lcm": lambda t: t.lcm(t.tensor([True]), t.tensor([True])),
+    "logcumsumexp": lambda t: t.logcumsumexp(t.tensor([1, 2]), 0),
+    "logcumsumexp: bool": lambda t: t.logcumsumexp(t.tensor([True]), 0),
+    "fftfreq": lambda t: t.fft.fftfreq(-1),
+    "floor": lambda t: t.floor(t.tensor([True])),
+    "ceil": lambda t: t.ceil(t.tensor([True])),
+    "trunc": lambda t: t.trunc(t.tensor([True])),
+    "floor_": lambda t: t.tensor([True]).floor_(),
+    "round": lambda t: t.round(t.tensor([True])),
+    "frac": lambda t: t.frac(t.tensor([1])),
+    "~": lambda t: ~t.tensor([1.0]),
+    "&=": lambda t: operator.iand(t.tensor([1, 2]), 2.5),
+    "|=": lambda t: operator.ior(t.tensor([1, 2]), t.tensor([1.0])),
+    "<<=": lambda t: operator.ilshift(t.tensor([1, 2]), 2.5),
+    "& of floats": lambda t: t.tensor([1, 2]) & 2.5,
+    "&= of floats": lambda t: operator.iand(t.tensor([1.0]), 2),
+    "index_select": lambda t: t.arange(4.0).index_select(0, t.tensor([-1])),
+    "index_select: rows": lambda t: t.ones(2, 3).index_select(0, t.tensor([-1])),
+    "index_select: columns": lambda t: t.ones(2, 3).index_select(1, t.tensor([-1])),
+    "index_select: beyond": lambda t: t.ones(2, 3).index_select(-1, t.tensor([3])),
+    "index_select: 0-dim": lambda t: t.tensor(1.0).index_select(0, t.tensor([0, 0])),
+    "inner": lambda t: t.inner(t.ones(2, 3), t.ones(2, 2)),
+    "inner: dtypes": lambda t: t.inner(t.ones(2), t.ones(2).double()),
+    "addmm: inner": lambda t: t.addmm(t.ones(2, 2), t.ones(2, 3), t.ones(2, 3)),
+    "addmm: size": lambda t: t.addmm(t.ones(3, 2), t.ones(2, 3), t.ones(3, 3)),
+    "addmm: dims": lambda t: t.addmm(t.ones(2, 2, 2), t.ones(2, 3), t.ones(3, 3)),
+    "addmm: vector": lambda t: t.addmm(t.ones(2, 2), t.ones(2), t.ones(3, 3)),
+    "addmm: dtypes": lambda t: t.addmm(t.ones(2, 2), t.ones(2, 3), t.ones(3, 2).double()),
+    "addmv": lambda t: t.addmv(t.ones(3), t.ones(2, 3), t.ones(3)),
+    "addmv: dims": lambda t: t.addmv(t.ones(2, 2), t.ones(2, 3), t.ones(3)),
+    "addr": lambda t: t.addr(t.ones(3, 3), t.ones(2), t.ones(2)),
+    "addbmm": lambda t: t.addbmm(t.ones(2, 2), t.ones(2, 2, 3), t.ones(2, 2, 3)),
+    "baddbmm": lambda t: t.baddbmm(t.ones(2, 2), t.ones(2, 2, 3), t.ones(2, 2, 3)),
+    "einsum: sizes": lambda t: t.einsum("ij,jk->ik", t.ones(2, 3), t.ones(2, 3)),
+    "einsum: fewer": lambda t: t.einsum("ij,jk", t.ones(2, 3)),
+    "einsum: more": lambda t: t.einsum("ij", t.ones(2, 3), t.ones(3, 2)),
+    "einsum: dims": lambda t: t.einsum("ij", t.ones(2)),
+    "einsum: dims under dots": lambda t: t.einsum("...ijk", t.ones(2, 3)),
+    "einsum: none": lambda t: t.einsum("", t.ones(2, 3)),
+    "einsum: output": lambda t: t.einsum("ij->k", t.ones(2, 3)),
+    "einsum: output twice": lambda t: t.einsum("ij->ii", t.ones(2, 3)),
+    "einsum: letter": lambda t: t.einsum("i1->i", t.ones(2, 3)),
+    "einsum: arrow": lambda t: t.einsum("ij->i->j", t.ones(2, 3)),
+    "einsum: diagonal": lambda t: t.einsum("ii->i", t.ones(2, 3)),
+    "einsum: dot": lambda t: t.einsum("i.j->ij", t.ones(2, 3)),
+    "einsum: dot in output": lambda t: t.einsum("ij->i.", t.ones(2, 3)),
+    "einsum: dots twice": lambda t: t.einsum("...i...->i", t.ones(2, 3)),
+    "einsum: dots": lambda t: t.einsum("...ij,...jk->...ik", t.ones(4, 2, 3), t.ones(5, 3, 2)),
+    "einsum: dtypes": lambda t: t.einsum("ij,jk->ik", t.ones(2, 3), t.ones(3, 2).double()),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_words(name):
+    errors = []
+    for library in (torch, torchlike):
+        with pytest.raises((RuntimeError, TypeError, IndexError)) as caught:
+            REFUSALS[name](library)
+        errors.append((caught.type, str(caught.value)))
+    assert errors[1] == errors[0]
+
+
+WORKING = {
+    "logcumsumexp": lambda t: t.logcumsumexp(t.zeros(0, 3, dtype=t.complex64), 0),
+    "fftfreq": lambda t: t.fft.fftfreq(0),
+    "rfftfreq": lambda t: t.fft.rfftfreq(0),
+    "expand": lambda t: t.zeros(1).expand(0),
+    "&=": lambda t: operator.iand(t.tensor([5], dtype=t.uint8), t.tensor(300)),
+    "bitwise_and_": lambda t: t.tensor([5]).bitwise_and_(other=t.tensor([4])),
+    "tensordot": lambda t: t.tensordot(t.ones(2, 3), t.ones(3, 2), ([-1], [-2])),
+    "tensordot: outer": lambda t: t.tensordot(t.ones(2, 3), t.ones(3, 2), 0),
+    "tensordot: one": lambda t: t.tensordot(t.ones(2, 3), t.ones(2, 1), ([0, 1], [0, 1])),
+    "einsum: repeated": lambda t: t.einsum("ij,jk->ik", t.ones(2, 1), t.ones(3, 2)),
+    "einsum: promoted": lambda t: t.einsum("i,j->ij", t.ones(2), t.ones(3).double()),
+    "einsum: summed": lambda t: t.einsum("ij,k->ik", t.ones(2, 3), t.ones(3).double()),
+    "einsum: dots": lambda t: t.einsum("i...->...", t.ones(2, 3)),
+    "einsum: numbers": lambda t: t.einsum(",", t.tensor(1.0), t.tensor(2.0)),
+    "addmm": lambda t: t.addmm(t.ones(1), t.ones(2, 3), t.ones(3, 2)),
+    "addmv": lambda t: t.addmv(t.tensor(1.0), t.ones(2, 3), t.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", WORKING)
+def test_what_works_beside_it(name):
+    theirs, mine = (WORKING[name](library) for library in (torch, torchlike))
+    assert repr(mine) == repr(theirs)

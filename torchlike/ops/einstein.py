@@ -1,0 +1,136 @@
+"""What an equation of ``einsum`` must be, in PyTorch's words rather than JAX's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from torchlike import dtypes
+
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def check_einsum(equation: str, operands: Sequence[Any]) -> None:
+    """RuntimeError unless the equation (without blanks) is one, and the operands fit it."""
+    left, arrow, right = equation.partition("->")
+    _check_letters(left, 0, ",")
+    _check_letters(right, len(left) + len(arrow), "")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        which = "fewer" if len(operands) < len(terms) else "more"
+        raise RuntimeError(
+            f"einsum(): {which} operands were provided than specified in the equation"
+        )
+    sizes: dict[str, int] = {}
+    covered: list[int] = []
+    for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
+        _check_operand(i, term, x, sizes, covered)
+    _check_output(right, sizes)
+    if any(x.dtype != operands[0].dtype for x in operands):
+        _check_dtypes(terms, right if arrow else None, operands, sizes)
+
+
+def _check_letters(text: str, start: int, also: str) -> None:
+    """Of one side of the equation, which begins at ``start``."""
+    rest = text.replace("...", "   ")
+    operand = 0
+    for i, letter in enumerate(rest):
+        if letter == ".":
+            where, ending = (f"operand {operand}", "") if also else ("output", " (...)")
+            raise RuntimeError(
+                f"einsum(): found '.' for {where} that is not part of any ellipsis{ending}"
+            )
+        if letter != " " and letter not in _LETTERS and letter not in also:
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {start + i} in the equation string, "
+                "subscripts must be in [a-zA-Z]"
+            )
+        operand += letter == ","
+
+
+def _check_operand(i: int, term: str, x: Any, sizes: dict[str, int], covered: list[int]) -> None:
+    """One operand against what the ones before it have said of sizes. ``covered``: the sizes under
+    the ellipsis, from the last."""
+    if term.count("...") > 1:
+        raise RuntimeError(
+            f"einsum(): found '.' for operand {i} for which an ellipsis was already found"
+        )
+    letters = term.replace("...", "")
+    dots = len(letters) != len(term)
+    if len(letters) > x.ndim or (len(letters) < x.ndim and not dots):
+        relation = "is more than" if dots else "does not match"
+        ending = "" if dots else " and no ellipsis was given"
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({len(letters)}) {relation} the "
+            f"number of dimensions ({x.ndim}) for operand {i}{ending}"
+        )
+    before = term.index("...") if dots else len(letters)
+    hidden = x.ndim - len(letters)
+    shape = x.shape[:before] + x.shape[before + hidden :]
+    own: dict[str, int] = {}
+    for letter, n in zip(letters, shape, strict=True):
+        if own.setdefault(letter, n) != n:
+            raise RuntimeError(
+                f"einsum(): subscript {letter} is repeated for operand {i} but the sizes don't "
+                f"match, {n} != {own[letter]}"
+            )
+    for letter, n in own.items():
+        seen = sizes.setdefault(letter, n)
+        if n != seen and 1 not in (n, seen):
+            raise RuntimeError(
+                f"einsum(): subscript {letter} has size {n} for operand {i} which does not "
+                f"broadcast with previously seen size {seen}"
+            )
+        sizes[letter] = max(n, seen) if n and seen else 0
+    for k, n in enumerate(reversed(x.shape[before : before + hidden])):
+        if k == len(covered):
+            covered.append(n)
+        elif n != covered[k] and 1 not in (n, covered[k]):
+            raise RuntimeError(
+                f"einsum(): dimension {hidden - 1 - k} covered by ellipsis in operand {i}"
+                f"has size {n} which does not broadcast with previously seen ellipsis with size "
+                f"{covered[k]} for the respective dimension"
+            )
+        elif covered[k] == 1:
+            covered[k] = n
+
+
+def _check_output(right: str, sizes: dict[str, int]) -> None:
+    letters = right.replace("...", "")
+    for i, letter in enumerate(letters):
+        if letter in letters[:i]:
+            raise RuntimeError(
+                f"einsum(): output subscript {letter} appears more than once in the output"
+            )
+        if letter not in sizes:
+            raise RuntimeError(
+                f"einsum(): output subscript {letter} does not appear in the equation for any "
+                "input operand"
+            )
+
+
+def _check_dtypes(
+    terms: Sequence[str], right: str | None, operands: Sequence[Any], sizes: dict[str, int]
+) -> None:
+    """PyTorch promotes in a product of elements, and not in one of matrices, which it makes of two
+    operands, from left to right, where what both have is summed."""
+    labels = [set(term.replace("...", ".")) for term in terms]
+    if right is None:
+        text = "".join(terms)
+        kept = {letter for letter in text if text.count(letter) == 1} | {"."}
+    else:
+        kept = set(right.replace("...", "."))
+    so_far, kind = labels[0], operands[0].dtype
+    for i in range(1, len(terms)):
+        needed = kept.union(*labels[i + 1 :])
+        summed = {x for x in (so_far & labels[i]) - needed if sizes.get(x) != 1}
+        other = operands[i].dtype
+        if summed and other != kind:
+            raise RuntimeError(
+                f"expected scalar type {dtypes.scalar_type(kind)} but found "
+                f"{dtypes.scalar_type(other)}"
+            )
+        so_far = (so_far | labels[i]) & needed
+        kind = jnp.promote_types(kind, other)

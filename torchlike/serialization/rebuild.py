@@ -1,0 +1,152 @@
+"""What a checkpoint's pickle is rebuilt by: storages, and the tensors on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchlike import dtypes, layouts, views
+from torchlike.nn.parameter import Parameter
+from torchlike.sparse_tensor import SparseTensor, sparse_coo_tensor
+from torchlike.storage import Storage
+from torchlike.tensor import Tensor
+from torchlike.typed_storage import TypedStorage
+from torchlike.untyped_storage import UntypedStorage
+from torchlike.views import View, step
+
+# -- storages --------------------------------------------------------------------------------------
+
+
+class Record:
+    """A storage's bytes, and the cell that the first to ask gets in its own dtype."""
+
+    def __init__(self, content: bytes, big: bool, place: Callable[[np.ndarray], Any]) -> None:
+        self._content = content
+        self._big = big
+        self._place = place
+        self._cell: Storage | None = None
+
+    def cell(self, dtype: dtypes.dtype) -> Storage:
+        if self._cell is None:
+            stored = dtype.numpy.newbyteorder(">") if self._big else dtype.numpy
+            count = len(self._content) // dtype.itemsize
+            flat = np.frombuffer(self._content, stored, count).astype(dtype.numpy)
+            self._cell = Storage(self._place(flat))
+            self._content = b""
+        return self._cell
+
+
+class LoadedTyped(TypedStorage):
+    """A storage of known dtype. Its vector is made when asked for: until then a tensor that covers
+    the memory whole may give the cell its own shape."""
+
+    def __init__(self, record: Record, dtype: dtypes.dtype, count: int) -> None:
+        self.record = record
+        self.kind = dtype
+        self._count = count
+
+    @property
+    def _flat(self) -> Tensor:  # type: ignore[override]
+        return _seen(self.record.cell(self.kind), self.kind, (self._count,), (1,), 0)
+
+
+class LoadedUntyped(UntypedStorage):
+    """A storage of bytes; tensors of dtypes without a storage class of their own are on such."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+
+    @property
+    def _storage(self) -> Storage:  # type: ignore[override]
+        return self.record.cell(dtypes.uint8)
+
+
+# -- tensors ---------------------------------------------------------------------------------------
+
+
+def rebuild_tensor(
+    storage: LoadedTyped, offset: int, size: Any, stride: Any, requires_grad: Any, hooks: Any,
+    metadata: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of the storage's dtype."""
+    return _rebuilt(storage.record, storage.kind, offset, size, stride, requires_grad, metadata)
+
+
+def rebuild_tensor_v3(
+    storage: Any, offset: int, size: Any, stride: Any, requires_grad: Any, hooks: Any,
+    dtype: dtypes.dtype, metadata: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of a dtype without a storage class of its own."""
+    return _rebuilt(storage.record, dtype, offset, size, stride, requires_grad, metadata)
+
+
+def _rebuilt(
+    record: Record, dtype: dtypes.dtype, offset: int, size: Any, stride: Any, requires_grad: Any,
+    metadata: Any,
+) -> Tensor:  # fmt: skip
+    t = _on_memory(record.cell(dtype), dtype, tuple(size), tuple(stride), offset)
+    for name, kind in (("conj", views.Conj), ("neg", views.Neg)):
+        if (metadata or {}).get(name):
+            before = t._view or View((), (), t._geometry)
+            t._view = before.then(step(kind), ())
+    t._requires_grad = bool(requires_grad)
+    return t
+
+
+def _on_memory(
+    cell: Storage, dtype: dtypes.dtype, size: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> Tensor:
+    """A tensor on a flat storage. One that covers it all owns it in its own shape."""
+    order = views.dense_order(size, stride)
+    whole = views.dense_strides(size, order) == stride and offset == 0
+    fresh = len(cell.shape) == 1 and cell.version == 0 and cell.dtype == dtype.numpy
+    if not (whole and fresh and cell.size == int(np.prod(size))):
+        return _seen(cell, dtype, size, stride, offset)
+    t = object.__new__(Tensor)
+    t._storage = cell
+    flat = cell.concrete()
+    shaped = flat.reshape([size[d] for d in order]).transpose(np.argsort(order))
+    cell.cell, cell.version = shaped, 1
+    if stride != views.contiguous_strides(size):
+        cell.strides = stride
+    return t
+
+
+def _seen(
+    cell: Storage, dtype: dtypes.dtype, size: tuple[int, ...], stride: tuple[int, ...], offset: int
+) -> Tensor:
+    """A view of the storage's memory, as another dtype where the file has two on one storage."""
+    base = object.__new__(Tensor)
+    base._storage = cell
+    if dtype.numpy == cell.dtype:
+        t = base.as_strided(size, stride, offset)
+    else:
+        t = base.as_strided((cell.size,), (1,), 0).view(dtype)
+        bits: Any = t._view
+        t._view = bits.then(step(views.AsStrided, size, stride, offset, (0,)), ())
+    t._base = None
+    return t
+
+
+def rebuild_parameter(data: Tensor, requires_grad: Any, hooks: Any) -> Parameter:
+    return Parameter(data, bool(requires_grad))
+
+
+def rebuild_sparse_tensor(layout: layouts.layout, data: Any) -> SparseTensor:
+    """A tensor in coordinate form. NotImplementedError for the compressed layouts."""
+    if layout is not layouts.sparse_coo:
+        raise NotImplementedError(
+            f"the checkpoint holds a tensor of layout {layout}: save it as to_sparse_coo()"
+        )
+    indices, values, size, *coalesced = data
+    return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
+
+
+def layout_named(name: str) -> layouts.layout:
+    """The layout that files call ``torch.strided`` and the like."""
+    found = getattr(layouts, name.removeprefix("torch."), None)
+    if not isinstance(found, layouts.layout):
+        raise RuntimeError(f"the checkpoint names an unknown layout: {name}")
+    return found
