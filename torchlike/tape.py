@@ -47,6 +47,9 @@ class _Saving(threading.local):
     strict: bool = False
     #: In strict mode: the tensor that an in-place op is about to write.
     target: Any = None
+    #: Whether the op that saves has something to do afterwards that PyTorch's does before: a
+    #: checkpoint's second run does not end at what it saves, then.
+    finishing: bool = False
     #: Gradients that arrived at the node whose saved tensors are being unpacked.
     arriving: Any = ()
 

@@ -22,6 +22,7 @@ from torchlike.dispatch.schema import Float, Input, Int, Kind, OptFloat, OptInpu
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.ops.pooling import means_only
 from torchlike.ops.promotion import in_float32, promoted_float
+from torchlike.tape import saving
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -144,7 +145,7 @@ def batch_norm_eval(
 
 def _batch_norm(
     input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any,
-    momentum: Any, eps: float,
+    momentum: Any, eps: float, moves_them: Any = True,
 ) -> Tensor:  # fmt: skip
     if input.dim() < 2:
         if input.numel():
@@ -157,9 +158,14 @@ def _batch_norm(
         return batch_norm_eval(input, running_mean, running_var, weight, bias, eps)
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    results = batch_norm_train(
-        input, running_mean, running_var, weight, bias, 0.0 if momentum is None else momentum, eps
-    )
+    saving.finishing = moves_them and running_mean is not None
+    try:
+        results = batch_norm_train(
+            input, running_mean, running_var, weight, bias,
+            0.0 if momentum is None else momentum, eps,
+        )  # fmt: skip
+    finally:
+        saving.finishing = False
     if running_mean is not None:
         running_mean._write(results[1]._read())
         running_var._write(results[2]._read())
@@ -218,8 +224,9 @@ def _instance_norm(
 
     mean, var = repeated(running_mean), repeated(running_var)
     out = _batch_norm(
-        flat, mean, var, repeated(weight), repeated(bias), use_input_stats, momentum, eps
-    )
+        flat, mean, var, repeated(weight), repeated(bias), use_input_stats, momentum, eps,
+        moves_them=False,
+    )  # fmt: skip
     if use_input_stats and running_mean is not None:
         for statistic, moved in ((running_mean, mean), (running_var, var)):
             averaged = moved.view(size[0], size[1]).mean(0)

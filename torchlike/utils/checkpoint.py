@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import sys
 import threading
 import traceback
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType
 from typing import Any
 
 from torchlike import modes
 from torchlike.autograd import Function, backward, enable_grad, no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
-from torchlike.ops.normalization import _batch_norm, _instance_norm
 from torchlike.tape import saving
 from torchlike.tensor import Tensor, wrap
 from torchlike.utils.checkpoint_parts import (
@@ -125,19 +122,6 @@ class _Holder:
         self.index = index
 
 
-def _statistics_follow() -> bool:
-    """Whether the op that saves is a batch norm, which moves its running statistics afterwards.
-
-    PyTorch's moves them before it saves, so a second run that ends there has moved them. An
-    instance norm, which is made of a batch norm, moves its own afterwards there too.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code is not _batch_norm.__code__:
-        frame = frame.f_back
-    caller = None if frame is None else frame.f_back
-    return caller is not None and caller.f_code is not _instance_norm.__code__
-
-
 def _metadata(t: Tensor) -> dict[str, Any]:
     return {"shape": t.shape, "dtype": t.dtype, "device": t.device}
 
@@ -200,7 +184,7 @@ class _Recomputed(Region):
             detached._storage.strides = t._storage.strides
             if self._holders[index]() is not None:
                 self._values[index] = detached
-            if self._early_stop and count == total and not _statistics_follow():
+            if self._early_stop and count == total and not saving.finishing:
                 raise _Stop
             return detached
 
