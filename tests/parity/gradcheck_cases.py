@@ -26,7 +26,7 @@ def _after_a_step(x, gradient):
 
 #: op -> the entry of op_db that runs it.
 ENTRY = {
-    "index": "__getitem__", "div": "div.no_rounding_mode",
+    "index": "__getitem__", "div_op": "div.no_rounding_mode",
     "border_pad_op": "nn.functional.pad.reflect",
     "pow_tensor": "pow", "lu_factor_op": "linalg.lu_factor", "max_dim": "max.reduction_with_dim",
     "max_all": "max.reduction_no_dim", "min_dim": "min.reduction_with_dim",
@@ -100,10 +100,24 @@ def _third(name, x):
 INDEX = torch.tensor([[1, 0], [0, 1]])
 ONES = torch.ones(2, dtype=torch.float64)
 LENGTHS = torch.tensor([2, 1])
+WHOLE = torch.tensor([2, 1, 3])
+HALVES = torch.full((3,), 0.5, dtype=torch.float64)
 
 #: op -> (function, shapes of its inputs); values are distinct numbers between 0.2 and 1.2.
 CODE = {
-    "floor_divide": (lambda x, y: torch.floor_divide(x * 1.03, y), (3,), (3,)),
+    **{f"{name}_op": (lambda x, y, name=name: getattr(torch, name)(x * 1.03, y), (3,), (3,))
+       for name in ("floor_divide", "remainder", "fmod")},
+    **{f"{name}_checked": (lambda x, name=name: getattr(torch, name)(x * 5.3, WHOLE), (3,))
+       for name in ("floor_divide", "remainder", "fmod")},
+    "div_rounded_op": (lambda x, y: torch.div(x * 1.03, y, rounding_mode="floor"), (3,), (3,)),
+    "div_rounded_checked": (lambda x: torch.div(x * 5.3, WHOLE, rounding_mode="trunc"), (3,)),
+    **{f"{name}_fill": (lambda x, fill=fill: fill(x * 1) + x, (3,)) for name, fill in {
+        "normal0": torch.Tensor.normal_, "uniform0": torch.Tensor.uniform_,
+        "exponential0": torch.Tensor.exponential_, "cauchy0": torch.Tensor.cauchy_,
+        "geometric0": lambda x: x.geometric_(0.5), "lognormal0": torch.Tensor.log_normal_,
+        "bernoulli1": lambda x: x.bernoulli_(HALVES), "bernoulli2": lambda x: x.bernoulli_(0.5),
+        "random0": lambda x: x.random_(2, 9), "random1": lambda x: x.random_(9),
+        "random2": lambda x: x.random_() * 0}.items()},
     "batch_norm_train": (lambda x: F.batch_norm(x, None, None, training=True), (3, 2)),
     "optimizer_step": (_after_a_step, (3,), (3,)),
     "batch_norm_eval": (lambda x: F.batch_norm(x, ONES * 0.3, ONES * 2), (3, 2)),
