@@ -22,7 +22,7 @@ class Training:
     def _step(self, x):
         for module in (self.first, self.second, self.norm):
             module.zero_grad()
-        made = self.first(x) * self.second(x)
+        made = self.first(x) * self.second(x) * self.second._buffers.get("scale", 1.0)
         loss = (self.norm(made) - x).pow(2).sum() + made.pow(2).sum()
         loss.backward()
         self.optimizer.step()
@@ -74,6 +74,10 @@ def parameter_taken_away(t):
     t.second._parameters["bias"] = None
 
 
+def first_buffer_bound(t):
+    t.second._buffers["scale"] = torch.tensor(2.0)
+
+
 def tables_copied(t):
     t.second._parameters = dict(t.second._parameters)
     t.second._parameters["weight"] = nn.Parameter(torch.ones(2, 2))
@@ -82,7 +86,7 @@ def tables_copied(t):
 CHANGES = [
     state_cleared, state_popped, state_of_a_parameter_replaced, state_tensor_replaced,
     parameters_of_a_group_replaced, parameter_of_a_group_exchanged, buffer_bound, parameter_bound,
-    parameter_taken_away, tables_copied,
+    parameter_taken_away, first_buffer_bound, tables_copied,
 ]  # fmt: skip
 
 

@@ -55,7 +55,7 @@ class Snapshot:
         self._tables = [
             places.Bindings(table, rebound_slots.of(m) | {name for i, name in bound if i == id(m)})
             for m in {**watch.modules, **capture.modules}.values()
-            for table in map(m.__dict__.get, _TABLES[:2]) if table
+            for table in map(m.__dict__.get, _TABLES[:2]) if table is not None
         ]  # fmt: skip
         self._checks += [table.holds for table in self._tables]
         self._spaces = watch.spaces()

@@ -278,6 +278,11 @@ class Bindings(Place):
             owner[name] is t for name, t in bound.items()
         )
 
+    def condition(self, name: Callable[[Any], str]) -> str:
+        if self.bound or self.apart:
+            return super().condition(name)
+        return f"not {name(self.owner)}"  # most modules have no buffers: 30 ns, not 300
+
 
 class Attributes(Entries):
     """All attributes of an object."""

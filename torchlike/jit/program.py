@@ -50,7 +50,8 @@ class CompiledNode(Node):
             jnp.zeros(a.shape, a.dtype) if c is None else c
             for c, a in zip(cotangents, self.program.cotangent_avals, strict=True)
         ]
-        if boxes.top(filled) is not None:  # a Jacobian by vmap: a cotangent for each example
+        # A Jacobian by vmap: a cotangent for each example.
+        if modes.current.levels and boxes.top(filled) is not None:
             flat, structure = jax.tree_util.tree_flatten((self.residuals, tuple(filled)))
             backward = self.program.backward
             return double.on_boxes(

@@ -180,7 +180,7 @@ def _over_channels(window: np.ndarray, x: Tensor) -> Tensor:
     return (weights @ x.flatten(2)).reshape(x.shape)
 
 
-class CrossMapLRN2d(Module):
+class CrossMapLRN2d(LocalResponseNorm):
     """Divides images (N, C, H, W) by a power of the sums of squares over neighbouring channels, as
     PyTorch does: channel 0 counts in all sums, and the gradient is not quite theirs. For the sums
     alone see LocalResponseNorm.
@@ -190,16 +190,9 @@ class CrossMapLRN2d(Module):
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+        super().__init__(size, alpha, beta, k)
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
         return _CrossMapNorm.apply(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
