@@ -221,6 +221,13 @@ def check_choice(value: Any, dtype: Any) -> None:
     check_fill(value, _promoted(value, dtype), 1)
 
 
+def of_program(value: Any) -> Any:
+    """The 0-dim array behind a number that a captured function computes (it says that it is a
+    float or an int); None for Python's own numbers and all else."""
+    is_number = isinstance(value, (int, float)) and type(value) not in NUMBERS
+    return value.__jax_array__() if is_number and hasattr(value, "__jax_array__") else None
+
+
 def number(value: Any, dtype: Any, count: int = 1) -> Any:
     """A Python number to fill with, as a NumPy scalar; RuntimeError as ``check_fill``."""
     dtype = np.dtype(dtype)

@@ -233,6 +233,8 @@ class Reach:
         """A function whose code runs: its closure is read."""
         entered.resolved = True
         label = fn.__qualname__
+        # What a function made by the capture itself closes over may be the capture's own, too.
+        rooted, self._rooted = self._rooted, id(fn) not in self._unrooted
         self._place((id(fn), "parts"), places.Function(fn, f"{label} (its code or defaults)"))
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self.visit(default, f"a default of {label}", 1)
@@ -242,6 +244,7 @@ class Reach:
                 if name in entered.free:
                     place.value = entered.free[name]
                 self.visit(place.value, name, 1)
+        self._rooted = rooted
 
     # -- kinds of values ---------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ import copy
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from torchlike.jit import liveness
+
 #: Stands for the module ``branching`` until the code object is made; see conversion.
 HELPER = "\0torchlike.jit.branching"
 #: A loop's ``return`` value: carried although it has none at first.
@@ -94,6 +96,10 @@ def bound_names(nodes: Iterable[ast.AST]) -> dict[str, None]:
     return found
 
 
+def _among(names: Iterable[str], live: frozenset[str]) -> list[str]:
+    return [name for name in names if name in live]
+
+
 def _kept_by_functions(nodes: Iterable[ast.AST], names: Iterable[str]) -> bool:
     """Whether a function defined in these statements refers to one of the names."""
     wanted = set(names)
@@ -136,7 +142,9 @@ class Jumps:
 
     def function(self, body: list[ast.stmt]) -> list[ast.stmt]:
         body = [*body, ast.Return(ast.Constant(None))]
-        return self._returning(self.block(body))
+        body = self._returning(self.block(body))
+        liveness.annotate(body)
+        return body
 
     def block(self, stmts: Sequence[ast.stmt]) -> list[ast.stmt]:
         """Statements whose loops jump no more."""
@@ -342,11 +350,11 @@ class Rewriter(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> Any:
         returning = _inside([node], ast.Return)
         whole = [*node.body, *node.orelse]
-        names = list(bound_names(whole))
+        bound = list(bound_names(whole))
         stays = (
             _inside(whole, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal))
             or _inside(whole, (ast.Break, ast.Continue), (*_FUNCTIONS, *_LOOPS))
-            or _kept_by_functions(whole, names)
+            or _kept_by_functions(whole, bound)
             or (returning and not (
                 _always_leaves(node.body, (ast.Return,))
                 and _always_leaves(node.orelse, (ast.Return,))
@@ -358,21 +366,24 @@ class Rewriter(ast.NodeTransformer):
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
             return node
         yes, no = self._name("yes"), self._name("no")
+        taken = _among(bound, liveness.before(node) | liveness.after(node))
+        names = _among(bound, liveness.after(node))
         results = None if returning else names
         functions = [
-            self._function(yes, names, self._statements(node.body), results),
-            self._function(no, names, self._statements(node.orelse) or [ast.Pass()], results),
+            self._function(yes, taken, self._statements(node.body), results),
+            self._function(no, taken, self._statements(node.orelse) or [ast.Pass()], results),
         ]
         call = expression(
             f"H.{'choose_return' if returning else 'choose'}(TEST, {yes}, {no}, VALUES, NAMES, "
             "WHERE)",
-            TEST=test, VALUES=_values(names), NAMES=_strings(names), WHERE=self._where(node),
+            TEST=test, VALUES=_values(taken), NAMES=_strings(names), WHERE=self._where(node),
         )  # fmt: skip
         last = [ast.Return(call)] if returning else self._bind(names, call)
         return [_at(s, node) for s in (*functions, *last)]
 
     def visit_While(self, node: ast.While) -> Any:
-        names = list(bound_names([*node.body, ast.Expr(node.test)]))
+        bound = list(bound_names([*node.body, ast.Expr(node.test)]))
+        names = _among(bound, liveness.after(node))
         done = getattr(node, "done", None)
         stays = (
             bool(node.orelse)
@@ -380,7 +391,7 @@ class Rewriter(ast.NodeTransformer):
             or _inside(node.body, (ast.Break, ast.Continue), (*_FUNCTIONS, *_LOOPS))
             or _inside(node.body, ast.Return)
             or _inside([node.test], ast.NamedExpr)
-            or _kept_by_functions([*node.body, node.test], names)
+            or _kept_by_functions([*node.body, node.test], bound)
         )
         test = self._test(node.test)
         if done is not None:
@@ -411,14 +422,15 @@ class Rewriter(ast.NodeTransformer):
         item = self._name("item")
         taken = ast.Assign([node.target], ast.Name(item, ast.Load()))
         body = [_at(taken, node), *node.body]
-        names = list(bound_names(body))
+        bound = list(bound_names(body))
+        names = _among(bound, liveness.after(node))
         stays = (
             not (done or ranged)
             or bool(node.orelse)
             or _inside(node.body, (ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal))
             or _inside(node.body, (ast.Break, ast.Continue), (*_FUNCTIONS, *_LOOPS))
             or _inside(node.body, ast.Return)
-            or _kept_by_functions(body, names)
+            or _kept_by_functions(body, bound)
         )
         if stays:
             if done is not None:

@@ -86,6 +86,9 @@ def tensor(
         if dtype is not None:
             copy = casts.convert(copy, numpy_dtype(dtype))
         return finish(copy, device or data.device, requires_grad)
+    if (symbolic := casts.of_program(data)) is not None:
+        target = numpy_dtype(dtype, dtypes.scalar_dtype(data))
+        return finish(casts.convert(symbolic, target), device, requires_grad)
     if isinstance(data, jax.Array):
         array: Any = data
     else:
@@ -261,6 +264,8 @@ def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -
         casts.check_element(value._read(), dtype)
         return casts.convert(value._read(), dtype)
     _check_number(value, name)
+    if (symbolic := casts.of_program(value)) is not None:
+        return casts.convert(symbolic, dtype)
     if isinstance(value, np.generic):
         value = value.item()
     return casts.number(value, dtype, math.prod(shape)) if type(value) in casts.NUMBERS else value

@@ -382,6 +382,8 @@ def setitem(self: Tensor, item: Any, value: Any) -> None:
     if one and _mentions_mask(item) and _fill_by_mask(self, item, value):
         return
     view, indices = take_apart(self, item)
+    if (symbolic := casts.of_program(value)) is not None:
+        value = wrap(casts.convert(symbolic, view.dtype.numpy))
     if value is None or isinstance(value, (str, bytes)):
         raise TypeError(
             f"can't assign a {type(value).__name__} to a torch.{dtypes.scalar_type(view.dtype)}"
