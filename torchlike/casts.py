@@ -224,8 +224,10 @@ def check_choice(value: Any, dtype: Any) -> None:
 def of_program(value: Any) -> Any:
     """The 0-dim array behind a number that a captured function computes (it says that it is a
     float or an int); None for Python's own numbers and all else."""
-    is_number = isinstance(value, (int, float)) and type(value) not in NUMBERS
-    return value.__jax_array__() if is_number and hasattr(value, "__jax_array__") else None
+    if type(value) in NUMBERS or not isinstance(value, (int, float)):
+        return None
+    read = getattr(value, "__jax_array__", None)
+    return None if read is None else read()
 
 
 def number(value: Any, dtype: Any, count: int = 1) -> Any:

@@ -75,6 +75,8 @@ class Node:
         "__weakref__", "_metadata", "_name", "edges", "hooks", "pre_hooks", "retained", "sequence",
     )  # fmt: skip
     n_outputs = 1
+    #: Whether ``run`` is given gradients with their conditions (autograd/partial.py).
+    sees_conditions = False
 
     def __init__(self, name: str, edges: list[Edge | None]) -> None:
         self._name = name

@@ -351,10 +351,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, or None."""
-        capture = modes.current.capture
-        if capture is not None:
-            capture.slot_read(self, "_grad")
-        grad = self._grad
+        grad = self._held_grad()
+        if modes.current.capture is not None:
+            modes.current.capture.check_gradient(grad)
         node = self._node
         unset = grad is None and self._requires_grad
         if unset and node is not None and not node.retains_grad(self._output_nr):
@@ -386,6 +385,14 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     @grad.deleter
     def grad(self) -> None:
         self._set_grad(None)
+
+    def _held_grad(self) -> Tensor | None:
+        """The gradient for those to whom zeros are as good as None, where a captured program
+        decides which of them it is."""
+        capture = modes.current.capture
+        if capture is not None:
+            capture.slot_read(self, "_grad")
+        return self._grad
 
     def _set_grad(self, value: Tensor | None) -> None:
         capture = modes.current.capture

@@ -132,7 +132,7 @@ class GradScaler:
         bad = None
         for group in optimizer.param_groups:
             for p in group["params"]:
-                g = p.grad
+                g = p._held_grad()
                 if g is None:
                     continue
                 if g.dtype == dtypes.float16:

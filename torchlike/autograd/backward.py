@@ -8,6 +8,7 @@ from typing import Any
 
 from torchlike import errors, modes
 from torchlike.autograd import engine
+from torchlike.autograd.partial import Partial, array_of
 from torchlike.boxes import Batched, reverse
 from torchlike.dispatch.boxed import VmapLevel
 from torchlike.dispatch.record import still
@@ -139,6 +140,34 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when "
                          "materialize_grads=True, but got: allow_unused=False.")  # fmt: skip
+    wanted = _as_tuple(inputs)
+    found = gradients(outputs, wanted, grad_outputs, retain_graph, create_graph)
+    results: list[Tensor | None] = []
+    for i, (t, g) in enumerate(zip(wanted, found, strict=True)):
+        if type(g) is Partial and not materialize_grads:
+            modes.current.capture.refuse_value(
+                "autograd.grad by a tensor that only one branch on a value used",
+                "materialize_grads=True, which gives zeros where it was not used",
+            )
+        if g is None:
+            if materialize_grads and isinstance(t, Tensor):
+                zeros = t.detach().clone().zero_()
+                results.append(zeros.requires_grad_(create_graph))
+                continue
+            if not allow_unused:
+                raise RuntimeError(errors.UNUSED_INPUT.format(index=i))
+            results.append(None)
+        else:
+            tensor: Any = g if create_graph else engine._tensor(array_of(g))
+            results.append(tensor)
+    return tuple(results)
+
+
+def gradients(
+    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: Any, create_graph: Any
+) -> list[Any]:
+    """What ``grad`` finds: arrays, or tensors with ``create_graph``; None for inputs that were not
+    used, `Partial` for those that a value decides of."""
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
@@ -149,7 +178,7 @@ def grad(
     for t in wanted:
         if not isinstance(t, GradientEdge) and not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-    found = engine.run(
+    return engine.run(
         edges,
         _started(cotangents, create_graph),
         retain_graph=create_graph if retain_graph is None else retain_graph,
@@ -157,19 +186,6 @@ def grad(
         targets=[_edge_of_input(t) for t in wanted],
         accumulate=False,
     )
-    results: list[Tensor | None] = []
-    for i, (t, g) in enumerate(zip(wanted, found, strict=True)):
-        if g is None:
-            if materialize_grads and isinstance(t, Tensor):
-                zeros = t.detach().clone().zero_()
-                results.append(zeros.requires_grad_(create_graph))
-                continue
-            if not allow_unused:
-                raise RuntimeError(errors.UNUSED_INPUT.format(index=i))
-            results.append(None)
-        else:
-            results.append(g if create_graph else engine._tensor(g))
-    return tuple(results)
 
 
 def _batched(

@@ -16,6 +16,8 @@ from typing import Any
 import jax
 
 from torchlike import boxes, errors, modes, views
+from torchlike.autograd import partial
+from torchlike.autograd.partial import Partial
 from torchlike.meta import MetaArray
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
@@ -29,6 +31,8 @@ def _sum(present: Any, gradient: Any) -> Any:
     try:
         return _add(present, gradient)
     except (TypeError, ValueError):
+        if partial.any_partial((present, gradient)):
+            return partial.total(present, gradient, _sum)
         if not boxes.involved((present, gradient)):
             raise
         return boxes.call(_add, present, gradient)
@@ -129,7 +133,8 @@ def run(
 
     With ``targets``, only what they need is run and their gradients are returned (None where none
     arrived); otherwise gradients accumulate in the leaves. Nodes recorded before ``stop_before``
-    are not run: their gradients are wanted by whoever began the capture.
+    are not run: their gradients are wanted by whoever began the capture. Inside one, gradients may
+    be `Partial`, in and out.
     """
     buffers = _Buffers(create_graph)
     for edge, cotangent in zip(roots, cotangents, strict=True):
@@ -203,6 +208,8 @@ def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[An
             "autograd inside the jitted function only (or return the loss and call backward "
             "outside)",
         )
+    if capture is not None and not node.sees_conditions and partial.any_partial(incoming):
+        return partial.through(lambda arrays: _run_node(node, arrays, create_graph), incoming)
     if modes.current.anomaly:
         outgoing = _run_watched(node, incoming, create_graph)
     else:
@@ -246,6 +253,13 @@ def _refuse_nan(node: Node, outgoing: Sequence[Any]) -> None:
 
 def _before(node: Node, incoming: list[Any], create_graph: Any, runs: Any) -> list[Any]:
     """Tensor hooks and, if the node runs, its pre-hooks; then tensors retaining their gradient."""
+    if partial.any_partial(incoming):
+        whens = [partial.when_of(g) for g in incoming]
+        found = partial.on_arrays(lambda a: _before(node, a, create_graph, runs), incoming)
+        for nr, reference in (node.retained or {}).items():
+            if (t := reference()) is not None:
+                modes.current.capture.hold_gradient(t, whens[nr])
+        return found
     grads = [None if g is None else (g if create_graph else _tensor(g)) for g in incoming]
     for nr, hooks in (node.pre_hooks or {}).items():
         for hook in list(hooks.values()):
@@ -268,6 +282,9 @@ def _before(node: Node, incoming: list[Any], create_graph: Any, runs: Any) -> li
 
 def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
     """Node hooks: ``hook(grad_inputs, grad_outputs)``, which may replace the inputs' gradients."""
+    if partial.any_partial((*outgoing, *incoming)):
+        arrived = [partial.array_of(g) for g in incoming]
+        return partial.on_arrays(lambda a: _after(node, a, arrived, create_graph), outgoing)
 
     def shown(values: Any) -> tuple[Any, ...]:
         return tuple(v if v is None or create_graph else _tensor(v) for v in values)
@@ -308,9 +325,13 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
     if leaf.grad_fn is not None:
         raise RuntimeError(errors.LEAF_MOVED)
     capture = modes.current.capture
+    grad = leaf._grad
+    when: Any = None
     if capture is not None:
         capture.slot_read(leaf, "_grad")
-    grad = leaf._grad
+        if type(gradient) is Partial or capture.conditions:
+            when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
+            gradient = partial.array_of(gradient)
     if create_graph:
         leaf._set_grad(gradient if grad is None else grad + gradient)
     elif grad is None:
@@ -325,6 +346,8 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
         # `sole` was asked before `old` took its reference.
         if type(old) is not MetaArray:
             grad._write((_add_donating if sole else _add)(old, gradient))
+    if capture is not None and when is not None:
+        capture.hold_gradient(leaf, when)
     for hook in list((node.post_hooks or {}).values()):
         hook(leaf)
 

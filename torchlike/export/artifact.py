@@ -15,10 +15,11 @@ import jax
 from jax import export as jax_export
 
 from torchlike import modes
+from torchlike.autograd.partial import with_flags
 from torchlike.export import trees
 from torchlike.jit import joint
 from torchlike.jit.function import JitFunction
-from torchlike.jit.regions import RegionNode, filled
+from torchlike.jit.regions import ControlNode, RegionNode, filled
 from torchlike.jit.templates import NumberTemplate
 from torchlike.tape import gradient_edge
 from torchlike.tensor import Tensor, wrap
@@ -158,6 +159,7 @@ class Artifact:
             "result_structure": trees.encode(program.result[1]),
             "made": program.n_made,
             "boundary": [_boundary(b, names) for b in program.boundary],
+            "when": [list(map(list, when.items())) for when in program.when],
             "residual_inputs": list(split.residual_inputs),
             "roots": len(program.cotangent_avals),
             "with_gradients": modes.current.grad_enabled,
@@ -226,9 +228,11 @@ class Artifact:
 
             def run(cotangents: Sequence[Any]) -> Any:
                 given = filled(cotangents, [roots[i] for i in range(about["roots"])])
-                return backward(*residuals, *kept, *given)
+                found = backward(*residuals, *kept, *given)
+                flags = found[len(edges) :]
+                return found[: len(edges)], [with_flags(dict(w), flags) for w in about["when"]]
 
-            node = RegionNode("ExportedBackward", edges, about["roots"], run)
+            node = ControlNode("ExportedBackward", edges, about["roots"], run)
         if modes.current.grad_enabled and not about["with_gradients"]:
             wanting = [t for t in (*state.values(), *arguments) if t.requires_grad]
             edges = [gradient_edge(t) for t in wanting]

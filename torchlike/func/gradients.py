@@ -12,8 +12,11 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike import autograd, boxes, modes
+from torchlike import boxes, modes
+from torchlike.autograd.backward import gradients
+from torchlike.autograd.engine import _tensor
 from torchlike.autograd.grad_mode import enable_grad
+from torchlike.autograd.partial import array_of
 from torchlike.func import trees
 from torchlike.func.vmap import vmap
 from torchlike.tape import VARIABLE, AccumulateGrad, gradient_edge
@@ -111,22 +114,20 @@ def _cotangent_gradients(
               for i, o in enumerate(outputs) if o.requires_grad]  # fmt: skip
     if not wanted:
         return [v.detach().new_zeros(v.shape) for v in variables]
-    found = autograd.grad(
-        [o for o, _ in wanted],
-        variables,
-        None if cotangents is None else [c for _, c in wanted],
-        retain_graph=retain_graph,
-        # What is inside a box may be wanted on the tape of its level where this one is not. But not
-        # always: recorded below, the variables themselves would be wanted there, and `outside`
-        # takes off the top alone.
-        create_graph=recorded
-        or (enabled and _wanted_below([*outputs, *variables, *(cotangents or ())])),
-        allow_unused=True,
-    )
+    # What is inside a box may be wanted on the tape of its level where this one is not. But not
+    # always: recorded below, the variables themselves would be wanted there, and `outside`
+    # takes off the top alone.
+    as_tensors = recorded or (enabled and _wanted_below([*outputs, *variables,
+                                                         *(cotangents or ())]))  # fmt: skip
+    found = gradients(
+        [o for o, _ in wanted], variables,
+        None if cotangents is None else [c for _, c in wanted], retain_graph, as_tensors,
+    )  # fmt: skip
     return [
-        v.detach().new_zeros(v.shape) if g is None else outside(g, recorded)
+        v.detach().new_zeros(v.shape) if g is None
+        else outside(g if as_tensors else _tensor(array_of(g)), recorded)
         for v, g in zip(variables, found, strict=True)
-    ]
+    ]  # fmt: skip
 
 
 def chosen(args: Sequence[Any], argnums: Any) -> Any:

@@ -22,6 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from torchlike import modes, tape
+from torchlike.autograd.partial import GIVEN, When
 from torchlike.errors import JitCaptureError
 from torchlike.jit.places import MISSING
 from torchlike.jit.watch import Watch
@@ -163,6 +164,8 @@ class Capture:
         self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
         #: Tensors on cells from outside whose own fields changed, as they were, and by what.
         self._fields: dict[int, tuple[Tensor, tuple[Any, ...], str]] = {}
+        #: Gradients that leaves have or not, as a value decides: {id: (gradient, condition)}.
+        self.conditions: dict[int, tuple[Tensor, Any]] = {}
         #: Views made during the capture.
         self._views: dict[int, weakref.ref[Tensor]] = {}
 
@@ -221,6 +224,31 @@ class Capture:
                 del self.values[storage]
                 held = self.read(storage)
             self.values[storage] = jnp.where(condition, held, value)
+
+    # -- gradients that there are or not -----------------------------------------------------------
+
+    def condition_of(self, gradient: Tensor | None) -> When:
+        """When a leaf has the gradient that it holds."""
+        if gradient is None:
+            return {}
+        _, condition = self.conditions.get(id(gradient), (None, True))
+        return {GIVEN: condition}
+
+    def hold_gradient(self, t: Tensor, when: When) -> None:
+        """``t.grad`` is a gradient on this condition, and else None."""
+        gradient: Any = t._grad
+        if when[GIVEN] is True:
+            self.conditions.pop(id(gradient), None)
+        else:
+            self.conditions[id(gradient)] = gradient, when[GIVEN]
+
+    def check_gradient(self, gradient: Tensor | None) -> None:
+        """Refuse to say what a ``.grad`` holds that is None or not as a value decides."""
+        if id(gradient) in self.conditions:
+            self.refuse_value(
+                "the .grad of a tensor that only one branch on a value used (is it None?)",
+                "an optimizer's step, clip_grad_norm_, or torchlike.where on both results",
+            )
 
     # -- slots and attributes ----------------------------------------------------------------------
 

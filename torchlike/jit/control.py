@@ -12,6 +12,7 @@ flow over the backward halves (see ``regions``).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchlike import dtypes
+from torchlike.autograd.partial import either, union
 from torchlike.jit.regions import Leaf, Region, RegionCapture, array_of, filled, joined
 from torchlike.jit.scalars import weak
 from torchlike.tape import gradient_edge
@@ -85,16 +87,40 @@ def select(test: Any, regions: Sequence[Region], pairs: Sequence[tuple[int, int]
                     if pairs[n][k] in arrived:
                         arrived[pairs[n][k]] += c
                 closed = [every[i] for i in taken[k]]
-                _, found = region.run_backward(residuals[k], closed, [], arrived)
+                _, found, flags = region.run_backward(residuals[k], closed, [], arrived)
                 by_edge = dict(zip(region.edges, found, strict=True))
                 return [
                     by_edge[e] if e in by_edge else jnp.zeros(avals[e].shape, avals[e].dtype)
                     for e in edges
-                ]
+                ], [
+                    flags if j == k else [jnp.zeros((), bool)] * r.n_flags
+                    for j, r in enumerate(regions)
+                ]  # fmt: skip
 
             return branch
 
-        return lax.cond(chosen, half(0), half(1), every, residuals, given)
+        found, flags = lax.cond(chosen, half(0), half(1), every, residuals, given)
+        taken_when = [chosen, ~chosen]
+
+        def when(edge: Any) -> dict[int, Any]:
+            """Which of the rooted outputs lead to an edge, and in which branch."""
+            conditions: list[dict[int, Any]] = []
+            for k, region in enumerate(regions):
+                if edge not in region.edges:
+                    continue
+                own = region.when[region.edges.index(edge)]
+                conditions.append({
+                    at: taken_when[k] if own[root] is True else flags[k][own[root]]
+                    for at, n in enumerate(rooted)
+                    if pairs[n][k] in region.roots
+                    and (root := region.roots.index(pairs[n][k])) in own
+                })  # fmt: skip
+            found = union(conditions)
+            always = [at for at in found if len(conditions) == 2 and all(
+                c.get(at) is taken_when[k] for k, c in enumerate(conditions))]  # fmt: skip
+            return {at: True if at in always else condition for at, condition in found.items()}
+
+        return found, [when(e) for e in edges]
 
     return joined("CondBackward", leaves, arrays, list(edges), backward)
 
@@ -194,7 +220,7 @@ def loop(
         _, places = lax.fori_loop(0, count, remember, (init, places))
 
         def back(carry: Any) -> Any:
-            t, cotangents, sums = carry
+            t, cotangents, sums, seen = carry
             at = t // stride
             like = [p[at].astype(a.dtype) for p, a in zip(places, init, strict=True)]
             start = [_as_weak_as(v, a) for v, a in zip(like, init, strict=True)]
@@ -204,22 +230,37 @@ def loop(
             for i, c in zip(rooted, cotangents, strict=True):
                 if i in arrived:
                     arrived[i] += c
-            of_inputs, of_edges = body.run_backward(residuals, body.closed, values, arrived)
+            of_inputs, of_edges, flags = body.run_backward(residuals, body.closed, values, arrived)
             by_input = dict(zip(body.reached, of_inputs, strict=True))
             new = [
                 by_input[i] if i in by_input else jnp.zeros_like(c)
                 for i, c in zip(rooted, cotangents, strict=True)
             ]
-            return t - 1, new, [s + g for s, g in zip(sums, of_edges, strict=True)]
+            sums = [s + g for s, g in zip(sums, of_edges, strict=True)]
+            return t - 1, new, sums, [s | f for s, f in zip(seen, flags, strict=True)]
 
         sums = [jnp.zeros(a.shape, a.dtype) for a in body.gradient_avals[len(body.reached) :]]
-        _, of_init, sums = lax.while_loop(
-            lambda carry: carry[0] >= 0, back, (count - 1, given, sums)
+        seen = [jnp.zeros((), bool)] * body.n_flags
+        _, of_init, sums, seen = lax.while_loop(
+            lambda carry: carry[0] >= 0, back, (count - 1, given, sums, seen)
         )
-        return [*of_init, *sums]
+        # What only the body uses has a gradient if there was a turn (that used it).
+        when = [
+            dict.fromkeys(range(len(rooted)), count > 0 if in_turn is True else in_turn)
+            for in_turn in _in_any_turn(body, seen)
+        ]
+        return [*of_init, *sums], [None] * len(of_init) + when
 
     outgoing = [edges[i] for i in rooted] + list(body.edges)
     return joined("WhileLoopBackward", leaves, final, outgoing if with_grad else [], backward)
+
+
+def _in_any_turn(body: Region, seen: Sequence[Any]) -> list[Any]:
+    """For each edge out of a loop's body: True where every turn uses it, else whether one did."""
+    return [
+        functools.reduce(either, (True if c is True else seen[c] for c in when.values()))
+        for when in body.when[len(body.reached) :]
+    ]
 
 
 def _as_weak_as(value: Any, like: Any) -> Any:
@@ -290,7 +331,7 @@ def scan(
         y_roots = rooted[len(state_roots) :]
 
         def back(carry: Any, x: Any) -> Any:
-            of_state, sums = carry
+            of_state, sums, seen = carry
             residuals, states, row, at, of_ys = x
             arrived = _zeros(region)
             for i, c in [*zip(state_roots, of_state, strict=True), *zip(y_roots, of_ys,
@@ -300,7 +341,7 @@ def scan(
             values: list[Any] = [jnp.zeros(a.shape, a.dtype) for a in start]
             for i, v in zip(saved_state, states, strict=True):
                 values[i] = v
-            of_inputs, of_edges = region.run_backward(
+            of_inputs, of_edges, flags = region.run_backward(
                 residuals, closed_at(at), [*values, *row], arrived
             )
             by_input = dict(zip(region.reached, of_inputs, strict=True))
@@ -309,15 +350,21 @@ def scan(
                 for i, c in zip(state_roots, of_state, strict=True)
             ]
             sums = [s + g for s, g in zip(sums, of_edges, strict=True)]
-            return (new, sums), [by_input[i] for i in wanted_rows]
+            seen = [s | f for s, f in zip(seen, flags, strict=True)]
+            return (new, sums, seen), [by_input[i] for i in wanted_rows]
 
         avals = region.gradient_avals[len(region.reached) :]
         sums = [jnp.zeros(a.shape, a.dtype) for a in avals]
-        (of_init, sums), of_rows = lax.scan(
-            back, (of_state, sums), (residuals, states, rows, varied, of_ys), reverse=not reverse,
-            length=length,
+        seen = [jnp.zeros((), bool)] * region.n_flags
+        (of_init, sums, seen), of_rows = lax.scan(
+            back, (of_state, sums, seen), (residuals, states, rows, varied, of_ys),
+            reverse=not reverse, length=length,
         )  # fmt: skip
-        return [*of_init, *of_rows, *sums]
+        when = [
+            None if in_turn is True else dict.fromkeys(range(len(rooted)), in_turn)
+            for in_turn in _in_any_turn(region, seen)
+        ]
+        return [*of_init, *of_rows, *sums], [None] * (len(of_init) + len(of_rows)) + when
 
     def edge(x: Any) -> Any:
         return gradient_edge(x) if isinstance(x, Tensor) and x.requires_grad else None

@@ -7,7 +7,8 @@ custom Functions, hooks). Here it becomes two programs, with the values that cro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax import core
@@ -50,6 +51,20 @@ def boundary_of(
             seen.add(node)
             stack += [e for e in node.edges if e is not None]
     return list(found)
+
+
+@contextlib.contextmanager
+def hooks_left_to_others(ends: Sequence[Edge]) -> Iterator[None]:
+    """Without the hooks (and retained gradients) where a captured graph's edges end: the pass that
+    takes the gradients on from there calls them."""
+    kept = {node: (node.pre_hooks, node.hooks, node.retained) for node, _ in ends}
+    try:
+        for node in kept:
+            node.pre_hooks = node.hooks = node.retained = None
+        yield
+    finally:
+        for node, (before, around, retained) in kept.items():
+            node.pre_hooks, node.hooks, node.retained = before, around, retained
 
 
 def _is_var(x: Any) -> Any:

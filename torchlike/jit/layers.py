@@ -20,7 +20,7 @@ from torchlike import modes
 from torchlike.jit import control
 from torchlike.jit.alike import difference, is_module
 from torchlike.jit.capture import set_slot, slot_value
-from torchlike.jit.regions import Leaf, RegionCapture, joined
+from torchlike.jit.regions import Leaf, RegionCapture, RegionNode, joined
 from torchlike.storage import Storage
 from torchlike.tape import gradient_edge
 from torchlike.tensor import Tensor, wrap
@@ -109,7 +109,12 @@ def _stack(column: Sequence[Tensor], indices: Sequence[Any]) -> Tensor:
     leaf.requires_grad = leaf.requires_grad and modes.current.grad_enabled
     edges = [gradient_edge(t) for t in column] if leaf.requires_grad else []
     (stacked,) = joined(
-        "StackBackward0", [leaf], [array], edges, lambda cotangents: _rows(cotangents[0], indices)
+        "StackBackward0",
+        [leaf],
+        [array],
+        edges,
+        lambda cotangents: _rows(cotangents[0], indices),
+        RegionNode,
     )
     return stacked
 

@@ -93,11 +93,11 @@ class _Liveness:
         if isinstance(s, ast.If):
             within = self.block(s.body, after) | self.block(s.orelse, after)
             vars(s).update(live_after=after | self._always, live_before=within | self._always)
-            return _read([s.test]) | within
+            return within | _read([s.test])
         if isinstance(s, (ast.For, ast.AsyncFor, ast.While)):
             return self._loop(s, after)
         if isinstance(s, (ast.With, ast.AsyncWith)):
-            return self._guarded(s.body, _read(s.items) | after)
+            return self._guarded(s.body, after | _read(s.items))
         if isinstance(s, (ast.Try, ast.TryStar)):
             ways = [s.orelse, s.finalbody, *(h.body for h in s.handlers)]
             on = after.union(*(self._guarded(way, after) for way in ways), _read(s.handlers))

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import boxes, errors, modes
+from torchlike.autograd.partial import When, arriving, with_flags
 from torchlike.jit import double, joint
 from torchlike.jit.capture import Capture, Slot, rebound_slots
 from torchlike.jit.keys import static_key
@@ -50,6 +51,7 @@ class CompiledNode(Node):
             jnp.zeros(a.shape, a.dtype) if c is None else c
             for c, a in zip(cotangents, self.program.cotangent_avals, strict=True)
         ]
+        n = len(self.edges)
         # A Jacobian by vmap: a cotangent for each example.
         if modes.current.levels and boxes.top(filled) is not None:
             flat, structure = jax.tree_util.tree_flatten((self.residuals, tuple(filled)))
@@ -57,8 +59,12 @@ class CompiledNode(Node):
             return double.on_boxes(
                 self.program,
                 lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat,
-            )  # fmt: skip
-        return self.program.run_backward(self.residuals, filled)
+            )[:n]  # fmt: skip
+        found = self.program.run_backward(self.residuals, filled)
+        if len(found) == n and all(c is not None for c in cotangents):
+            return found
+        conditions = [with_flags(when, found[n:]) for when in self.program.when]
+        return arriving(found[:n], conditions, cotangents)
 
     def run_graph(self, cotangents: list[Any]) -> Any:
         return double.run_graph(self, cotangents)
@@ -117,6 +123,8 @@ class Program:
         #: Leaves (or which arguments they are) whose requires_grad is changed: from, to.
         self.flags: list[tuple[Any, Any, Any]] = []
         self.slot_outputs: list[tuple[Slot, Template | None]] = []
+        #: Which of these are None unless a bool says so, one of the storages made.
+        self.slot_conditions: dict[int, int] = {}
         self.written: list[tuple[str, Any]] = []
         #: The storages written, where they are the same at each call.
         self.written_cells: list[Storage] | None = None
@@ -125,6 +133,9 @@ class Program:
         self.result: Any = None
         self.cotangent_avals: list[Any] = []
         self.boundary: list[Any] = []
+        #: For each edge of the boundary, the cotangents of which there must be one, and for each
+        #: whether (True) or under which condition, a flag behind the gradients, it counts.
+        self.when: list[When] = []
         self.forward: Any = None
         self.backward: Any = None
         #: `backward` under a transform, once one asked for it.
@@ -377,7 +388,10 @@ def deliver(
     bound = [
         (slot, None if template is None else build(template, arguments, made, node))
         for slot, template in program.slot_outputs
-    ] if program.slot_outputs else ()  # fmt: skip
+    ] if program.slot_outputs else []  # fmt: skip
+    for i, condition in program.slot_conditions.items():
+        if not bool(made[condition].cell):
+            bound[i] = bound[i][0], None
     for leaf, _, requires_grad in program.flags:
         (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
     leaves, structure = program.result

@@ -19,7 +19,8 @@ import jax.numpy as jnp
 from jax import core
 
 from torchlike import modes, tape
-from torchlike.autograd import engine
+from torchlike.autograd import engine, partial
+from torchlike.autograd.partial import Partial, When
 from torchlike.errors import JitCaptureError
 from torchlike.jit import joint
 from torchlike.jit.scalars import Number, device_number, weak
@@ -167,6 +168,8 @@ class Region:
       closed: the arrays it read from outside.
       edges: where gradients leave it: the explicit inputs that require grad come first
         (``wanted``), then edges to the outside.
+      when: on which roots (their places among ``roots``) the gradient of each edge depends, and
+        under which condition: True, or the number of a flag that backward gives.
     """
 
     def __init__(
@@ -182,6 +185,8 @@ class Region:
         self.wanted: list[int] = [i for i, leaf in enumerate(self.inputs) if leaf.requires_grad]
         self.reached: list[int] = []
         self.edges: list[Edge] = []
+        self.when: list[When] = []
+        flags: list[Any] = []
         capture = seen_as(modes.current.capture, what)
         cotangents: list[Any] = []
 
@@ -209,11 +214,12 @@ class Region:
             self.edges = [e for e in leaving if e not in own]
             targets: list[Any] = [e for e in own if e in leaving] + self.edges
             gradients = _gradients(roots, cotangents, targets, capture.first_sequence)
+            self.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
             for t in found:
                 node = t._node if isinstance(t, Tensor) else None
                 if node is not None and node.sequence >= capture.first_sequence:
                     t._node = None  # it holds the region's tracers
-            return results + gradients
+            return results + [partial.array_of(g) for g in gradients] + flags
 
         try:
             with modes.capturing(capture):
@@ -241,7 +247,8 @@ class Region:
         self.backward = split.backward
         #: Which of (closed + inputs) the backward takes besides residuals.
         self.residual_inputs = split.residual_inputs
-        self.gradient_avals = [v.aval for v in jaxpr.outvars[n:]]
+        self.gradient_avals = [v.aval for v in jaxpr.outvars[n : n + len(self.when)]]
+        self.n_flags = len(flags)
 
     def run_forward(self, closed: Sequence[Any], inputs: Sequence[Any]) -> tuple[list, list]:
         """(outputs, residuals)."""
@@ -252,34 +259,30 @@ class Region:
     def run_backward(
         self, residuals: Sequence[Any], closed: Sequence[Any], inputs: Sequence[Any],
         cotangents: dict[int, Any],
-    ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-        """Gradients of the reached inputs, and of the edges to the outside. ``cotangents``: by
-        output."""
+    ) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
+        """Gradients of the reached inputs, and of the edges to the outside, and flags (``when``).
+        ``cotangents``: by output."""
         if self.backward is None:
-            return [], []
+            return [], [], []
         jaxpr, used = self.backward
         every = [*closed, *inputs]
         given = [cotangents[i] for i, u in zip(self.roots, used, strict=True) if u]
         kept = [every[i] for i in self.residual_inputs]
         found = core.eval_jaxpr(jaxpr, (), *residuals, *kept, *given)
-        return list(found[: len(self.reached)]), list(found[len(self.reached) :])
+        n, whole = len(self.reached), len(self.when)
+        return list(found[:n]), list(found[n:whole]), list(found[whole:])
 
 
 def _gradients(
     roots: list[Any], cotangents: list[Any], targets: list[Any], first_sequence: int
 ) -> list[Any]:
-    """The region's part of backward. Hooks where its edges end are called by the pass outside."""
-    ends = {node: (node.pre_hooks, node.hooks, node.retained) for node, _ in targets}
-    try:
-        for node in ends:
-            node.pre_hooks = node.hooks = node.retained = None
+    """The region's part of backward."""
+    given = [Partial(c, {i: True}) for i, c in enumerate(cotangents)]
+    with joint.hooks_left_to_others(targets):
         found = engine.run(
-            roots, cotangents, retain_graph=True, create_graph=False, targets=targets,
+            roots, given, retain_graph=True, create_graph=False, targets=targets,
             accumulate=False, stop_before=first_sequence,
         )  # fmt: skip
-    finally:
-        for node, (before, around, retained) in ends.items():
-            node.pre_hooks, node.hooks, node.retained = before, around, retained
     for gradient, (node, _) in zip(found, targets, strict=True):
         if gradient is None:
             raise JitCaptureError(f"no gradient reached {node.name()}")
@@ -312,13 +315,28 @@ class RegionNode(tape.Node):
         )
 
 
+class ControlNode(RegionNode):
+    """One whose gradients are there or not, as values decide.
+
+    ``backward`` gives, beside the gradients, on which of the cotangents each depends and under
+    which condition (True: none); or None for one that is there if any cotangent is.
+    """
+
+    __slots__ = ()
+    sees_conditions = True
+
+    def run(self, cotangents: list[Any]) -> Any:
+        found, conditions = self._backward([partial.array_of(c) for c in cotangents])
+        return partial.arriving(found, conditions, cotangents)
+
+
 def joined(
     name: str, leaves: Sequence[Leaf], arrays: Sequence[Any], edges: list[Any],
-    backward: Callable[..., Any],
+    backward: Callable[..., Any], kind: type[RegionNode] = ControlNode,
 ) -> list[Any]:  # fmt: skip
     """The results of a control-flow op as tensors and numbers, on one node if any needs it."""
     rooted = [i for i, leaf in enumerate(leaves) if leaf.requires_grad]
-    node = RegionNode(name, edges, len(rooted), backward) if rooted else None
+    node = kind(name, edges, len(rooted), backward) if rooted else None
     found = []
     for i, (leaf, array) in enumerate(zip(leaves, arrays, strict=True)):
         if leaf.kind is not None:

@@ -58,9 +58,14 @@ def guard(program: Any, n_arguments: int) -> Callable[..., Any]:
 
 def written_out(program: Any) -> Callable[..., Any]:
     """``call(arguments, numbers)`` of a program; one that never fits where a call does more than
-    named above (joins the tape, changes flags, gives numbers)."""
+    named above (joins the tape, changes flags, gives numbers, asks whether there is a gradient)."""
     leaves, _ = program.result
-    more = program.cotangent_avals or program.flags or len(program.input_avals) > MOST
+    more = (
+        program.cotangent_avals
+        or program.flags
+        or program.slot_conditions
+        or len(program.input_avals) > MOST
+    )
     if more or any(isinstance(leaf, (NumberTemplate, Anew)) for leaf in leaves):
         return _never
     return _Call(program).write()

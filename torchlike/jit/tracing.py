@@ -14,7 +14,8 @@ import numpy as np
 from jax import core
 
 from torchlike import modes, tape
-from torchlike.autograd import engine, saved
+from torchlike.autograd import engine, partial, saved
+from torchlike.autograd.partial import Partial
 from torchlike.errors import JitCaptureError
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
@@ -192,6 +193,12 @@ class Tracing:
         program.slot_outputs = [
             (slot, None if v is None else self._template(v, index)) for slot, v in slots
         ]
+        for i, (_, v) in enumerate(slots):
+            _, condition = capture.conditions.get(id(v), (None, None))
+            if condition is not None:
+                self.made.append(wrap(condition)._storage)
+                index[id(self.made[-1])] = program.slot_conditions[i] = len(self.made) - 1
+        capture.conditions.clear()  # they would keep gradients that were dropped
         capture.watch.settle()
         self._check_kept(index)
         if self._roots:
@@ -417,22 +424,23 @@ class Tracing:
             self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
             with capture.outside():
                 self.cotangents.append(jax.numpy.zeros(*aval))
-        gradients = engine.run(
-            [edge for _, edge in self._roots],
-            self.cotangents,
-            retain_graph=True,
-            create_graph=False,
-            targets=boundary,
-            accumulate=False,
-            stop_before=capture.first_sequence,
-        )
+        with joint.hooks_left_to_others(boundary):
+            gradients = engine.run(
+                [edge for _, edge in self._roots],
+                [Partial(c, {i: True}) for i, c in enumerate(self.cotangents)],
+                retain_graph=True,
+                create_graph=False,
+                targets=boundary,
+                accumulate=False,
+                stop_before=capture.first_sequence,
+            )
         self.program.boundary = [self._origin(edge) for edge in boundary]
-        filled = []
+        flags: list[Any] = []
         for gradient, edge in zip(gradients, boundary, strict=True):
             if gradient is None:
                 raise JitCaptureError(f"no gradient reached {edge[0].name()}")
-            filled.append(gradient)
-        return filled
+            self.program.when.append(partial.numbered(partial.when_of(gradient), flags))
+        return [partial.array_of(g) for g in gradients] + flags
 
     def _recorded_backward(self) -> list[Any]:
         """The gradients, recorded, and their own gradients from placeholders (see double)."""
@@ -447,10 +455,11 @@ class Tracing:
         into = {tape.gradient_edge(c): ("cotangent", i) for i, c in enumerate(incoming)}
         into |= {edge: ("boundary", i) for i, edge in enumerate(boundary)}
         self.program.boundary = [self._origin(edge) for edge in boundary]
-        found = engine.run(
-            edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
-            accumulate=False, stop_before=capture.first_sequence,
-        )  # fmt: skip
+        with joint.hooks_left_to_others(boundary):
+            found = engine.run(
+                edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
+                accumulate=False, stop_before=capture.first_sequence,
+            )  # fmt: skip
         roots: dict[int, Any] = {
             i: tape.gradient_edge(g) for i, g in enumerate(found)
             if isinstance(g, Tensor) and g.requires_grad
@@ -466,11 +475,12 @@ class Tracing:
             with capture.outside():
                 like = self.first_gradients[i]
                 self._second.append(jax.numpy.zeros(like.shape, like.dtype))
-        second = engine.run(
-            list(roots.values()), self._second, retain_graph=True, create_graph=False,
-            targets=targets, accumulate=False, stop_before=capture.first_sequence,
-        )  # fmt: skip
-        return self.first_gradients + list(second)
+        with joint.hooks_left_to_others(targets):
+            second = engine.run(
+                list(roots.values()), self._second, retain_graph=True, create_graph=False,
+                targets=targets, accumulate=False, stop_before=capture.first_sequence,
+            )  # fmt: skip
+        return self.first_gradients + [partial.array_of(g) for g in second]
 
     def _origin(self, edge: Edge) -> Any:
         """How to find a boundary edge at the next call: an argument, a leaf, or the edge itself."""

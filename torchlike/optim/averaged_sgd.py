@@ -16,6 +16,8 @@ from torchlike.tensor import Tensor
 class ASGD(RuleOptimizer):
     """The average of the parameters, from step ``t0`` on, is the state ``ax``."""
 
+    _starts_at_rate = True
+
     def __init__(
         self, params: Any, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
         t0: float = 1e6, weight_decay: float = 0, foreach: Any = None, maximize: bool = False,

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import meta, modes
+from torchlike.autograd.partial import GIVEN
 from torchlike.dispatch.executable import unwatched
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.storage import device_array
@@ -115,8 +116,26 @@ def update_group(
         if not meta.involved((owned, gradients)):
             raise
         new = meta.call(plain, owned, gradients, values)
+    if capture is not None and capture.conditions:
+        new = _where_there_is_one(capture, params, owned, new)
     for t, array in zip(owners, new, strict=True):
         t._write(array)
+
+
+def _where_there_is_one(
+    capture: Any, params: Sequence[Tensor], owned: Sequence[Any], new: Sequence[Any]
+) -> list[Any]:
+    """The update of those parameters alone that have a gradient, where a value decides of it."""
+    n = len(params)
+    n_states = len(owned) // n - 1
+    kept = list(new)
+    for i, p in enumerate(params):
+        condition = capture.condition_of(p._grad)[GIVEN]
+        if condition is True:
+            continue
+        for k in (i, *range(n + i * n_states, n + (i + 1) * n_states)):
+            kept[k] = jnp.where(condition, new[k], owned[k])
+    return kept
 
 
 def repeatedly(
@@ -135,7 +154,7 @@ def repeatedly(
 
 
 def _gradient(p: Tensor) -> Any:
-    g = p.grad
+    g = p._held_grad()
     assert g is not None
     return g._read()
 

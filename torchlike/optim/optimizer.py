@@ -138,8 +138,8 @@ class Optimizer:
             for p in group["params"]:
                 if set_to_none:
                     p._set_grad(None)
-                elif p.grad is not None:
-                    p.grad.detach_().zero_()
+                elif (held := p._held_grad()) is not None:
+                    held.detach_().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters; ``closure`` recomputes the loss, which is returned."""
@@ -155,7 +155,7 @@ class Optimizer:
 
     def with_gradients(self, group: dict[str, Any]) -> list[Tensor]:
         """The group's parameters that have a gradient."""
-        return [p for p in group["params"] if p.grad is not None]
+        return [p for p in group["params"] if p._held_grad() is not None]
 
     # -- hooks -------------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ class Rprop(RuleOptimizer):
 
     _live = ("lr",)  # it is in the state; a schedule that changes it changes nothing
 
+    _starts_at_rate = True
+
     def __init__(
         self, params: Any, lr: Any = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,

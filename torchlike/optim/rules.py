@@ -9,6 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from torchlike import modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.differentiable import recorded_update
 from torchlike.optim.fused import full_outside, update_group
@@ -29,6 +30,8 @@ class RuleOptimizer(Optimizer):
     _live: tuple[Any, ...] = ("lr", "weight_decay")
     #: Whether parameters may be complex; the rule then sees real and imaginary parts.
     _complex = True
+    #: Whether a new state depends on the rate of the moment: it must be known when it is made.
+    _starts_at_rate = False
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         """The state of a parameter before its first step, in PyTorch's order."""
@@ -51,6 +54,8 @@ class RuleOptimizer(Optimizer):
                 self._check_parameter(p)
                 state = self.state[p]
                 if not state:
+                    if self._starts_at_rate and modes.current.capture is not None:
+                        modes.current.capture.check_gradient(p._held_grad())
                     state.update(self._new_state(p, group))
                 kinds.setdefault(tuple(state), []).append(p)
             settings = self._settings(group)
@@ -65,10 +70,11 @@ class RuleOptimizer(Optimizer):
 
     def _check_parameter(self, p: Tensor) -> None:
         name = type(self).__name__
-        assert p.grad is not None
+        gradient = p._held_grad()
+        assert gradient is not None
         if not self._complex and p.is_complex():
             raise RuntimeError(f"{name} does not support complex parameters")
-        if p.grad.is_sparse:
+        if gradient.is_sparse:
             raise RuntimeError(f"{name} does not support sparse gradients")
 
 

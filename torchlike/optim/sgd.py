@@ -56,6 +56,8 @@ class SGD(Optimizer):
             first = dampening != 0 or len(set(map(id, new))) < len(new)
             capture = modes.current.capture
             if first and new and capture is not None:
+                for p in new:
+                    capture.check_gradient(p._held_grad())
                 capture.do_not_repeat(
                     "the first step of SGD is its own with dampening or parameters listed twice"
                 )

@@ -487,7 +487,7 @@ class Module(StateDicts, Hooks, Conversions):
                 # Not looked at first: a compiled step would depend on whether there was one.
                 parameter.grad = None
                 continue
-            grad = parameter.grad
+            grad = parameter._held_grad()
             if grad is not None:
                 grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
                 grad.zero_()

@@ -14,7 +14,7 @@ from torchlike.tensor import Tensor
 
 def _gradients(parameters: Any) -> list[Tensor]:
     given = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p.grad for p in given if p.grad is not None]
+    return [g for g in (p._held_grad() for p in given) if g is not None]
 
 
 @no_grad()

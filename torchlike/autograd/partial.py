@@ -1,0 +1,137 @@
+"""Gradients that arrive or not, as values of the program decide.
+
+Where a branch on a value did not use a leaf, eager execution gives it no gradient: its ``.grad``
+stays None, and an optimizer leaves it alone, its momentum and weight decay as well. A captured
+graph has both branches, and zeros for the leaf. So in a capture the engine walks with the zeros a
+condition, under which they are a gradient at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax import core
+
+from torchlike import modes
+
+#: The root of a backward pass inside the capture, which starts with a gradient.
+GIVEN = -1
+
+#: {root: True, or a 0-dim bool array}: there is a gradient if, for any of the roots, one arrives
+#: there and the condition holds.
+When = dict[Any, Any]
+
+
+class Partial:
+    """A gradient's array, and when there is one."""
+
+    __slots__ = ("array", "when")
+
+    def __init__(self, array: Any, when: When) -> None:
+        self.array, self.when = array, when
+
+
+def conditional(array: Any, when: When) -> Any:
+    """The gradient under this condition: the array itself where that always holds, None never."""
+    if when.get(GIVEN) is True:
+        return array
+    return Partial(array, when) if when else None
+
+
+def array_of(gradient: Any) -> Any:
+    """The array of a gradient, which is zeros where there is none."""
+    return gradient.array if type(gradient) is Partial else gradient
+
+
+def when_of(gradient: Any) -> When:
+    """When this gradient arrives: a plain one always, None never."""
+    if type(gradient) is Partial:
+        return gradient.when
+    return {} if gradient is None else {GIVEN: True}
+
+
+def either(a: Any, b: Any) -> Any:
+    return True if a is True or b is True else a | b
+
+
+def both(a: Any, b: Any) -> Any:
+    return b if a is True else a if b is True else a & b
+
+
+def union(conditions: Sequence[When]) -> When:
+    """When any of these holds."""
+    found: When = {}
+    for when in conditions:
+        for root, condition in when.items():
+            found[root] = either(found[root], condition) if root in found else condition
+    return found
+
+
+def under(when: When, condition: Any) -> When:
+    """When this holds and a condition of the program does."""
+    return {root: both(c, condition) for root, c in when.items()}
+
+
+def numbered(when: When, flags: list[Any]) -> When:
+    """The same with arrays given by their places in ``flags``, where they are put."""
+    found: When = {}
+    for root, condition in when.items():
+        if condition is not True:
+            flags.append(condition)
+        found[root] = True if condition is True else len(flags) - 1
+    return found
+
+
+def with_flags(when: When, flags: Sequence[Any]) -> When:
+    """What ``numbered`` took apart."""
+    return {root: True if c is True else flags[c] for root, c in when.items()}
+
+
+def arriving(
+    gradients: Sequence[Any], conditions: Sequence[When | None], cotangents: Sequence[Any]
+) -> list[Any]:
+    """Gradients that depend on some of the cotangents, each under a condition (``conditions``, by
+    cotangent; None: on any of them, under none), where these are there or not themselves.
+
+    In a capture they are `Partial`; outside, None where there is no gradient, for which Python
+    waits for the conditions. A transform of JAX's own cannot leave one out: there are zeros.
+    """
+    anyhow = dict.fromkeys(range(len(cotangents)), True)
+    arrived = [when_of(c) for c in cotangents]
+    found = []
+    for gradient, own in zip(gradients, conditions, strict=True):
+        own = anyhow if own is None else own
+        when = union([under(arrived[root], c) for root, c in own.items()])
+        if modes.current.capture is not None:
+            found.append(conditional(gradient, when))
+            continue
+        is_there = any(c is True or isinstance(c, core.Tracer) or bool(c) for c in when.values())
+        found.append(gradient if is_there else None)
+    return found
+
+
+def total(present: Partial | Any, gradient: Partial | Any, add: Callable[..., Any]) -> Any:
+    """The sum of two gradients: there where any of them is."""
+    array = add(array_of(present), array_of(gradient))
+    return conditional(array, union([when_of(present), when_of(gradient)]))
+
+
+def any_partial(gradients: Sequence[Any]) -> bool:
+    return any(type(g) is Partial for g in gradients)
+
+
+def on_arrays(run: Callable[[list[Any]], Sequence[Any]], gradients: Sequence[Any]) -> list[Any]:
+    """What ``run`` makes of the arrays, one for each, under the conditions that they had."""
+    found = run([array_of(g) for g in gradients])
+    return [
+        new if type(old) is not Partial or new is None else Partial(new, old.when)
+        for old, new in zip(gradients, found, strict=True)
+    ]
+
+
+def through(run: Callable[[list[Any]], Sequence[Any]], incoming: Sequence[Any]) -> list[Any]:
+    """What a node gives for gradients that arrive or not: it runs if any does."""
+    when = union([when_of(g) for g in incoming])
+    found = run([array_of(g) for g in incoming])
+    return [None if g is None else conditional(g, when) for g in found]
