@@ -45,7 +45,7 @@ def test_force_eager_runs_everything_eagerly():
 def test_force_eager_reaches_modules_methods_and_data_dependent_code():
     module = torch.nn.Linear(3, 2)
     wanted = module(X)
-    torch.compile(module)
+    compiled = torch.compile(module)
 
     class Box:
         @torch.jit
@@ -53,7 +53,7 @@ def test_force_eager_reaches_modules_methods_and_data_dependent_code():
             return x[int(x.sum().item()) :]  # needs a value in Python
 
     torch.compiler.set_stance("force_eager")
-    torch.testing.assert_close(module(X), wanted)
+    torch.testing.assert_close(compiled(X), wanted)
     assert Box().first(X[:2]).tolist() == [1.0]
     torch.compiler.set_stance("default")
     with pytest.raises(torch.jit.JitCaptureError):

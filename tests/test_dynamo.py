@@ -108,7 +108,8 @@ def test_the_decorators_give_what_computes_the_same():
     ):
         assert decorate(lambda x: x + 1)(x).tolist() == [2.0] * 3
     torch._dynamo.graph_break()
-    assert not isinstance(torch.compile(torch.nn.Linear(1, 1)), torch._dynamo.OptimizedModule)
+    assert isinstance(torch.compile(torch.nn.Linear(1, 1)), torch._dynamo.OptimizedModule)
+    assert torch._dynamo.eval_frame.OptimizedModule is torch._dynamo.OptimizedModule
 
 
 def test_run_compiles_nothing_new():

@@ -78,7 +78,7 @@ FLOORS = [
     {"control_flow"},
     {"compiler"},
     {"nn"},
-    {"amp", "optim", "utils", "serialization", "func", "distributions", "hub"},
+    {"amp", "optim", "utils", "serialization", "func", "distributions", "hub", "optimized_module"},
     {"compile", "export", "fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
     {"_dynamo", "_inductor"},
     {"accelerator", "cuda", "backends", "device_modules"},

@@ -9,8 +9,9 @@ from typing import Any
 from torchlike import compiler, jit
 from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
 from torchlike.jit import environment
-from torchlike.nn import hooks
+from torchlike.nn import Module, hooks
 from torchlike.optim import optimizer
+from torchlike.optimized_module import OptimizedModule
 
 
 def compile(
@@ -20,8 +21,8 @@ def compile(
 ) -> Any:  # fmt: skip
     """Compile a function or module; also a decorator, with or without arguments.
 
-    A module stays the same kind of object: ``forward`` is compiled, and ``state_dict``,
-    ``parameters`` and attributes are the module's own.
+    A module comes back as the ``OptimizedModule`` around it, which calls it compiled; the module
+    itself stays as it is. ``module.compile()`` compiles it in place.
 
     Differs from PyTorch: the whole function becomes one graph or JitCaptureError says why not
     (``fullgraph`` is always on; ``torch._dynamo.config.suppress_errors`` lets a function run
@@ -36,10 +37,8 @@ def compile(
         )  # fmt: skip
     if disable:
         return model
-    compiled_in_place = getattr(model, "compile", None)
-    if compiled_in_place is not None and hasattr(model, "named_parameters"):
-        compiled_in_place()
-        return model
+    if isinstance(model, Module):
+        return OptimizedModule(model, dynamic)
     return jit.jit(model, dynamic=dynamic)
 
 

@@ -176,3 +176,78 @@ def test_views_made_inside_may_change():
 
     assert f().tolist() == f().tolist() == x.t().tolist()
     assert x.shape == (2, 3)
+
+
+# -- views of what a function is given, as its result ----------------------------------------------
+
+
+RESULTS = [
+    lambda x: x[:, :2].t(),
+    lambda x: x[1],
+    lambda x: x[:, 1:3].transpose(0, 1),
+    lambda x: x.unbind(0),
+    lambda x: (x.sum(), x.unsqueeze(0)),
+    lambda x: x.expand(2, 3, 4),
+    lambda x: x.unfold(1, 2, 1),
+    lambda x: x.as_strided((2, 2), (1, 2), 1),
+    lambda x: x.detach()[0],
+    lambda x: x.detach(),
+    lambda x: torch.no_grad()(lambda: x.unsqueeze(0))(),
+    lambda x: (x + 1, x.permute(1, 0)),
+]
+
+
+def looked_at(call, with_grad, is_view):
+    leaf = torch.arange(24.0).reshape(4, 6)[:3, :4] if is_view else torch.arange(12.0).view(3, 4)
+    leaf = leaf.detach().requires_grad_(with_grad)
+    x = leaf * 1 if with_grad and not is_view else leaf
+    found = call(x)
+    y = found[-1] if isinstance(found, tuple) else found
+    seen = [y.shape, y.stride(), y.storage_offset(), y.requires_grad, y.is_leaf]
+    seen.append(y.untyped_storage().data_ptr() == x.untyped_storage().data_ptr())
+    if y.grad_fn is not None:
+        seen += [y.grad_fn.name(), y.grad_fn.next_functions[0][0].name()]
+        (y * torch.arange(float(y.numel())).reshape(y.shape)).sum().backward(retain_graph=True)
+        seen.append(None if leaf.grad is None else leaf.grad.tolist())
+    for t in (y.detach(), y):
+        try:
+            t.mul_(3)
+        except RuntimeError as error:
+            seen.append(str(error)[:60])
+        seen += [x.tolist(), None if x.grad_fn is None else x.grad_fn.name()]
+    return seen
+
+
+@pytest.mark.parametrize("is_view", [False, True])
+@pytest.mark.parametrize("with_grad", [False, True])
+@pytest.mark.parametrize("f", RESULTS)
+def test_a_view_of_an_argument_is_one_at_each_call(f, with_grad, is_view):
+    jitted = torch.jit(f)
+    want = looked_at(f, with_grad, is_view)
+    for _ in range(3):
+        assert looked_at(jitted, with_grad, is_view) == want
+    assert jitted.compiles == 1
+
+
+def test_a_view_of_a_parameter():
+    weight = torch.nn.Parameter(torch.arange(6.0).view(2, 3))
+    jitted = torch.jit(lambda k: (weight.t()[1:], k * 2))
+    for _ in range(2):
+        weight.grad = None
+        rows, _ = jitted(torch.ones(1))
+        rows.sum().backward()
+        assert weight.grad.tolist() == [[0.0, 1.0, 1.0]] * 2
+    with torch.no_grad():
+        jitted(torch.ones(1))[0].zero_()
+    assert weight.tolist() == [[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]
+    assert jitted.compiles == 2
+
+
+def test_what_is_more_than_a_view_is_refused():
+    def hooked(x):
+        y = x.view(-1)
+        y.register_hook(lambda g: g * 2)
+        return y
+
+    with pytest.raises(torch.jit.JitCaptureError, match="another history"):
+        torch.jit(hooked)(torch.ones(2, 2, requires_grad=True) * 1)

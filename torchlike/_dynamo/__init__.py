@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchlike import errors
+from torchlike import errors, homes
 from torchlike._dynamo import config
 from torchlike.compile import compile
 from torchlike.compiler import (
@@ -30,6 +30,7 @@ from torchlike.jit.explain import Explanation
 from torchlike.jit.explain import explain as _explain
 from torchlike.jit.function import JitFunction
 from torchlike.nn import Module
+from torchlike.optimized_module import OptimizedModule
 from torchlike.tensor import Tensor
 from torchlike.unsupported import Gap, raising
 
@@ -63,11 +64,6 @@ __all__ = [
     "skip_frame",
     "substitute_in_graph",
 ]
-
-
-class OptimizedModule(Module):
-    """What ``torch.compile(module)`` gives in PyTorch; here it gives the module itself, so nothing
-    is an instance of this class."""
 
 
 @dataclass
@@ -236,3 +232,6 @@ def mark_static(t: Any, index: Any = None) -> None:
 
 def mark_static_address(t: Any, guard: Any = True) -> None:
     """Nothing: arrays have no addresses that a program could rely on."""
+
+
+homes.are_also_in(__name__, {"eval_frame": (OptimizedModule,)})

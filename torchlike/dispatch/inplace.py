@@ -251,6 +251,7 @@ def _same_link(a: tuple[views.Step, Any], b: tuple[views.Step, Any]) -> Any:
 _WHOLE = views.View((), (), views.Geometry((), (), 0))
 _write_backs: dict[Any, Executable] = {}
 _reads: dict[Any, Executable] = {}
+_readers: set[Executable] = set()
 
 
 def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Executable:
@@ -281,7 +282,13 @@ def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable
         dynamic = tuple(range(1, 1 + n_dynamic))
         exe = Executable(name, pure, 1, 1 + n_dynamic, kept=dynamic, free=dynamic)
         _reads[key] = exe
+        _readers.add(exe)
     return exe
+
+
+def reads_a_view(node: Any) -> bool:
+    """Whether a node of the tape is a view of its parent, and nothing else."""
+    return isinstance(node, OpNode) and node.exe in _readers
 
 
 def copy_(

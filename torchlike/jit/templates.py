@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torchlike import errors
+from torchlike.dispatch.record import OpNode
 from torchlike.jit.capture import Slot
 from torchlike.storage import Storage
-from torchlike.tape import Node
+from torchlike.tape import Node, gradient_edge
 from torchlike.tensor import Tensor
 
 
@@ -25,17 +26,48 @@ class FreedNode(Node):
     run_graph = run
 
 
+class Again(NamedTuple):
+    """A view of an argument (or of a tensor from outside), which each call makes on that anew."""
+
+    #: Which argument, or the tensor.
+    parent: Any
+    #: The nodes behind the view, from the parent on: what they read it by, and keep.
+    nodes: tuple[tuple[Any, Any, Any], ...]
+    #: The chain of all steps, from the memory on.
+    view: Any
+    #: What says by which operation it was made, and whether it follows its base's history.
+    made_by: Any
+    is_differentiable: bool
+
+    def build(self, arguments: Sequence[Tensor], made: Tensor) -> Tensor:
+        """The view, as a new tensor ``made``."""
+        at = self.parent
+        parent: Tensor = arguments[at] if isinstance(at, int) else at
+        made._storage = parent._storage
+        if self.view is not None:
+            made._view = type(self.view)(self.view.steps, self.view.dynamic, self.view.geometry)
+        if self.is_differentiable:
+            made._base = base = parent if parent._base is None else parent._base
+            made._history, made._made_by = base._history, self.made_by
+        edge = gradient_edge(parent) if self.nodes else None
+        for exe, saved, avals in self.nodes:
+            made._node = OpNode(exe, [edge], saved, avals, None, 1)
+            edge = made._node, 0
+        return made
+
+
 class Template:
     """How to give a tensor back at each call: an object that exists, or a new one on an output."""
 
-    __slots__ = ("argument", "existing", "inference", "is_leaf", "output", "requires_grad",
-                 "root", "slot", "strides", "type", "view", "whole")  # fmt: skip
+    __slots__ = ("again", "argument", "existing", "inference", "is_leaf", "output",
+                 "requires_grad", "root", "slot", "strides", "type", "view", "whole")  # fmt: skip
 
     def __init__(
         self, t: Tensor, output: int, existing: Any, argument: int, slot: Slot | None = None
     ) -> None:
         self.existing = existing
         self.argument = argument
+        self.again: Again | None = None
         #: The slot that holds the tensor, or (not ``whole``) the one that it is a view of.
         self.slot = slot
         self.whole = slot is not None and t is slot.initial
@@ -53,6 +85,7 @@ class Template:
         """Whether each call gives a new tensor with nothing but an output."""
         return (
             self.argument < 0 and self.existing is None and self.slot is None and self.root == -1
+            and self.again is None
             and self.type is Tensor and self.view is None and self.strides is None
             and not self.requires_grad and not self.inference
         )  # fmt: skip
@@ -83,6 +116,10 @@ def build(
     if template.whole:
         return template.slot.value(arguments)  # type: ignore[union-attr]
     t = object.__new__(template.type)
+    if template.again is not None:
+        if template.inference:
+            t._inference = True
+        return template.again.build(arguments, t)
     if template.slot is not None:
         t._storage = template.slot.value(arguments)._storage
     else:

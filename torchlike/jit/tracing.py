@@ -16,13 +16,14 @@ from jax import core
 from torchlike import modes, tape
 from torchlike.autograd import engine, partial, saved
 from torchlike.autograd.partial import Partial
+from torchlike.dispatch.inplace import reads_a_view
 from torchlike.errors import JitCaptureError
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.places import MISSING, VALUES, describe, same
 from torchlike.jit.program import Program
 from torchlike.jit.scalars import Number, Table, is_device
-from torchlike.jit.templates import Anew, NumberTemplate, Template
+from torchlike.jit.templates import Again, Anew, NumberTemplate, Template
 from torchlike.sharing import tensors_on
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
@@ -249,18 +250,17 @@ class Tracing:
         storage = t._storage
         if not self.capture.is_created(storage):
             argument = self.capture.stand_ins.get(id(t), -1)
-            if argument < 0 and id(storage) in self._position:
-                # A view of an argument would be a new tensor on that argument's storage.
-                self.program.cacheable = False
-                self.program.why_not = "it returns a view of an argument; return a clone()"
-                return self._view_of_argument(t, storage)
+            if argument < 0 and (again := self._view_again(t)) is not None:
+                template = Template(t, -1, None, -1)
+                template.again = again
+                return template
             if argument < 0 and t._node is not None and (
                 t._node.sequence >= self.capture.first_sequence
             ):  # fmt: skip
                 self.capture.refuse(
-                    "returning a view of a tensor from outside that requires grad",
-                    "tensor.clone()",
-                )
+                    "returning a tensor that shares memory with one from outside, and has another "
+                    "history", "tensor.clone()",
+                )  # fmt: skip
             kind, slot = self._where(storage)
             if kind == "slot" and argument < 0:
                 return Template(t, -1, None, -1, slot)  # what it holds is another at each call
@@ -281,18 +281,40 @@ class Tracing:
                 self._roots.append((t, edge))
         return template
 
-    def _view_of_argument(self, t: Tensor, storage: Storage) -> Template:
-        """The view again, on the argument itself."""
-        if t.requires_grad:
-            self.capture.refuse(
-                "returning a view of an argument that requires grad", "tensor.clone()"
-            )
-        original = self.arguments[self._position[id(storage)]]._storage
-        again = object.__new__(Tensor)
-        again._storage = original
-        if t._view is not None:
-            again._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
-        return Template(again, -1, again, -1)
+    def _view_again(self, t: Tensor) -> Again | None:
+        """How to make a view of an argument or of a tensor from outside anew; None for what is more
+        than a view, or where its steps cannot be told from its parent's."""
+        view, parent = t._view, t._base
+        where: Any = -1 if parent is None else self.capture.stand_ins.get(id(parent), -1)
+        if where < 0:
+            # Of an alias (``x.detach()[0]``), or of a tensor from outside.
+            where = self._position.get(id(t._storage), -1)
+            parent = parent if where < 0 else None
+        if where < 0:
+            if view is None or parent is None or self._where(t._storage)[0] == "slot":
+                return None
+            where = parent
+        nodes = [] if t._node is None else self._views_behind(t._node, parent)
+        if nodes is None:
+            return None
+        return Again(where, tuple(nodes), view, t._made_by, parent is not None)
+
+    def _views_behind(self, node: Any, parent: Tensor | None) -> list[Any] | None:
+        """The nodes from an edge from outside to this one, if they are views and nothing else."""
+        end = None if parent is None else tape.gradient_edge(parent)
+        if end is None or not (
+            isinstance(end[0], AccumulateGrad) or end[0].sequence < self.capture.first_sequence
+        ):  # fmt: skip
+            return None
+        found = []
+        while reads_a_view(node) and not (node.pre_hooks or node.hooks or node.retained):
+            found.append((node.exe, node.saved, node.avals))
+            if node.edges[0] == end:
+                return found[::-1]
+            if node.edges[0] is None:
+                return None
+            node = node.edges[0][0]
+        return None
 
     def _where(self, storage: Storage) -> tuple[str, Any]:
         """Where an existing storage is found again at the next call."""
