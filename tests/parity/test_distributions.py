@@ -481,3 +481,17 @@ def test_a_policy_gradient_step_is_jitted():
         loss(x, action).backward()
     assert loss.compiles == 1
     assert policy.weight.grad is not None
+
+
+def test_rules_of_divergence_for_mixins():
+    for t in (torch, torchlike):
+
+        class Mixin:
+            """No distribution."""
+
+        class Mixed(t.distributions.Distribution, Mixin):
+            arg_constraints = {}  # noqa: RUF012 - as distributions say it
+
+        kl = t.distributions.kl
+        kl.register_kl(Mixed, Mixin)(lambda p, q: 42)
+        assert kl.kl_divergence(Mixed(), Mixed()) == 42

@@ -130,11 +130,10 @@ def _with_subclasses(cls: type) -> set[type]:
 
 for _cls in _with_subclasses(Module):
     jax.tree_util.register_pytree_node(_cls, flatten, unflatten)
-_init_subclass = Module.__init_subclass__
 
 
-def _registered(cls: type, **kwargs: Any) -> None:
-    _init_subclass(**kwargs)
+def _registered(cls: type[Module], **kwargs: Any) -> None:
+    super(Module, cls).__init_subclass__(**kwargs)  # Generic's, say, which may stand behind it
     jax.tree_util.register_pytree_node(cls, flatten, unflatten)
 
 
