@@ -51,8 +51,10 @@ FLOORS = [
     {"ops"},
     {"autograd", "functions"},
     {
+        "assertions",
         "cpu",
         "distributed",
+        "foreach",
         "linalg",
         "fft",
         "functional",
@@ -73,15 +75,18 @@ FLOORS = [
         "types",
         "unsupported",
         "xpu",
+        "__config__",
+        "_subclasses",
+        "_tensor_str",
     },
-    {"jit"},
+    {"jit", "_jit_internal"},
     {"control_flow"},
     {"compiler"},
     {"nn"},
     {"amp", "optim", "utils", "serialization", "func", "distributions", "hub", "optimized_module"},
     {"compile", "export", "fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
     {"_dynamo", "_inductor"},
-    {"accelerator", "cuda", "backends", "device_modules"},
+    {"accelerator", "cuda", "backends", "device_modules", "_C"},
     {"interop", "testing"},
     {"porting"},
     {"cli"},
@@ -94,6 +99,7 @@ FREE = {"torchlike.porting.allocator"}
 #: them: PyTorch has them there.
 AS_HIGH_AS = {f"nn/attention/{name}.py": "accelerator" for name in
               ("block_mask", "flex_attention", "masks")}  # fmt: skip
+AS_HIGH_AS["autograd/profiler.py"] = "utils"
 
 
 def _imports(file):

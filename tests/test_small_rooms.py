@@ -84,7 +84,7 @@ def test_one_process_batches():
 
 def test_refusals_name_an_alternative():
     for name, made in (
-        ("explain", lambda: importlib_("utils.flop_counter").FlopCounterMode()),
+        ("explain", lambda: importlib_("utils.flop_counter").FlopCounterMode().__enter__()),
         ("DataLoader", lambda: torch.utils.data.IterDataPipe()),
         ("custom_op", lambda: torchlike.overrides.TorchFunctionMode()),
         ("torch.save", lambda: importlib_("package").PackageExporter("f")),

@@ -5,6 +5,7 @@ training step into one XLA executable. ARCHITECTURE.md says how it is built.
 """
 
 import importlib as _importlib
+import sys as _sys
 from math import e, inf, nan, pi
 
 from torchlike import compilation_cache as _compilation_cache
@@ -17,8 +18,10 @@ _compilation_cache.enable()
 _xla_flags.enable()
 
 from torchlike import absent_dtypes as _absent_dtypes  # noqa: E402
+from torchlike import assertions as _assertions  # noqa: E402 - registers torch._check
 from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
+from torchlike import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
 from torchlike import ops as _ops  # noqa: E402 - registers the ops
 from torchlike import sparse_names as _sparse_names  # noqa: E402 - registers coalesce, spmm
 from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
@@ -152,7 +155,9 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
 from torchlike.compile import compile  # noqa: E402
 from torchlike.device_modules import get_device_module  # noqa: E402
 from torchlike.errors import OutOfMemoryError  # noqa: E402
+from torchlike.export.torchscript import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.func.vmap import vmap  # noqa: E402
+from torchlike.futures import Future  # noqa: E402
 from torchlike.interop import from_jax_function  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
@@ -180,8 +185,13 @@ __version__ = "2.13.0+torchlike"
 #: Rooms that are entered by a door of their own: imported when they are first asked for.
 _LATER = frozenset(
     {
+        "_C",
+        "__config__",
         "_dynamo",
         "_inductor",
+        "_jit_internal",
+        "_subclasses",
+        "_tensor_str",
         "distributions",
         "functional",
         "library",
@@ -198,6 +208,8 @@ _LATER = frozenset(
 
 
 def __getattr__(name: str):
+    if name == "torch":  # scripts write torch.torch.Tensor by accident, and PyTorch lets them
+        return _sys.modules[__name__]
     if name in _LATER:
         return _importlib.import_module(f"torchlike.{name}")
     raise AttributeError(f"module 'torchlike' has no attribute {name!r}", name=name)

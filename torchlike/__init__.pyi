@@ -18,8 +18,13 @@ from math import e as e
 from math import inf as inf
 from math import nan as nan
 from math import pi as pi
+from torchlike import _C as _C
+from torchlike import __config__ as __config__
 from torchlike import _dynamo as _dynamo
 from torchlike import _inductor as _inductor
+from torchlike import _jit_internal as _jit_internal
+from torchlike import _subclasses as _subclasses
+from torchlike import _tensor_str as _tensor_str
 from torchlike import accelerator as accelerator
 from torchlike import amp as amp
 from torchlike import autograd as autograd
@@ -95,7 +100,10 @@ from torchlike.dtypes import iinfo as iinfo
 from torchlike.dtypes import promote_types as promote_types
 from torchlike.dtypes import set_default_dtype as set_default_dtype
 from torchlike.errors import OutOfMemoryError as OutOfMemoryError
+from torchlike.export.torchscript import ScriptFunction as ScriptFunction
+from torchlike.export.torchscript import ScriptModule as ScriptModule
 from torchlike.func.vmap import vmap as vmap
+from torchlike.futures import Future as Future
 from torchlike.interop import from_jax_function as from_jax_function
 from torchlike.layouts import channels_last as channels_last
 from torchlike.layouts import channels_last_3d as channels_last_3d
@@ -215,12 +223,312 @@ __version__: str
 
 jit: Any
 
+def _assert(condition: Any, message: _str) -> None:
+    """AssertionError unless the condition, a bool or a tensor of one element, holds."""
+
+def _assert_async(input: Tensor, assert_msg: _str = '') -> None:
+    """RuntimeError unless the one element of a tensor is nonzero."""
+
+def _check(cond: Any, message: Any = None) -> None:
+    """RuntimeError in the words of ``message()`` unless ``cond``."""
+
+def _check_index(cond: Any, message: Any = None) -> None:
+    """IndexError unless ``cond``."""
+
+def _check_not_implemented(cond: Any, message: Any = None) -> None:
+    """NotImplementedError unless ``cond``."""
+
+def _check_tensor_all(cond: Tensor, message: Any = None) -> None:
+    """RuntimeError unless every element is True. TypeError for what is no tensor of bools."""
+
+def _check_type(cond: Any, message: Any = None) -> None:
+    """TypeError unless ``cond``."""
+
+def _check_value(cond: Any, message: Any = None) -> None:
+    """ValueError unless ``cond``."""
+
+def _check_with(error_type: Any, cond: Any, message: Any = None) -> None:
+    """An error of a given type unless ``cond``."""
+
 def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int, *, out: Any = None) -> Tensor:
     """Each tensor padded with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
 number are flattened and joined: (*leading, num_chunks, total)."""
 
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of each entry of a Dirichlet sample by its concentration, over ``1 - x``."""
+
+def _foreach_abs(self: Any) -> Any:
+    """``abs`` on each tensor of a list."""
+
+def _foreach_abs_(self: Any) -> Any:
+    """``abs_`` on each tensor of a list."""
+
+def _foreach_acos(self: Any) -> Any:
+    """``acos`` on each tensor of a list."""
+
+def _foreach_acos_(self: Any) -> Any:
+    """``acos_`` on each tensor of a list."""
+
+def _foreach_add(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``add`` on each tensor of a list."""
+
+def _foreach_add_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``add_`` on each tensor of a list."""
+
+def _foreach_addcdiv(self: Any, tensor1: Any, tensor2: Any, *args: Any, **kwargs: Any) -> Any:
+    """``addcdiv`` on each tensor of a list."""
+
+def _foreach_addcdiv_(self: Any, tensor1: Any, tensor2: Any, *args: Any, **kwargs: Any) -> Any:
+    """``addcdiv_`` on each tensor of a list."""
+
+def _foreach_addcmul(self: Any, tensor1: Any, tensor2: Any, *args: Any, **kwargs: Any) -> Any:
+    """``addcmul`` on each tensor of a list."""
+
+def _foreach_addcmul_(self: Any, tensor1: Any, tensor2: Any, *args: Any, **kwargs: Any) -> Any:
+    """``addcmul_`` on each tensor of a list."""
+
+def _foreach_asin(self: Any) -> Any:
+    """``asin`` on each tensor of a list."""
+
+def _foreach_asin_(self: Any) -> Any:
+    """``asin_`` on each tensor of a list."""
+
+def _foreach_atan(self: Any) -> Any:
+    """``atan`` on each tensor of a list."""
+
+def _foreach_atan_(self: Any) -> Any:
+    """``atan_`` on each tensor of a list."""
+
+def _foreach_ceil(self: Any) -> Any:
+    """``ceil`` on each tensor of a list."""
+
+def _foreach_ceil_(self: Any) -> Any:
+    """``ceil_`` on each tensor of a list."""
+
+def _foreach_clamp_max(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``clamp_max`` on each tensor of a list."""
+
+def _foreach_clamp_max_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``clamp_max_`` on each tensor of a list."""
+
+def _foreach_clamp_min(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``clamp_min`` on each tensor of a list."""
+
+def _foreach_clamp_min_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``clamp_min_`` on each tensor of a list."""
+
+def _foreach_clone(self: Any) -> _tuple[Tensor, ...]:
+    """A copy of every tensor."""
+
+def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> Any:
+    """Every tensor takes the values of its partner in ``src``."""
+
+def _foreach_cos(self: Any) -> Any:
+    """``cos`` on each tensor of a list."""
+
+def _foreach_cos_(self: Any) -> Any:
+    """``cos_`` on each tensor of a list."""
+
+def _foreach_cosh(self: Any) -> Any:
+    """``cosh`` on each tensor of a list."""
+
+def _foreach_cosh_(self: Any) -> Any:
+    """``cosh_`` on each tensor of a list."""
+
+def _foreach_div(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``div`` on each tensor of a list."""
+
+def _foreach_div_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``div_`` on each tensor of a list."""
+
+def _foreach_erf(self: Any) -> Any:
+    """``erf`` on each tensor of a list."""
+
+def _foreach_erf_(self: Any) -> Any:
+    """``erf_`` on each tensor of a list."""
+
+def _foreach_erfc(self: Any) -> Any:
+    """``erfc`` on each tensor of a list."""
+
+def _foreach_erfc_(self: Any) -> Any:
+    """``erfc_`` on each tensor of a list."""
+
+def _foreach_exp(self: Any) -> Any:
+    """``exp`` on each tensor of a list."""
+
+def _foreach_exp_(self: Any) -> Any:
+    """``exp_`` on each tensor of a list."""
+
+def _foreach_expm1(self: Any) -> Any:
+    """``expm1`` on each tensor of a list."""
+
+def _foreach_expm1_(self: Any) -> Any:
+    """``expm1_`` on each tensor of a list."""
+
+def _foreach_floor(self: Any) -> Any:
+    """``floor`` on each tensor of a list."""
+
+def _foreach_floor_(self: Any) -> Any:
+    """``floor_`` on each tensor of a list."""
+
+def _foreach_frac(self: Any) -> Any:
+    """``frac`` on each tensor of a list."""
+
+def _foreach_frac_(self: Any) -> Any:
+    """``frac_`` on each tensor of a list."""
+
+def _foreach_lerp(self: Any, tensors1: Any, *args: Any, **kwargs: Any) -> Any:
+    """``lerp`` on each tensor of a list."""
+
+def _foreach_lerp_(self: Any, tensors1: Any, *args: Any, **kwargs: Any) -> Any:
+    """``lerp_`` on each tensor of a list."""
+
+def _foreach_lgamma(self: Any) -> Any:
+    """``lgamma`` on each tensor of a list."""
+
+def _foreach_lgamma_(self: Any) -> Any:
+    """``lgamma_`` on each tensor of a list."""
+
+def _foreach_log(self: Any) -> Any:
+    """``log`` on each tensor of a list."""
+
+def _foreach_log10(self: Any) -> Any:
+    """``log10`` on each tensor of a list."""
+
+def _foreach_log10_(self: Any) -> Any:
+    """``log10_`` on each tensor of a list."""
+
+def _foreach_log1p(self: Any) -> Any:
+    """``log1p`` on each tensor of a list."""
+
+def _foreach_log1p_(self: Any) -> Any:
+    """``log1p_`` on each tensor of a list."""
+
+def _foreach_log2(self: Any) -> Any:
+    """``log2`` on each tensor of a list."""
+
+def _foreach_log2_(self: Any) -> Any:
+    """``log2_`` on each tensor of a list."""
+
+def _foreach_log_(self: Any) -> Any:
+    """``log_`` on each tensor of a list."""
+
+def _foreach_max(self: Any) -> _tuple[Tensor, ...]:
+    """The greatest element of each tensor."""
+
+def _foreach_maximum(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``maximum`` on each tensor of a list."""
+
+def _foreach_maximum_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``maximum_`` on each tensor of a list."""
+
+def _foreach_minimum(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``minimum`` on each tensor of a list."""
+
+def _foreach_minimum_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``minimum_`` on each tensor of a list."""
+
+def _foreach_mm(self: Any, mat2: Any) -> _tuple[Tensor, ...]:
+    """The matrix product of each tensor with its partner."""
+
+def _foreach_mul(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``mul`` on each tensor of a list."""
+
+def _foreach_mul_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``mul_`` on each tensor of a list."""
+
+def _foreach_neg(self: Any) -> Any:
+    """``neg`` on each tensor of a list."""
+
+def _foreach_neg_(self: Any) -> Any:
+    """``neg_`` on each tensor of a list."""
+
+def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> _tuple[Tensor, ...]:
+    """The norm of each tensor's elements. RuntimeError for an infinite one of an empty tensor."""
+
+def _foreach_pow(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``pow`` on each tensor of a list."""
+
+def _foreach_pow_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``pow_`` on each tensor of a list."""
+
+def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> _tuple[Tensor, ...]:
+    """The sum of each tensor's elements' sizes to the power ``ord``."""
+
+def _foreach_reciprocal(self: Any) -> Any:
+    """``reciprocal`` on each tensor of a list."""
+
+def _foreach_reciprocal_(self: Any) -> Any:
+    """``reciprocal_`` on each tensor of a list."""
+
+def _foreach_round(self: Any) -> Any:
+    """``round`` on each tensor of a list."""
+
+def _foreach_round_(self: Any) -> Any:
+    """``round_`` on each tensor of a list."""
+
+def _foreach_rsqrt(self: Any) -> Any:
+    """``rsqrt`` on each tensor of a list."""
+
+def _foreach_rsqrt_(self: Any) -> Any:
+    """``rsqrt_`` on each tensor of a list."""
+
+def _foreach_sigmoid(self: Any) -> Any:
+    """``sigmoid`` on each tensor of a list."""
+
+def _foreach_sigmoid_(self: Any) -> Any:
+    """``sigmoid_`` on each tensor of a list."""
+
+def _foreach_sign(self: Any) -> Any:
+    """``sign`` on each tensor of a list."""
+
+def _foreach_sign_(self: Any) -> Any:
+    """``sign_`` on each tensor of a list."""
+
+def _foreach_sin(self: Any) -> Any:
+    """``sin`` on each tensor of a list."""
+
+def _foreach_sin_(self: Any) -> Any:
+    """``sin_`` on each tensor of a list."""
+
+def _foreach_sinh(self: Any) -> Any:
+    """``sinh`` on each tensor of a list."""
+
+def _foreach_sinh_(self: Any) -> Any:
+    """``sinh_`` on each tensor of a list."""
+
+def _foreach_sqrt(self: Any) -> Any:
+    """``sqrt`` on each tensor of a list."""
+
+def _foreach_sqrt_(self: Any) -> Any:
+    """``sqrt_`` on each tensor of a list."""
+
+def _foreach_sub(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``sub`` on each tensor of a list."""
+
+def _foreach_sub_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any) -> Any:
+    """``sub_`` on each tensor of a list."""
+
+def _foreach_tan(self: Any) -> Any:
+    """``tan`` on each tensor of a list."""
+
+def _foreach_tan_(self: Any) -> Any:
+    """``tan_`` on each tensor of a list."""
+
+def _foreach_tanh(self: Any) -> Any:
+    """``tanh`` on each tensor of a list."""
+
+def _foreach_tanh_(self: Any) -> Any:
+    """``tanh_`` on each tensor of a list."""
+
+def _foreach_trunc(self: Any) -> Any:
+    """``trunc`` on each tensor of a list."""
+
+def _foreach_trunc_(self: Any) -> Any:
+    """``trunc_`` on each tensor of a list."""
+
+def _foreach_zero_(self: Any) -> Any:
+    """Every tensor of the list becomes zero."""
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, out: Any = None) -> Tensor:
     """The gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
@@ -245,6 +553,9 @@ def _scaled_mm_v2(*args: Any, **kwargs: Any) -> Any:
 
 def _segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
     """"max", "mean", "min", "sum" or "prod" of consecutive segments of ``axis``."""
+
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    """The sizes of a tensor's dimensions as integers, (ndim,)."""
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, grad_input: Any = None) -> Tensor:
     """The gradient of softmax from its output: ``output * (grad - sum(grad * output))``."""

@@ -10,9 +10,9 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike import tensor as _tensor
 from torchlike.dispatch.registry import NAMESPACES as _NAMESPACES
 from torchlike.tensor import Tensor
+from torchlike.tensor import no_protocol as _no_protocol
 from torchlike.unsupported import Gap as _Gap
 from torchlike.unsupported import raising as _raising
 
@@ -33,8 +33,7 @@ __all__ = [
 
 def _overrides(value: Any) -> bool:
     """Whether its class has the protocol, and is not Tensor itself or without one of its own."""
-    return getattr(type(value), "__torch_function__", None) is not None and type(value) is not (
-        Tensor)  # fmt: skip
+    return getattr(type(value), "__torch_function__", None) not in (None, _no_protocol)
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -138,7 +137,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 def get_default_nowrap_functions() -> set[Any]:
     """Accessors whose results are not made a subclass."""
-    return {vars(_tensor.Tensor)[n] for n in ("grad", "_base", "_grad") if n in vars(Tensor)}
+    return {vars(Tensor)[n] for n in ("grad", "_base", "_grad") if n in vars(Tensor)}
 
 
 _MODE = _Gap(

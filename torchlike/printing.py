@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 __all__ = [
+    "contents",
     "get_printoptions",
     "parameter_repr",
     "printoptions",
@@ -266,6 +267,22 @@ def _with_suffixes(text: str, suffixes: Sequence[str], indent: int, linewidth: f
     return text + ")"
 
 
+def contents(values: Indexable, dtype: str, indent: int) -> str:
+    """Brackets and values alone, lines after the first indented by ``indent``."""
+    return _contents(values, dtype, indent, _options)
+
+
+def _contents(values: Indexable, dtype: str, indent: int, options: _Options) -> str:
+    shape = tuple(values.shape)
+    if 0 in shape:
+        return "[]"
+    if shape and options.edgeitems == 0 and options.summarizes(shape):
+        return "[...]"
+    index = _summary_index(shape, options)
+    shown = np.asarray(values if index is None else values[index])
+    return _brackets(_cells(shown, dtype, options), shape, indent, options)
+
+
 def tensor_repr(
     values: Indexable,
     *,
@@ -301,16 +318,7 @@ def tensor_repr(
     meta, empty = device == "meta", 0 in shape
     indent = len(prefix)
 
-    if meta:
-        contents = "..."
-    elif empty:
-        contents = "[]"
-    elif shape and options.edgeitems == 0 and options.summarizes(shape):
-        contents = "[...]"
-    else:
-        index = _summary_index(shape, options)
-        shown = np.asarray(values if index is None else values[index])
-        contents = _brackets(_cells(shown, dtype, options), shape, indent, options)
+    shown = "..." if meta else _contents(values, dtype, indent, options)
 
     suffixes = []
     if not is_default_device:
@@ -330,7 +338,7 @@ def tensor_repr(
     elif requires_grad:
         suffixes.append("requires_grad=True")
 
-    text = _with_suffixes(prefix + contents, suffixes, indent, options.linewidth)
+    text = _with_suffixes(prefix + shown, suffixes, indent, options.linewidth)
     return f"Parameter({text})" if is_parameter_like and prefix != "tensor(" else text
 
 

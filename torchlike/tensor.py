@@ -723,9 +723,15 @@ _NOT_IN_NUMPY = frozenset(d.numpy for d in dtypes.ALL if d.name.startswith(("bfl
 DLPACK_CPU = (1, 0)
 
 
+def no_protocol(*args: Any, **kwargs: Any) -> Any:
+    """What a subclass says for ``__torch_function__`` that wants no part in it: its operators give
+    plain tensors."""
+    return NotImplemented
+
+
 def check_subclass(cls: type) -> None:
     """NotImplementedError for a class whose ``__torch_function__`` nobody would call."""
-    if getattr(cls, "__torch_function__", None) is not None:
+    if getattr(cls, "__torch_function__", None) not in (None, no_protocol):
         raise NotImplementedError(
             f"{cls.__name__} defines __torch_function__, which torchlike's functions do not call. "
             "Use instead: functions of your own around them, or torch.library.custom_op."

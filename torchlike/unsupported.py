@@ -53,6 +53,10 @@ _FX = Gap(
 _CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
            "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
 _WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
+_SUBCLASS = Gap("calls do not ask subclasses of Tensor", "Tensor.as_subclass, or a class that "
+                "holds tensors")  # fmt: skip
+_ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
+_CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
 _DCP = Gap(
     "there are no checkpoints in shards", "torch.save and torch.load, or orbax on jax arrays"
 )
@@ -65,10 +69,6 @@ _PIPES = Gap("there are no data pipes", "Dataset, IterableDataset and DataLoader
 _MONITOR = Gap("there are no counters of that kind", "torch.utils.tensorboard.SummaryWriter")
 _PACKAGE = Gap("code is not packed with models", "torch.save and a Python package")
 _MTIA = Gap("JAX has no backend of that kind", "torch.accelerator, which asks for JAX's devices")
-_FLOPS = Gap(
-    "ops are not seen one by one while they run",
-    "torchlike.jit.explain, which shows what a program computes",
-)
 
 #: namespace -> name -> gap. "Tensor" are methods, "aten" is torch.ops.aten.
 GAPS: dict[str, dict[str, Gap]] = {
@@ -82,6 +82,7 @@ GAPS: dict[str, dict[str, Gap]] = {
              "q_scale", "q_zero_point", "q_per_channel_axis", "q_per_channel_scales",
              "q_per_channel_zero_points", "int_repr"), _QUANTIZED),
         **dict.fromkeys(("_scaled_mm", "_scaled_mm_v2", "_scaled_grouped_mm"), _FP8),
+        "PyTorchFileReader": _ARCHIVE,
         "_nested_tensor_from_mask": _NESTED,
         "_sparse_semi_structured_linear": _SPARSE,
     },
@@ -120,8 +121,6 @@ GAPS: dict[str, dict[str, Gap]] = {
         ("IterDataPipe", "MapDataPipe", "DFIterDataPipe", "DataChunk", "functional_datapipe",
          "argument_validation", "runtime_validation", "runtime_validation_disabled",
          "guaranteed_datapipes_determinism", "non_deterministic"), _PIPES),
-    "utils.flop_counter": dict.fromkeys(
-        ("FlopCounterMode", "register_flop_formula"), _FLOPS),
     "monitor": dict.fromkeys(
         ("Aggregation", "Event", "Stat", "TensorboardEventHandler", "data_value_t", "log_event",
          "register_event_handler", "unregister_event_handler"), _MONITOR),
@@ -146,7 +145,7 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.rpc.functions": {"async_execution": _WORLD},
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _WORLD),
     "distributed.optim": dict.fromkeys(
-        ("DistributedOptimizer", "ZeroRedundancyOptimizer"), _WORLD),
+        ("DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"), _WORLD),
     "distributed.checkpoint": dict.fromkeys(
         ("load", "save", "async_save", "load_state_dict", "save_state_dict", "FileSystemReader",
          "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
@@ -178,6 +177,24 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.fsdp.wrap": dict.fromkeys(
         ("transformer_auto_wrap_policy", "size_based_auto_wrap_policy", "enable_wrap", "wrap",
          "always_wrap_policy", "lambda_auto_wrap_policy", "ModuleWrapPolicy"), _WORLD),
+    "distributed.fsdp.api": dict.fromkeys(
+        ("FullOptimStateDictConfig", "FullStateDictConfig", "ShardedOptimStateDictConfig",
+         "ShardedStateDictConfig", "ShardingStrategy", "StateDictType"), _WORLD),
+    "distributed._composable.fsdp": dict.fromkeys(
+        ("FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"), _WORLD),
+    "distributed._tensor": dict.fromkeys(
+        ("DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard",
+         "distribute_module", "distribute_tensor"), _WORLD),
+    "distributed._tensor.experimental": {"implicit_replication": _WORLD},
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
+        ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
+         "checkpoint_wrapper"), _CHECKPOINT),
+    "distributed.algorithms.ddp_comm_hooks": dict.fromkeys(
+        ("DDPCommHookType", "register_ddp_comm_hook"), _WORLD),
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": dict.fromkeys(
+        ("PostLocalSGDState", "post_localSGD_hook"), _WORLD),
+    "distributed.algorithms.model_averaging.averagers": dict.fromkeys(
+        ("ModelAverager", "PeriodicModelAverager"), _WORLD),
     "distributed.pipelining": dict.fromkeys(
         ("pipeline", "PipelineStage", "SplitPoint", "ScheduleGPipe", "Schedule1F1B"), _WORLD),
     "distributed.pipelining.schedules": dict.fromkeys(
@@ -187,11 +204,14 @@ GAPS: dict[str, dict[str, Gap]] = {
         ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION),
     "cuda.jiterator": dict.fromkeys(
         ("_create_jit_fn", "_create_multi_output_jit_fn"), _JITERATOR),
-    "aten": dict.fromkeys(
+    "aten": {
+        **dict.fromkeys(
         ("_flash_attention_forward", "_flash_attention_backward", "_efficient_attention_forward",
          "_efficient_attention_backward", "_scaled_dot_product_flash_attention",
          "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention"),
         _ATTENTION),
+        **dict.fromkeys(("_sparse_addmm", "_sparse_mm_reduce_impl"), _SPARSE),
+    },
     "Tensor": {
         **dict.fromkeys(
             ("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "crow_indices",
@@ -204,13 +224,14 @@ GAPS: dict[str, dict[str, Gap]] = {
             _QUANTIZED),
         "chalf": _HALF_COMPLEX,
         "to_padded_tensor": _NESTED,
+        **dict.fromkeys(("_make_wrapper_subclass", "_make_subclass"), _SUBCLASS),
     },
 }  # fmt: skip
 
 #: Namespaces that are no modules, or whose modules take their functions themselves.
 _MADE_ELSEWHERE = frozenset(
     ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library", "fx",
-     "nn.attention", "utils.data", "mtia")
+     "fx.experimental.proxy_tensor", "nn.attention", "utils.data", "mtia")
 )  # fmt: skip
 
 

@@ -92,6 +92,11 @@ def test_ways_to_import(aliased, statement, value):
     assert run(statement)["x"] == value
 
 
+def test_the_root_has_the_name_it_is_imported_by(aliased):
+    assert run("import borrowed")["borrowed"].__name__ == "borrowed"
+    assert run("import stand_in; from stand_in.nn import functional as x")["x"] is not None
+
+
 def test_classes_pickle_under_the_real_name(aliased):
     assert run("from borrowed.nn import Module")["Module"].__module__ == "stand_in.nn"
 

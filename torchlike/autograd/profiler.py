@@ -6,8 +6,13 @@ from typing import Any
 
 from torchlike import profiler
 from torchlike.profiler import record_function
+from torchlike.unsupported import Gap, raising
 
-__all__ = ["profile", "record_function"]
+__all__ = ["EventList", "emit_nvtx", "profile", "record_function"]
+
+_EVENTS = Gap("profiles are JAX's, without a list of events", "torch.profiler.profile")
+EventList: Any = raising("autograd.profiler.EventList", _EVENTS)
+emit_nvtx: Any = raising("autograd.profiler.emit_nvtx", _EVENTS)
 
 
 class profile(profiler.profile):

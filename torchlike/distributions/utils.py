@@ -80,6 +80,9 @@ def binary_cross_entropy(logits: Tensor, value: Tensor) -> Tensor:
     return f.nn_functional.binary_cross_entropy_with_logits(logits, value, reduction="none")
 
 
+_standard_normal, _sum_rightmost = standard_normal, sum_rightmost  # PyTorch's names for them
+
+
 class lazy_property:
     """A property computed at its first use and kept.
 

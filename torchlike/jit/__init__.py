@@ -29,6 +29,8 @@ from torchlike.jit.function import JitFunction
 from torchlike.jit.layers import scan_layers
 from torchlike.jit.markers import (
     Final,
+    _overload,
+    _overload_method,
     annotate,
     export,
     ignore,

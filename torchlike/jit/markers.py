@@ -47,6 +47,14 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+def _overload(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as it is: one more signature of the implementation that follows it."""
+    return fn
+
+
+_overload_method = _overload
+
+
 def annotate(the_type: Any, the_value: Any) -> Any:
     """The value; the type is for readers."""
     return the_value

@@ -55,7 +55,7 @@ class Conversions:
 
         Only floating point and complex tensors change dtype. TypeError for an integer dtype.
         """
-        dtype, device, memory_format = _target(args, kwargs)
+        dtype, device, memory_format = target(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
@@ -114,7 +114,7 @@ class Conversions:
         )
 
 
-def _target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
+def target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
     """The dtype, device and memory format that the arguments of ``Module.to`` name."""
     given = dict(kwargs)
     dtype, device = given.pop("dtype", None), given.pop("device", None)

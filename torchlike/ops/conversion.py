@@ -144,6 +144,27 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return clone(result) if copy and result is input else result
 
 
+@composite(namespaces=("aten",), method=False)
+def _to_copy(
+    input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: Any = None, non_blocking: Any = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A copy in another dtype, on another device or in another memory order."""
+    return to(input, device, dtype, copy=True, memory_format=memory_format)
+
+
+@composite(namespaces=("aten",), method=False)
+def alias(input: Tensor) -> Tensor:
+    """A view of all of a tensor."""
+    return input.view_as(input)
+
+
+@composite(namespaces=("aten",), method=False)
+def _pin_memory(input: Tensor, device: Any = None) -> Tensor:
+    """``Tensor.pin_memory``."""
+    return input.pin_memory(device)
+
+
 @composite(namespaces=())
 def cpu(input: Tensor, memory_format: Any = None) -> Tensor:
     """``to("cpu")``."""

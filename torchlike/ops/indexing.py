@@ -464,6 +464,12 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = Fa
     return input
 
 
+@composite(namespaces=("aten",), method=False)
+def index(input: Tensor, indices: Any) -> Tensor:
+    """``input[indices]``, with None for a dimension that is taken whole."""
+    return getitem(input, tuple([slice(None) if i is None else i for i in indices]))
+
+
 def _without_mask(input: Tensor, indices: Any, values: Tensor) -> Any:
     """A mask on the meta device as index tensors of as many elements as ``values`` bring: how many
     it selects is not known, and the shape of the result does not depend on it."""

@@ -8,6 +8,7 @@ from torchlike import dtypes
 from torchlike.dispatch.registry import composite
 from torchlike.dispatch.schema import common_dtype
 from torchlike.ops.comparison import isclose
+from torchlike.ops.creation import tensor
 from torchlike.ops.views import require_tensor
 from torchlike.tensor import Tensor
 
@@ -59,6 +60,13 @@ def is_nonzero(input: Tensor) -> bool:
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size."""
     return input.shape == other.shape
+
+
+@composite(method=False)
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    """The sizes of a tensor's dimensions as integers, (ndim,)."""
+    require_tensor(input, "_shape_as_tensor")
+    return tensor(list(input.shape), dtype=dtypes.int64)
 
 
 @composite()

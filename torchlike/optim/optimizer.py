@@ -12,6 +12,7 @@ from typing import Any
 from torchlike import modes
 from torchlike.autograd.grad_mode import enable_grad, no_grad
 from torchlike.errors import JitCaptureError
+from torchlike.optim.helpers import *  # noqa: F403 - PyTorch's optimizers stand in this file
 from torchlike.tape import RemovableHandle
 from torchlike.tensor import Tensor
 

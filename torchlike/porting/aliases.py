@@ -30,7 +30,9 @@ class _AliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system hands back whatever stands in sys.modules after this call. Giving it the
         # real module in create_module instead would overwrite that module's __spec__.
-        sys.modules[self.alias] = importlib.import_module(self.real)
+        module = sys.modules[self.alias] = importlib.import_module(self.real)
+        if "." not in self.real:  # libraries compare the root's name with "torch"
+            module.__name__ = self.alias
         _explain_below(self.real, self.alias)
 
 
@@ -97,6 +99,7 @@ def _explain_below(real: str, alias: str) -> None:
 def _explain_missing_names(module: ModuleType, alias: str) -> None:
     """Give ``module`` a ``__getattr__`` that names what is missing, in PyTorch's spelling."""
     own = module.__dict__.get("__getattr__")
+    real = module.__name__ if module.__spec__ is None else module.__spec__.name
     if getattr(own, "names_missing", False):
         return
 
@@ -105,13 +108,13 @@ def _explain_missing_names(module: ModuleType, alias: str) -> None:
             # The message below says what is missing in the script's own terms.
             with contextlib.suppress(AttributeError):
                 found = own(name)
-                if found is sys.modules.get(f"{module.__name__}.{name}"):  # imported just now
-                    _explain_below(f"{module.__name__}.{name}", f"{alias}.{name}")
+                if found is sys.modules.get(f"{real}.{name}"):  # imported just now
+                    _explain_below(f"{real}.{name}", f"{alias}.{name}")
                 return found
         if name.startswith("__"):
-            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+            raise AttributeError(f"module {real!r} has no attribute {name!r}")
         message = missing(f"{alias}.{name}")
-        submodule = f"{module.__name__}.{name}"
+        submodule = f"{real}.{name}"
         if _importing_from(sys._getframe(1)) and submodule not in sys.modules:
             raise ImportError(message, name=alias, path=getattr(module, "__file__", None))
         raise AttributeError(message, name=name, obj=module)

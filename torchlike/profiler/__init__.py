@@ -10,6 +10,16 @@ from torchlike.profiler.profile import (
 )
 
 __all__ = [
-    "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
     "tensorboard_trace_handler",
-]  # fmt: skip
+]
+
+
+def kineto_available() -> bool:
+    """False: profiles are JAX's."""
+    return False

@@ -4,6 +4,11 @@ A checkpoint is a zip archive with a pickle (``data.pkl``) in which storages are
 one raw little-endian file per storage. ``torch.serialization`` is this module.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 from torchlike.serialization.load import (
     add_safe_globals,
     clear_safe_globals,
@@ -15,7 +20,11 @@ from torchlike.serialization.locations import default_restore_location
 from torchlike.serialization.safe import load_safetensors, save_safetensors
 from torchlike.serialization.save import save
 
+#: What ``map_location`` may be.
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | Any | str | dict[str, str] | None
+
 __all__ = [
+    "MAP_LOCATION",
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",

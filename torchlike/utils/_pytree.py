@@ -6,7 +6,7 @@ trees see ``torchlike.interop``.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any, NamedTuple
@@ -20,8 +20,8 @@ _IsLeaf = Callable[[Any], bool] | None
 class _Container(NamedTuple):
     """How to take a container apart, ``(children, context)``, and put it together again."""
 
-    flatten: Callable[[Any], tuple[list[Any], Any]]
-    unflatten: Callable[[Iterable[Any], Any], Any]
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Iterable[Any], Any], Any]
 
 
 def _values(d: Any) -> tuple[list[Any], Any]:
@@ -61,6 +61,11 @@ def is_namedtuple(x: Any) -> bool:
 
 
 is_namedtuple_class = is_namedtuple_instance = is_namedtuple
+
+
+def _get_node_type(tree: Any) -> Any:
+    """The key of a node in SUPPORTED_NODES: its type, ``namedtuple`` for all named tuples."""
+    return namedtuple if is_namedtuple(type(tree)) else type(tree)
 
 
 def _container(x: Any, is_leaf: _IsLeaf) -> _Container | None:
@@ -116,7 +121,7 @@ class TreeSpec:
         if self.type is None:
             return next(leaves)
         parts = [c._closed(leaves) for c in self._children]
-        return SUPPORTED_NODES.get(self.type, _NAMED_TUPLE).unflatten(parts, self.context)
+        return SUPPORTED_NODES.get(self.type, _NAMED_TUPLE).unflatten_fn(parts, self.context)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """What stands in another tree where this one has leaves. ValueError where they differ."""
@@ -126,7 +131,7 @@ class TreeSpec:
         both_dictionaries = kind in _DICTIONARIES and self.type in _DICTIONARIES
         if kind is not self.type and not both_dictionaries:
             raise ValueError(f"Node type mismatch; expected {self.type}, but got {kind}.")
-        parts = SUPPORTED_NODES.get(kind, _NAMED_TUPLE).flatten(tree)[0]
+        parts = SUPPORTED_NODES.get(kind, _NAMED_TUPLE).flatten_fn(tree)[0]
         if both_dictionaries:
             keys = self.context[1] if self.type is defaultdict else self.context
             missing, extra = set(keys) - set(tree), set(tree) - set(keys)
@@ -177,7 +182,7 @@ def _open(x: Any, is_leaf: _IsLeaf, leaves: list[Any]) -> TreeSpec:
     if container is None:
         leaves.append(x)
         return LeafSpec()
-    children, context = container.flatten(x)
+    children, context = container.flatten_fn(x)
     return TreeSpec(type(x), context, [_open(c, is_leaf, leaves) for c in children])
 
 

@@ -32,6 +32,9 @@ def _activation(given: Activation) -> Any:
     return getattr(F, given)
 
 
+_get_activation_fn = _activation  # PyTorch's name for it
+
+
 def _clones(module: Module, n: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 

@@ -47,6 +47,15 @@ class _Batches:
         return len(self._jobs)
 
 
+class _MultiProcessingDataLoaderIter(_Batches):
+    """An iterator over batches that processes load; there is none."""
+
+
+#: PyTorch's names, for scripts that ask what kind of iterator they have.
+_BaseDataLoaderIter = _SingleProcessDataLoaderIter = _Batches
+_collate_fn_t = Callable[[list[Any]], Any]
+
+
 class DataLoader:
     """Iterates over a dataset in batches. What they are made of cannot be set afterwards.
 

@@ -1,0 +1,18 @@
+"""``torch._C._nn``: how the arguments of ``Module.to`` are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike.devices import device as _device
+from torchlike.nn.conversion import target as _target
+
+__all__ = ["_parse_to"]
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """(device, dtype, non_blocking, memory_format) that the arguments of ``to`` name, None for what
+    they do not. TypeError for anything else."""
+    dtype, device, memory_format = _target(args, kwargs)
+    waits = bool(kwargs.get("non_blocking", next((a for a in args if isinstance(a, bool)), False)))
+    return None if device is None else _device(device), dtype, waits, memory_format

@@ -1,0 +1,27 @@
+"""``torch.__config__``: what the numbers are computed with."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import jax
+
+from torchlike import settings
+
+__all__ = ["parallel_info", "show"]
+
+
+def show() -> str:
+    """The versions of JAX and XLA's library, and the backend."""
+    return (
+        f"torchlike computes with:\n  - JAX {jax.__version__}\n  - jaxlib {version('jaxlib')}\n"
+        f"  - backend: {jax.default_backend()}\n"
+    )
+
+
+def parallel_info() -> str:
+    """How many threads the settings ask for."""
+    return (
+        f"Parallel:\n\tget_num_threads() : {settings.get_num_threads()}\n"
+        f"\tget_num_interop_threads() : {settings.get_num_interop_threads()}\n"
+    )

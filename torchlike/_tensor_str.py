@@ -1,0 +1,33 @@
+"""``torch._tensor_str``: the settings of printing, and a tensor's values as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike import printing
+from torchlike.tensor import Tensor
+
+__all__ = ["PRINT_OPTS"]
+
+
+class _Settings:
+    """The settings as attributes, which may be set."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return printing.get_printoptions()[name]
+        except KeyError:
+            raise AttributeError(f"there is no setting {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        getattr(self, name)  # AttributeError for what is none
+        mode = {"sci_mode": printing.get_printoptions()["sci_mode"]}
+        printing.set_printoptions(**{**mode, name: value})
+
+
+PRINT_OPTS = _Settings()
+
+
+def _tensor_str(self: Tensor, indent: int) -> str:
+    """The brackets and values alone, lines after the first indented by ``indent``."""
+    return printing.contents(self.detach()._value("print(tensor)"), self.dtype.name, indent)

@@ -1,0 +1,70 @@
+"""What optimizers outside of the package import from ``torch.optim.optimizer``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlike import modes
+from torchlike.autograd.grad_mode import set_grad_enabled
+from torchlike.tensor import Tensor
+
+__all__ = ["_default_to_fused_or_foreach", "_disable_dynamo_if_unsupported",
+           "_get_capturable_supported_devices", "_get_value", "_stack_if_compiling", "_to_scalar",
+           "_use_grad_for_differentiable", "_view_as_real"]  # fmt: skip
+
+
+def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A ``step`` that records only where the optimizer is made with ``differentiable=True``."""
+
+    @functools.wraps(step)
+    def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with set_grad_enabled(bool(self.defaults["differentiable"])):
+            return step(self, *args, **kwargs)
+
+    return stepped
+
+
+def _get_value(x: Any) -> Any:
+    """A tensor's number; while a function is captured, the tensor."""
+    if not isinstance(x, Tensor) or modes.current.capture is not None:
+        return x
+    return x.item()
+
+
+def _stack_if_compiling(x: Any) -> Any:
+    """Its argument: a list of numbers stays one."""
+    return x
+
+
+def _to_scalar(x: Any) -> Any:
+    """A tensor of one element as a 0-dim tensor; anything else as it is."""
+    return x.squeeze() if isinstance(x, Tensor) and x.dim() else x
+
+
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """(False, False): a loop over the parameters, as PyTorch on a CPU."""
+    return False, False
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The devices on which a step may be captured: all that JAX has."""
+    return ["cpu", "cuda", "tpu", *(["xla"] if supports_xla else [])]
+
+
+def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[..., Any]:
+    """A decorator that leaves a function as it is: capture runs Python."""
+    return lambda function: function
+
+
+def _view_as_real(params: list[Tensor], *state_and_grads: Any) -> None:
+    """Replace complex parameters, gradients and states by views of their real and imaginary parts,
+    in the lists."""
+    for i, p in enumerate(params):
+        if p.is_complex():
+            params[i] = p.view_as_real()
+            for s in state_and_grads:
+                s[i] = s[i].view_as_real()
