@@ -370,3 +370,15 @@ def test_as_in_pytorch(name):
         assert (len(theirs), len(ours), gradients) == (*KEEPS[name], own)
         return
     assert found == expected
+
+
+def test_classes_of_nodes_have_their_names():
+    for t in (torch, torchlike):
+        x = t.ones(2, requires_grad=True)
+        end = (x * 2).exp().sum().grad_fn
+        names = []
+        while end is not None:
+            names.append(type(end).__name__)
+            end = end.next_functions[0][0] if end.next_functions else None
+        assert names == ["SumBackward0", "ExpBackward0", "MulBackward0", "AccumulateGrad"]
+        assert type((x * 2).grad_fn) is type((x * 3).grad_fn)

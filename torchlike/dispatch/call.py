@@ -6,6 +6,7 @@ same executables are inlined into the graph.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,6 +61,22 @@ def function_of(spec: OpSpec) -> Callable[..., Any]:
         return run(spec, operands, statics)
 
     return dress(function, spec, "")
+
+
+def with_numbers_first(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    """The function of three tensors, with PyTorch's old signatures too, where the numbers ``names``
+    stand before or between the tensors: ``addmm(beta, input, alpha, mat1, mat2)``."""
+
+    @functools.wraps(function)
+    def reordered(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > 3:
+            numbers = [a for a in args if type(a) in NUMBERS]
+            if len(args) - len(numbers) == 3 and len(numbers) <= len(names):
+                kwargs = {**kwargs, **dict(zip(names, numbers, strict=False))}
+                args = tuple([a for a in args if type(a) not in NUMBERS])
+        return function(*args, **kwargs)
+
+    return reordered
 
 
 def dress(function: Callable[..., Any], spec: OpSpec, suffix: str) -> Callable[..., Any]:

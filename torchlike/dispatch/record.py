@@ -6,6 +6,7 @@ and backward passes themselves (for create_graph) all go through it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -52,7 +53,7 @@ class OpNode(Node):
 
     def shown(self) -> Node:
         if type(self) is OpNode:
-            self.__class__ = ShownNode
+            self.__class__ = _shown_class(self.exe.name)
         return self
 
     def is_released(self) -> Any:
@@ -171,6 +172,12 @@ class ShownNode(SavedNames, OpNode):
     """An OpNode that the user has asked for."""
 
     __slots__ = ()
+
+
+@functools.cache
+def _shown_class(name: str) -> type[ShownNode]:
+    """The class of such nodes of one op: scripts that walk a graph ask for its name."""
+    return type(name, (ShownNode,), {"__slots__": ()})
 
 
 def unwritten(array: Any, edge: Edge | None) -> Tensor | None:

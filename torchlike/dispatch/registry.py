@@ -71,6 +71,7 @@ def op(
     casts_out: Any = None,
     check: Callable[..., None] | None = None,
     returns: Any = None,
+    numbers_first: tuple[str, ...] = (),
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a pure JAX function as an op, and give its public function.
 
@@ -98,6 +99,8 @@ def op(
       check: ``check(*all arguments)``, called eagerly before the op for errors that depend on
         values (an index out of range); not called while a graph is captured.
       returns: a namedtuple class for multiple outputs.
+      numbers_first: keyword arguments that PyTorch's old signatures take in this order before or
+        between the tensors: ``x.addcmul_(value, a, b)``.
     """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,6 +126,9 @@ def op(
         autocast.watch(spec)
         function = call.function_of(spec)
         twin = spec.in_place = in_place.twin_of(spec) if inplace else None
+        if numbers_first:
+            function = call.with_numbers_first(function, numbers_first)
+            twin = twin and call.with_numbers_first(twin, numbers_first)
         for public in (own, *aliases):
             export(function, public, namespaces)
             if method:

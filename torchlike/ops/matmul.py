@@ -206,7 +206,11 @@ def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
     return made
 
 
-@op(inplace=True)
+#: The order of the factors in old signatures.
+_NUMBERS = ("beta", "alpha")
+
+
+@op(inplace=True, numbers_first=_NUMBERS)
 def addmm(input: Input, mat1: Input, mat2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (mat1 @ mat2)``."""
     for name, x in (("mat1", mat1), ("mat2", mat2)):
@@ -216,7 +220,7 @@ def addmm(input: Input, mat1: Input, mat2: Input, *, beta: Factor = 1, alpha: Fa
     return _scaled_sum(input, _checked(input, mat1, mat2, mm), beta, alpha)
 
 
-@op(inplace=True)
+@op(inplace=True, numbers_first=_NUMBERS)
 def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (mat @ vec)``."""
     if mat.ndim != 2 or vec.ndim != 1 or input.ndim > 1:
@@ -233,7 +237,7 @@ def addmv(input: Input, mat: Input, vec: Input, *, beta: Factor = 1, alpha: Fact
     return _scaled_sum(input, _checked(input, mat, vec, mv), beta, alpha)
 
 
-@op(casts_out=True, inplace=True)
+@op(casts_out=True, inplace=True, numbers_first=_NUMBERS)
 def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * outer(vec1, vec2)``."""
     if vec1.ndim != 1 or vec2.ndim != 1:
@@ -248,7 +252,7 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Fac
     return _scaled_sum(x, jnp.outer(u.astype(wide), v.astype(wide)), beta, alpha)
 
 
-@op(inplace=True)
+@op(inplace=True, numbers_first=_NUMBERS)
 def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (batch1 @ batch2)``."""
     if batch1.ndim == batch2.ndim == 3:
@@ -256,7 +260,7 @@ def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alp
     return _scaled_sum(input, _checked(input, batch1, batch2, bmm), beta, alpha)
 
 
-@op(inplace=True)
+@op(inplace=True, numbers_first=_NUMBERS)
 def addbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (batch1 @ batch2).sum(0)``."""
     if batch1.ndim == batch2.ndim == 3:

@@ -299,7 +299,7 @@ def clamp_max(input: Input, max: Bound):
     return clamp.spec.fn(input, None, max)
 
 
-@op(inplace=True, elementwise=True)
+@op(inplace=True, elementwise=True, numbers_first=("value",))
 def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
     """``input + value * tensor1 * tensor2``."""
     return in_float32(lambda x, a, b: x + scalar_like(value, x) * a * b)(
@@ -307,7 +307,7 @@ def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
     )
 
 
-@op(inplace=True, elementwise=True)
+@op(inplace=True, elementwise=True, numbers_first=("value",))
 def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
     """``input + value * tensor1 / tensor2``. RuntimeError for integer division."""
     x, a, b = promoted(input, tensor1, tensor2)

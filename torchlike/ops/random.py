@@ -295,18 +295,23 @@ def _drawn(values: Tensor, *parameters: Tensor) -> Tensor:
 # -- integers --------------------------------------------------------------------------------------
 
 
+def _range(name: str, low: Any, high: Any) -> tuple[Any, Any]:
+    """The ends of ``[low, high)``; one alone is ``high``. TypeError for none."""
+    if low is None and high is None:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "high"')
+    return (0, low if high is None else high) if low is None or high is None else (low, high)
+
+
 @composite(method=False)
 def randint(
-    low: int, high: Any = None, size: Any = None, *, generator: Any = None, out: Any = None,
+    low: Any = None, high: Any = None, size: Any = None, *, generator: Any = None, out: Any = None,
     dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False,
     pin_memory: Any = False,
 ) -> Tensor:  # fmt: skip
     """Integers of ``[low, high)`` (``randint(high, size)``: from 0), int64 by default."""
     if size is None:
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    low, high = _checked_range(low, high)
+        low, high, size = None, low, high
+    low, high = _checked_range(*_range("randint", low, high))
     shape = checked_size((size,), "randint")
     kind = out_dtype(out, dtype, dtypes.int64)
     return _made(
@@ -332,11 +337,11 @@ def _checked_range(low: Any, high: Any) -> tuple[int, int]:
 
 @composite(method=False)
 def randint_like(
-    input: Tensor, low: int, high: Any = None, *, generator: Any = None, dtype: Any = None,
+    input: Tensor, low: Any = None, high: Any = None, *, generator: Any = None, dtype: Any = None,
     device: Any = None, requires_grad: Any = False, layout: Any = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """``randint`` with the size and dtype of ``input``."""
-    low, high = _checked_range(*((0, low) if high is None else (low, high)))
+    low, high = _checked_range(*_range("randint_like", low, high))
     kind = numpy_dtype(dtype or input.dtype)
     return _made_like(input, lambda s, c: lambda e: integers.randint(e, s, kind, low, high),
                       generator, kind, device, requires_grad, memory_format)  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import warnings
 from collections import OrderedDict, defaultdict
@@ -63,7 +64,6 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        self._hooks: dict[str, dict[int, Any]] = {name: OrderedDict() for name in _HOOKS}
         if defaults.get("fused"):
             if defaults.get("differentiable"):
                 raise RuntimeError("`fused` does not support `differentiable`")
@@ -76,6 +76,14 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(dict(group))
+
+    @functools.cached_property
+    def _hooks(self) -> dict[str, dict[int, Any]]:
+        """Made when first asked for: a wrapper of an optimizer may never call ``__init__``."""
+        return {name: OrderedDict() for name in _HOOKS}
+
+    def _patch_step_function(self) -> None:
+        """Nothing to do: ``step`` calls its hooks as soon as the class is made."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -259,7 +267,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._hooks = {name: OrderedDict() for name in _HOOKS}
+        self.__dict__.pop("_hooks", None)
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
