@@ -418,3 +418,17 @@ def test_hooks_of_an_optimizer_from_a_pickle():
         copied.register_step_post_hook(lambda *_, seen=seen: seen.append(2))
         copied.step()
         assert seen == [1, 2]
+
+
+@pytest.mark.parametrize("of", ["optimizer", "module"])
+def test_zeroing_a_gradient_that_is_a_view(of):
+    def run(t):
+        model = t.nn.Linear(2, 1, bias=False)
+        flat = t.ones(2)
+        model.weight.grad = flat.view(1, 2)
+        owner = t.optim.SGD(model.parameters(), lr=0.1) if of == "optimizer" else model
+        owner.zero_grad(set_to_none=False)
+        return model.weight.grad, flat
+
+    for made in (run(torch), run(torchlike), torchlike.jit(lambda: run(torchlike))()):
+        assert [t.tolist() for t in made] == [[[0.0, 0.0]], [0.0, 0.0]]

@@ -295,3 +295,10 @@ def stop_boundary() -> int:
     """The sequence number below which nodes lie outside the running capture (-1 without one)."""
     capture = modes.current.capture
     return -1 if capture is None else capture.first_sequence
+
+
+def zero_gradient(grad: Tensor) -> None:
+    """Fill a gradient with zeros, and forget how it was computed. It may be a view, of a buffer for
+    all gradients, unless it was recorded."""
+    grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
+    grad.zero_()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike import modes
+from torchlike.autograd.backward import zero_gradient
 from torchlike.autograd.grad_mode import enable_grad, no_grad
 from torchlike.errors import JitCaptureError
 from torchlike.optim.helpers import *  # noqa: F403 - PyTorch's optimizers stand in this file
@@ -148,7 +149,7 @@ class Optimizer:
                 if set_to_none:
                     p._set_grad(None)
                 elif (held := p._held_grad()) is not None:
-                    held.detach_().zero_()
+                    zero_gradient(held)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters; ``closure`` recomputes the loss, which is returned."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike import modes
+from torchlike.autograd.backward import zero_gradient
 from torchlike.jit import jit
 from torchlike.nn import hooks
 from torchlike.nn.conversion import Conversions
@@ -489,8 +490,7 @@ class Module(StateDicts, Hooks, Conversions):
                 continue
             grad = parameter._held_grad()
             if grad is not None:
-                grad.detach_() if grad.grad_fn is not None else grad.requires_grad_(False)
-                grad.zero_()
+                zero_gradient(grad)
 
     # -- printing, pickling ------------------------------------------------------------------------
 
