@@ -65,6 +65,7 @@ FLOORS = [
         "mtia",
         "nested",
         "overrides",
+        "quasirandom",
         "return_types",
         "sparse",
         "settings",

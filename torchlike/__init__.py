@@ -200,6 +200,7 @@ _LATER = frozenset(
         "onnx",
         "overrides",
         "profiler",
+        "quasirandom",
         "return_types",
         "testing",
         "torch_version",
