@@ -495,3 +495,20 @@ def test_rules_of_divergence_for_mixins():
         kl = t.distributions.kl
         kl.register_kl(Mixed, Mixin)(lambda p, q: 42)
         assert kl.kl_divergence(Mixed(), Mixed()) == 42
+
+
+def test_a_distribution_that_is_a_module():
+    for t in (torch, torchlike):
+
+        class Prior(t.distributions.Normal, t.nn.Module):
+            def __init__(self, t=t):
+                t.nn.Module.__init__(self)
+                t.distributions.Normal.__init__(self, 0.0, 1.0)
+
+        prior = Prior()
+        prior.register_buffer("kept", t.ones(2))
+        prior.weight = t.nn.Parameter(t.ones(2))
+        assert [n for n, _ in prior.named_parameters()] == ["weight"]
+        assert str(prior.to(dtype=t.float64).kept.dtype) == "torch.float64"
+        assert list(prior.state_dict()) == ["weight", "kept"]
+        assert float(prior.log_prob(t.tensor(0.0))) == pytest.approx(-0.9189385, abs=1e-6)

@@ -38,4 +38,5 @@ def test_refusals():
 def test_unseeded_scrambles_differ():
     first, second = (torchlike.quasirandom.SobolEngine(3, scramble=True).draw(4) for _ in range(2))
     assert not torchlike.equal(first, second)
-    assert first.min() >= 0 and first.max() < 1
+    assert first.min() >= 0
+    assert first.max() < 1

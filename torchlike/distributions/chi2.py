@@ -12,7 +12,7 @@ class Chi2(Gamma):
     """Chi-squared with ``df`` degrees of freedom, a Gamma(df / 2, 1 / 2)."""
 
     arg_constraints = {"df": constraints.positive}
-    _parameters = Gamma.arg_constraints
+    _constraints_by_name = Gamma.arg_constraints
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)

@@ -94,7 +94,7 @@ class Distribution:
     # -- shapes ------------------------------------------------------------------------------------
 
     @property
-    def _parameters(self) -> Any:
+    def _constraints_by_name(self) -> Any:
         """The constraints of the parameters that are kept."""
         return self.arg_constraints
 
@@ -103,7 +103,7 @@ class Distribution:
         owner = next(c for c in type(self).__mro__ if c.__module__.startswith(_LIBRARY))
         new: Any = self._get_checked_instance(owner, _instance)
         batch_shape = Size(batch_shape)
-        known = self._parameters
+        known = self._constraints_by_name
         for name, value in self.__dict__.items():
             if isinstance(value, Distribution):
                 # A part may have batch dimensions of its own behind those of the whole.

@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlike import functions as f
 from torchlike.distributions import constraints
+from torchlike.distributions.distribution import Distribution as Distribution
 from torchlike.distributions.normal_vectors import (
     ByCovariance,
     NormalVectors,
