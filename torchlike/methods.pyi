@@ -1547,7 +1547,7 @@ out of range, NotImplementedError for integers without ``dtype``."""
     def sparse_mask(self, mask: Any) -> Any:
         """The elements at the places of ``mask``, in coordinate form."""
 
-    def split(self, split_size_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
+    def split(self, split_size: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
         """Views of consecutive pieces: of one size, or of the sizes in a list."""
 
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> _tuple[Tensor, ...]:

@@ -76,3 +76,15 @@ def test_no_end_of_random_integers():
     for t in (torch, torchlike):
         with pytest.raises(TypeError):
             t.randint_like(t.ones(2))
+
+
+def test_names_of_the_size_of_pieces():
+    for t in (torch, torchlike):
+        x = t.arange(6)
+        pieces = [x.split(split_size=2), t.split(x, split_size_or_sections=2),
+                  t.split(tensor=x, split_size_or_sections=2, dim=-1)]  # fmt: skip
+        assert [[p.tolist() for p in made] for made in pieces] == [[[0, 1], [2, 3], [4, 5]]] * 3
+        for wrong in (lambda x=x: x.split(split_size_or_sections=2),
+                      lambda x=x, t=t: t.split(x, split_size=2)):  # fmt: skip
+            with pytest.raises(TypeError):
+                wrong()

@@ -19,7 +19,7 @@ def require_dimensions(size: tuple[int, ...], name: str) -> None:
         raise RuntimeError(f"{name} expects at least a 1-dimensional tensor")
 
 
-@composite()
+@composite(method=False)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive pieces: of one size, or of the sizes in a list."""
     require_tensor(tensor, "split")
@@ -55,6 +55,12 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         pieces.append(sliced(tensor, d, start, length, 1, name, multiple=True))
         start += length
     return tuple(pieces)
+
+
+@composite("split", namespaces=())
+def split_of(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive pieces: of one size, or of the sizes in a list."""
+    return split(input, split_size, dim)
 
 
 @composite()
