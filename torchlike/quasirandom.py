@@ -41,6 +41,8 @@ class SobolEngine:
             self._scramble()
         self.num_generated = 0
         self._point = self._shift.copy()
+        #: In the default dtype of now, whatever is drawn later: PyTorch's first point is.
+        self._first = f.tensor(self._shift * 2.0**-self.MAXBIT, dtype=get_default_dtype()).numpy()
 
     def _scramble(self) -> None:
         generator = Generator()
@@ -66,11 +68,11 @@ class SobolEngine:
 
     def draw(self, n: int = 1, out: Any = None, dtype: Any = None) -> Tensor:
         """The next ``n`` points, (n, dimension), in the default dtype unless given."""
-        made = np.empty((n, self.dimension), np.int64)
+        made = np.empty((n, self.dimension))
         for row in made:
-            row[:] = self._point
+            row[:] = self._point * 2.0**-self.MAXBIT if self.num_generated else self._first
             self._advance()
-        points = f.tensor(made * 2.0**-self.MAXBIT, dtype=dtype or get_default_dtype())
+        points = f.tensor(made, dtype=dtype or get_default_dtype())
         return points if out is None else out.resize_(points.shape).copy_(points)
 
     def draw_base2(self, m: int, out: Any = None, dtype: Any = None) -> Tensor:

@@ -17,6 +17,7 @@ def test_points(dimension, options):
         engine = t.quasirandom.SobolEngine(dimension, **options)
         got = [engine.draw(5), engine.draw(), engine.fast_forward(3).draw(4, dtype=t.float64)]
         got.append(engine.reset().draw_base2(4))
+        got.append(engine.reset().draw(2, dtype=t.float64))
         got.append(engine.draw(2, out=t.empty(2, dimension)))
         drawn.append([repr(engine), engine.num_generated, *(x.tolist() for x in got)])
         assert [str(x.dtype) for x in got[1:3]] == ["torch.float32", "torch.float64"]
