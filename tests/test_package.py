@@ -42,6 +42,7 @@ FLOORS = [
         "torch_version",
         "profiler",
     },
+    {"addresses"},
     {"storage", "views"},
     {"untyped_storage"},
     {"tensor"},

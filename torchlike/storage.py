@@ -11,7 +11,6 @@ it is metadata for ``stride()``, ``as_strided`` and view compatibility, never a 
 
 from __future__ import annotations
 
-import itertools
 import math
 from sys import getrefcount
 from typing import Any
@@ -22,13 +21,10 @@ import numpy as np
 from jax import core
 
 from torchlike import devices, modes
+from torchlike.addresses import Address, address_of
 from torchlike.boxes import BOXES
 from torchlike.errors import NO_DATA, UNWRAP_TRANSFORMED
 from torchlike.meta import MetaArray
-
-_addresses = itertools.count(1)
-#: Synthetic addresses stand 1 TiB apart: a view's offset never reaches its neighbour.
-_ADDRESS_STEP = 1 << 40
 
 
 def device_array(values: np.ndarray) -> Any:
@@ -49,7 +45,7 @@ class Storage:
         self.host = host
         self.version = 0
         self.strides: tuple[int, ...] | None = None
-        self._address = 0
+        self._address: Address | None = None
         #: Whether a tensor was moved off this storage by ``.data = …``; see modes.epoch.
         self.abandoned = False
         capture = modes.current.capture
@@ -70,9 +66,8 @@ class Storage:
         host = self.host
         if host is None:
             return self.cell
-        if host.base is None and host.flags.owndata and getrefcount(host) == _SOLE_LOCAL:
-            # Nobody outside holds the buffer any more: become a device cell for good. Only for a
-            # buffer that owns its memory; a view's memory may be seen through its base.
+        if getrefcount(host) == _SOLE_LOCAL and _is_alone(host):
+            # Nobody outside holds the buffer any more: become a device cell for good.
             self.cell, self.host = device_array(np.array(host)), None
             return self.cell
         return device_array(np.array(host))  # a copy: JAX may alias aligned NumPy memory
@@ -159,18 +154,31 @@ class Storage:
         return devices.from_jax(next(iter(found)))
 
     def data_ptr(self) -> int:
-        """An address that is the same for tensors on this storage and differs between storages.
-
-        A host buffer's is its real address. A device cell's is synthetic, because an in-place op
-        may move the array; PyTorch code compares addresses, it does not follow them.
-        """
+        """An address that is the same for tensors on this storage and differs between storages;
+        on the CPU the elements are there until the next write (see ``addresses``)."""
         if self.size == 0 or type(self.cell) is MetaArray:
             return 0
         if self.host is not None:
             return self.host.__array_interface__["data"][0]
-        if not self._address:
-            self._address = next(_addresses) * _ADDRESS_STEP
-        return self._address
+        return address_of(self)
+
+
+class Unread(Storage):
+    """The bytes of a storage as elements, which may still become elements of another dtype or
+    shape: ``asarray(bytes, dtype=uint8).view(dtype).reshape(shape)``, the way from a file to a
+    parameter, gives a storage in the parameter's own shape and no chain of views."""
+
+    __slots__ = ()
+
+
+def _is_alone(host: np.ndarray) -> bool:
+    """Whether an array nobody else refers to is the only way to its memory: it owns it, or is a
+    view of one that nothing but the view refers to."""
+    while isinstance(host.base, np.ndarray):
+        if getrefcount(host.base) != _SOLE_BASE:
+            return False
+        host = host.base
+    return host.base is None and host.flags.owndata
 
 
 def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -> Storage:
@@ -203,3 +211,6 @@ def _count_references() -> tuple[int, int]:
 
 
 SOLE_ATTRIBUTE, _SOLE_LOCAL = _count_references()
+_view = np.empty(1).view()
+_SOLE_BASE = getrefcount(_view.base)
+del _view

@@ -256,7 +256,9 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     def data_ptr(self) -> int:
         """An address: equal for tensors that begin at the same element of the same storage.
 
-        Differs from PyTorch: synthetic unless the memory is shared with NumPy.
+        On the CPU the elements can be read there until the tensor is written. Differs from PyTorch:
+        a write may move them, and they must not be written there (unless the memory is shared with
+        NumPy); on accelerators the number is no address.
         """
         start = self._storage.data_ptr()
         return start and start + self.storage_offset() * self.itemsize

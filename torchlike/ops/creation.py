@@ -22,6 +22,7 @@ from torchlike.ops.views import shape_arguments
 from torchlike.size import Size
 from torchlike.storage import Storage, device_array
 from torchlike.tensor import Tensor
+from torchlike.untyped_storage import UntypedStorage, read_as
 
 _NOT_GIVEN: Any = object()
 _ARRAYS = (np.ndarray, jax.Array)
@@ -118,11 +119,16 @@ def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = None
 ) -> Tensor:
     """``obj`` as a tensor: on the memory of a tensor, NumPy array or buffer where dtype and device
-    allow it (``copy=None``), always (``copy=False``, else ValueError) or never (``copy=True``)."""
+    allow it (``copy=None``), always (``copy=False``, else ValueError) or never (``copy=True``).
+    The bytes of an UntypedStorage are read as elements of the dtype (int64)."""
     if isinstance(obj, np.ndarray):
         found = from_numpy(obj)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         found = frombuffer(obj, dtype=dtypes.get_default_dtype() if dtype is None else dtype)
+    elif isinstance(obj, UntypedStorage):
+        found = object.__new__(Tensor)
+        kind = dtypes.int64 if dtype is None else dtypes.from_argument(dtype)
+        found._storage = read_as(obj, kind.numpy)
     elif isinstance(obj, Tensor):
         found = obj
     elif copy is False:

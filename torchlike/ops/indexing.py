@@ -24,6 +24,7 @@ from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.overwrite import accumulate as add_at
 from torchlike.ops.overwrite import overwrite
 from torchlike.ops.views import make_view, select, sliced, unsqueeze
+from torchlike.ops.views.making import on_unread, unread
 from torchlike.tensor import Tensor, wrap
 from torchlike.views import Alias, Geometry, SelectAt, step
 
@@ -292,6 +293,9 @@ def getitem(self: Tensor, item: Any) -> Tensor:
     view, indices = take_apart(self, item)
     if indices is None:
         if view is self:
+            host = unread(self)
+            if host is not None:
+                return on_unread(host)
             name = "SliceBackward0" if isinstance(item, slice) else "AliasBackward0"
             return make_view(self, step(Alias), (), name)
         return view

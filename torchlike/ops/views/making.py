@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from torchlike import modes
 from torchlike.dispatch.inplace import node_of_view
 from torchlike.dispatch.schema import ints
+from torchlike.storage import Unread
 from torchlike.tape import gradient_edge
 from torchlike.tensor import Tensor
 from torchlike.views import Step, View
@@ -48,6 +51,21 @@ def make_view(
     t._made_by = name if multiple else parent._made_by
     if edge is not None or parent.requires_grad:
         t._node = node_of_view(edge, parent, (kind,), dynamic, name)
+    return t
+
+
+def unread(t: Tensor) -> np.ndarray | None:
+    """The buffer of a tensor on bytes that nobody computed with yet (`Unread`), which may be seen
+    in another way by a storage of its own on the same memory; else None."""
+    if type(t._storage) is not Unread or t._view is not None or t._requires_grad:
+        return None
+    return t._storage.host if modes.current.capture is None else None
+
+
+def on_unread(host: np.ndarray) -> Tensor:
+    """A tensor on an `Unread` buffer."""
+    t = object.__new__(Tensor)
+    t._storage = Unread(None, host)
     return t
 
 

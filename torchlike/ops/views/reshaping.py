@@ -10,7 +10,13 @@ from typing import Any
 from torchlike import dtypes, errors, views
 from torchlike.dispatch.registry import composite
 from torchlike.dispatch.schema import ints
-from torchlike.ops.views.making import make_view, require_tensor, shape_arguments
+from torchlike.ops.views.making import (
+    make_view,
+    on_unread,
+    require_tensor,
+    shape_arguments,
+    unread,
+)
 from torchlike.tensor import Tensor
 from torchlike.views import step
 
@@ -40,6 +46,9 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
 
 def reshaped(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], name: str) -> Tensor:
     """The same elements in the same order, with a size and strides already found."""
+    host = unread(t)
+    if host is not None:
+        return on_unread(host.reshape(size))
     return make_view(t, step(views.Reshape, size, stride), (), name)
 
 
@@ -115,6 +124,9 @@ def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
         scale = (ratio, 1)
     else:
         scale = (1, 1)
+    host = unread(t)
+    if host is not None:
+        return on_unread(host.view(dtype.numpy))
     kind = step(views.Bitcast, dtype.numpy, size, stride, scale)
     return make_view(t, kind, (), "ViewBackward0", differentiable=False)
 
