@@ -153,6 +153,17 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
     set_autocast_gpu_dtype,
 )
 from torchlike.compile import compile  # noqa: E402
+from torchlike.conditions import (  # noqa: E402
+    _check,
+    _check_index,
+    _check_is_size,
+    _check_not_implemented,
+    _check_tensor_all,
+    _check_tensor_all_with,
+    _check_type,
+    _check_value,
+    _check_with,
+)
 from torchlike.device_modules import get_device_module  # noqa: E402
 from torchlike.errors import OutOfMemoryError  # noqa: E402
 from torchlike.export.torchscript import ScriptFunction, ScriptModule  # noqa: E402

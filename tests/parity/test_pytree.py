@@ -22,7 +22,15 @@ class Box:
         return self.inside == other.inside
 
 
+class Named(Box):
+    pass
+
+
 for module in (ours, theirs):
+    module.register_pytree_node(
+        Named, lambda b: ([b.inside], None), lambda c, _: Named(*c),
+        flatten_with_keys_fn=lambda b, m=module: ([(m.GetAttrKey("inside"), b.inside)], None),
+    )  # fmt: skip
     module.register_pytree_node(Box, lambda b: ([b.inside], "context"), lambda c, _: Box(*c))
 
 TREES = [
@@ -65,6 +73,20 @@ CALLS = {
     "another-arity": lambda p: p.tree_map(max, (1, 2), (1, 2, 3)),
     "another-key": lambda p: p.tree_map(max, {"a": 1}, {"b": 1}),
     "twice": lambda p: p.register_pytree_node(list, None, None),
+    "paths": lambda p: [
+        (p.keystr(path), p.key_get(TREES[:9], path), leaf)
+        for path, leaf in p.tree_leaves_with_path(TREES[:9])],
+    "paths-and-spec": lambda p: str(p.tree_flatten_with_path(TREES[:9])[1]),
+    "map-paths": lambda p: p.tree_map_with_path(
+        lambda path, x, y: (p.keystr(path), x, y), {"a": [1, 2]}, {"a": [3, [4]]}),
+    "paths-leaf": lambda p: [
+        p.keystr(path) for path, _ in p.tree_leaves_with_path(
+            [{"a": 1}, [2]], is_leaf=lambda x: isinstance(x, dict))],
+    "named": lambda p: [(p.keystr(k), x) for k, x in p.tree_leaves_with_path([Named((1, 2))])],
+    "not-named": lambda p: p.tree_leaves_with_path(TREES[9]),
+    "dictionary-parts": lambda p: [
+        p._dict_flatten({"b": 1, "a": 2}), p._dict_unflatten([1, 2], ["b", "a"]),
+        [(str(k), v) for k, v in p._dict_flatten_with_keys({"b": 1})[0]]],
     "no-spec": lambda p: p.tree_unflatten([1], 3),
 }  # fmt: skip
 
@@ -78,3 +100,15 @@ def test_calls(call):
             call(ours)
     else:
         assert call(ours) == expected
+
+
+def test_registering_again_by_the_older_name_replaces_with_warnings():
+    for module in (ours, theirs):
+        with (
+            pytest.warns(FutureWarning, match="_register_pytree_node` is deprecated"),
+            pytest.warns(UserWarning, match="already registered as pytree node. Overwriting"),
+        ):
+            module._register_pytree_node(
+                Box, lambda b: ([b.inside], "context"), lambda c, _: Box(*c)
+            )
+        assert module.tree_leaves(Box((1, 2))) == [1, 2]

@@ -1,6 +1,7 @@
 """`torchlike.porting.aliases` with a small package of its own in the place of torchlike."""
 
 import importlib
+import importlib.metadata
 import importlib.util
 import sys
 
@@ -9,7 +10,8 @@ import pytest
 from torchlike.porting import aliases
 
 FILES = {
-    "__init__.py": "from stand_in import nn\nname = 'top'\nones_like = 1",
+    "__init__.py": "from stand_in import nn\nname = 'top'\nones_like = 1\n"
+    "__version__ = '1.2.3+other'",
     "nn/__init__.py": "runs = globals().get('runs', 0) + 1\nclass Module:\n    pass",
     "nn/functional.py": "import stand_in.counter as c\nc.runs += 1\ndef relu():\n    return 'relu'",
     "counter.py": "runs = 0",
@@ -177,3 +179,13 @@ def test_installing_twice_is_installing_once(aliased):
 def test_too_late_when_the_real_one_has_been_imported(monkeypatch):
     with pytest.raises(RuntimeError, match="'json' has been imported before"):
         aliases.install("json", "stand_in")
+
+
+def test_the_version_is_known_to_importlib(aliased):
+    assert importlib.metadata.version("borrowed") == "1.2.3+other"
+    assert importlib.metadata.packages_distributions()["borrowed"] == ["borrowed"]
+    found = importlib.metadata.distribution("borrowed")
+    assert (found.metadata["Name"], found.files, list(found.entry_points)) == ("borrowed", None, [])
+    for missing in ("stand_in", "borrowed-vision"):
+        with pytest.raises(importlib.metadata.PackageNotFoundError):
+            importlib.metadata.version(missing)

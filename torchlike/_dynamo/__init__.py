@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchlike import errors, homes
+from torchlike import errors
 from torchlike._dynamo import config
 from torchlike.compile import compile
 from torchlike.compiler import (
@@ -234,4 +234,4 @@ def mark_static_address(t: Any, guard: Any = True) -> None:
     """Nothing: arrays have no addresses that a program could rely on."""
 
 
-homes.are_also_in(__name__, {"eval_frame": (OptimizedModule,)})
+from torchlike._dynamo import eval_frame as eval_frame

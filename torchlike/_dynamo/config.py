@@ -28,6 +28,7 @@ numpy_default_float = "float64"
 optimize_ddp = True
 recompile_limit = 8
 skip_code_recursive_on_recompile_limit_hit = True
+skip_fwd_side_effects_in_bwd_under_checkpoint = False
 specialize_float = False
 specialize_int = False
 trace_numpy = True

@@ -5,6 +5,7 @@ larger world raises NotImplementedError; one process drives all devices, with ``
 """
 
 from torchlike.distributed import device_mesh as device_mesh
+from torchlike.distributed import tensor as tensor
 from torchlike.distributed.collectives import (
     ReduceOp,
     Work,

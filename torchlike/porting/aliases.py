@@ -12,11 +12,13 @@ import dis
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
 from types import FrameType, ModuleType
 
+from torchlike.porting import metadata
 from torchlike.porting.hints import missing
 
 
@@ -60,6 +62,13 @@ class AliasFinder(MetaPathFinder):
         if _only_asking(sys._getframe(1)):
             return None
         raise ModuleNotFoundError(missing(fullname), name=fullname)
+
+    def find_distributions(
+        self, context: DistributionFinder.Context | None = None
+    ) -> Iterator[Distribution]:  # fmt: skip
+        """What ``importlib.metadata`` finds of the alias, first and without a file on disk."""
+        context = context or DistributionFinder.Context()
+        return metadata.distributions(self.alias, self.target, context)
 
 
 def install(alias: str = "torch", target: str = "torchlike") -> AliasFinder:

@@ -6,52 +6,114 @@ trees see ``torchlike.interop``.
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any, NamedTuple
 
 from torchlike.size import Size, size_of
+from torchlike.utils.tree_keys import GetAttrKey, MappingKey, SequenceKey
+from torchlike.utils.tree_keys import key_get as key_get
+from torchlike.utils.tree_keys import keystr as keystr
 
 PyTree = Any
 _IsLeaf = Callable[[Any], bool] | None
 
 
 class _Container(NamedTuple):
-    """How to take a container apart, ``(children, context)``, and put it together again."""
+    """How to take a container apart, ``(children, context)``, and put it together again.
+
+    ``keys`` names the children, given the container and how many there are; None where nobody said.
+    """
 
     flatten_fn: Callable[[Any], tuple[list[Any], Any]]
     unflatten_fn: Callable[[Iterable[Any], Any], Any]
+    keys: Callable[[Any, int], Iterable[Any]] | None = None
 
 
-def _values(d: Any) -> tuple[list[Any], Any]:
+def _dict_flatten(d: Any) -> tuple[list[Any], Any]:
     return list(d.values()), list(d)
 
 
+def _dict_unflatten(values: Iterable[Any], context: Any) -> dict[Any, Any]:
+    return dict(zip(context, values, strict=True))
+
+
+def _dict_flatten_with_keys(d: Any) -> tuple[list[Any], Any]:
+    return [(MappingKey(k), v) for k, v in d.items()], list(d)
+
+
+def _places(_: Any, count: int) -> Iterable[Any]:
+    return map(SequenceKey, range(count))
+
+
+def _mapping_keys(d: Any, _: int) -> Iterable[Any]:
+    return map(MappingKey, d)
+
+
 SUPPORTED_NODES: dict[type, _Container] = {
-    tuple: _Container(lambda t: (list(t), None), lambda c, _: tuple(c)),
-    list: _Container(lambda t: (list(t), None), lambda c, _: list(c)),
-    dict: _Container(_values, lambda c, keys: dict(zip(keys, c, strict=True))),
-    OrderedDict: _Container(_values, lambda c, keys: OrderedDict(zip(keys, c, strict=True))),
+    tuple: _Container(lambda t: (list(t), None), lambda c, _: tuple(c), _places),
+    list: _Container(lambda t: (list(t), None), lambda c, _: list(c), _places),
+    dict: _Container(_dict_flatten, _dict_unflatten, _mapping_keys),
+    OrderedDict: _Container(
+        _dict_flatten, lambda c, keys: OrderedDict(zip(keys, c, strict=True)), _mapping_keys
+    ),
     defaultdict: _Container(
         lambda d: (list(d.values()), [d.default_factory, list(d)]),
         lambda c, made: defaultdict(made[0], zip(made[1], c, strict=True)),
+        _mapping_keys,
     ),
-    deque: _Container(lambda d: (list(d), d.maxlen), lambda c, most: deque(c, maxlen=most)),
-    Size: _Container(lambda s: (list(s), None), lambda c, _: size_of(c)),
+    deque: _Container(
+        lambda d: (list(d), d.maxlen), lambda c, most: deque(c, maxlen=most), _places
+    ),
+    Size: _Container(lambda s: (list(s), None), lambda c, _: size_of(c), _places),
 }
-_NAMED_TUPLE = _Container(lambda t: (list(t), type(t)), lambda c, kind: kind(*c))
+_NAMED_TUPLE = _Container(
+    lambda t: (list(t), type(t)), lambda c, kind: kind(*c), lambda t, _: map(GetAttrKey, t._fields)
+)
 _DICTIONARIES = (dict, OrderedDict, defaultdict)
 
 
 def register_pytree_node(
     cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
-    unflatten_fn: Callable[[Iterable[Any], Any], Any], **_: Any,
+    unflatten_fn: Callable[[Iterable[Any], Any], Any], *,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None, **_: Any,
 ) -> None:  # fmt: skip
-    """Open instances of ``cls`` too. ValueError when it is registered already."""
+    """Open instances of ``cls`` too, here and where ``torchlike.jit`` meets them.
+
+    ``flatten_with_keys_fn`` gives ``(key, child)`` pairs in place of the children. ValueError when
+    it is registered already.
+    """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = _Container(flatten_fn, unflatten_fn)
+    _keep(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def _register_pytree_node(
+    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any], to_str_fn: Any = None,
+    maybe_from_str_fn: Any = None, *,
+    flatten_with_keys_fn: Callable[[Any], tuple[list[Any], Any]] | None = None, **_: Any,
+) -> None:  # fmt: skip
+    # The older function, which replaces what was registered before.
+    warnings.warn(
+        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
+        "`torch.utils._pytree.register_pytree_node` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    _keep(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def _keep(cls: type, flatten_fn: Any, unflatten_fn: Any, named: Any) -> None:
+    if cls in SUPPORTED_NODES:
+        warnings.warn(
+            f"{cls} is already registered as pytree node. Overwriting the previous registration.",
+            stacklevel=3,
+        )
+    keys = None if named is None else lambda x, _: [key for key, _ in named(x)[0]]
+    SUPPORTED_NODES[cls] = _Container(flatten_fn, unflatten_fn, keys)
 
 
 def is_namedtuple(x: Any) -> bool:
@@ -277,3 +339,49 @@ def tree_any_only(only: Any, /, pred: Callable[[Any], bool], tree: Any,
     """Whether ``pred`` holds for any leaf of a type."""
     chosen = _chooses(only)
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if chosen(x))
+
+
+def tree_flatten_with_path(
+    tree: Any, is_leaf: _IsLeaf = None
+) -> tuple[list[tuple[tuple[Any, ...], Any]], TreeSpec]:
+    """``tree_flatten`` with each leaf as ``(keys, leaf)``; `keystr` writes the keys as a path.
+
+    ValueError for a class that was registered without ``flatten_with_keys_fn``.
+    """
+    return list(_with_paths((), tree, is_leaf)), tree_structure(tree, is_leaf)
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: _IsLeaf = None
+) -> list[tuple[tuple[Any, ...], Any]]:  # fmt: skip
+    """The leaves of a tree, each as ``(keys, leaf)``."""
+    return list(_with_paths((), tree, is_leaf))
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any,
+                       is_leaf: _IsLeaf = None) -> Any:  # fmt: skip
+    """`tree_map` with the keys of each leaf as ``func``'s first argument."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = (
+        zip(*(spec.flatten_up_to(r) for r in rests), strict=True) if rests else [()] * len(found)
+    )
+    return spec.unflatten([
+        func(*place, *row) for place, row in zip(found, others, strict=True)
+    ])  # fmt: skip
+
+
+def _with_paths(
+    path: tuple[Any, ...], x: Any, is_leaf: _IsLeaf
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    container = _container(x, is_leaf)
+    if container is None:
+        yield path, x
+        return
+    if container.keys is None:
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {type(x)}. Please pass a "
+            "flatten_with_keys_fn argument to register_pytree_node."
+        )
+    parts = container.flatten_fn(x)[0]
+    for key, part in zip(container.keys(x, len(parts)), parts, strict=True):
+        yield from _with_paths((*path, key), part, is_leaf)

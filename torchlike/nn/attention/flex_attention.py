@@ -19,6 +19,7 @@ from torchlike.amp.autocast_mode import (
 )
 from torchlike.dispatch.registry import NAMESPACES
 from torchlike.errors import warn_once
+from torchlike.nn.attention.block_mask import DEFAULT_BLOCK_SIZE as _DEFAULT_SPARSE_BLOCK_SIZE
 from torchlike.nn.attention.block_mask import BlockMask, create_block_mask
 from torchlike.nn.attention.masks import (
     and_masks,
@@ -31,9 +32,19 @@ from torchlike.nn.attention.masks import (
 from torchlike.ops.attention import modified_attention_op
 from torchlike.tensor import Tensor
 
-__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks",
-           "create_block_mask", "create_mask", "flex_attention", "noop_mask",
-           "or_masks"]  # fmt: skip
+__all__ = [
+    "_DEFAULT_SPARSE_BLOCK_SIZE",
+    "AuxOutput",
+    "AuxRequest",
+    "BlockMask",
+    "FlexKernelOptions",
+    "and_masks",
+    "create_block_mask",
+    "create_mask",
+    "flex_attention",
+    "noop_mask",
+    "or_masks",
+]  # fmt: skip
 
 _torch = NAMESPACES[""]
 _BACKENDS = ("AUTO", "TRITON", "FLASH", "TRITON_DECODE")

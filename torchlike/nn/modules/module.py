@@ -23,10 +23,12 @@ from torchlike.nn.hooks import (
     register_module_parameter_registration_hook,
 )
 from torchlike.nn.parameter import Buffer, Parameter
+from torchlike.nn.state import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX
 from torchlike.nn.state import StateDicts, _IncompatibleKeys
 from torchlike.tensor import Tensor
 
 __all__ = [
+    "_EXTRA_STATE_KEY_SUFFIX",
     "Module",
     "_IncompatibleKeys",
     "register_module_backward_hook",
