@@ -9,22 +9,37 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _LEAF = None
-_OPENED = frozenset((tuple, list, dict, OrderedDict, defaultdict))
+_OPENED = {tuple, list, dict, OrderedDict, defaultdict}
+
+#: Classes that ``torch.utils._pytree`` was told of: how to take them apart and put them together.
+registered: dict[type, tuple[Callable[[Any], tuple[list[Any], Any]], Callable[..., Any]]] = {}
 
 
-def flatten(tree: Any, dataclass_too: bool = False) -> tuple[list[Any], Any]:
-    """Leaves, and the structure of tuples, lists, dictionaries and named tuples around them.
+def register(
+    cls: type, flatten_fn: Callable[[Any], tuple[list[Any], Any]], unflatten_fn: Callable[..., Any]
+) -> None:
+    """Open instances of ``cls`` too."""
+    registered[cls] = flatten_fn, unflatten_fn
+    _OPENED.add(cls)
+
+
+def flatten(
+    tree: Any, dataclass_too: bool = False, own: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], Any]:  # fmt: skip
+    """Leaves, and the structure of tuples, lists, dictionaries, named tuples and registered classes
+    around them.
 
     ``dataclass_too`` opens instances of dataclasses as well (results: a new instance is handed out
-    at each call, as eager execution would).
+    at each call, as eager execution would), and plain objects of which ``own`` says so.
     """
     leaves: list[Any] = []
-    return leaves, _open(tree, leaves, dataclass_too)
+    return leaves, _open(tree, leaves, _Objects(own) if dataclass_too else None)
 
 
 def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
@@ -45,21 +60,92 @@ def unflatten_call(structure: Any, leaves: list[Any]) -> tuple[tuple[Any, ...], 
     return unflatten(structure, leaves)
 
 
-def _open(x: Any, leaves: list[Any], dataclass_too: bool) -> Any:
+def _open(x: Any, leaves: list[Any], objects: _Objects | None) -> Any:
     kind = type(x)
     if kind is tuple or kind is list:
-        return kind, tuple([_open(y, leaves, dataclass_too) for y in x])
+        return kind, tuple([_open(y, leaves, objects) for y in x])
     if kind is dict or kind is OrderedDict or kind is defaultdict:
         made = x.default_factory if kind is defaultdict else None
-        return kind, tuple(x), made, tuple([_open(y, leaves, dataclass_too) for y in x.values()])
+        return kind, tuple(x), made, tuple([_open(y, leaves, objects) for y in x.values()])
     if isinstance(x, tuple) and hasattr(kind, "_fields"):
-        return kind, tuple([_open(y, leaves, dataclass_too) for y in x])
-    if dataclass_too and dataclasses.is_dataclass(x) and not isinstance(x, type):
-        names = tuple(f.name for f in dataclasses.fields(x) if hasattr(x, f.name))
-        parts = tuple([_open(getattr(x, n), leaves, dataclass_too) for n in names])
-        return _Instance(x), names, parts
+        return kind, tuple([_open(y, leaves, objects) for y in x])
+    if kind in registered:
+        children, context = registered[kind][0](x)
+        parts = tuple([_open(y, leaves, objects) for y in children])
+        return _Registered(kind, context), parts
+    if objects is not None and not isinstance(x, type):
+        if dataclasses.is_dataclass(x):
+            names = tuple(f.name for f in dataclasses.fields(x) if hasattr(x, f.name))
+            parts = tuple([_open(getattr(x, n), leaves, objects) for n in names])
+            return _Instance(x), names, parts
+        if objects.opens(x):
+            space = vars(x)
+            parts = tuple([_open(y, leaves, objects) for y in space.values()])
+            return _Plain(kind), tuple(space), parts
     leaves.append(x)
     return _LEAF
+
+
+class _Registered:
+    """A registered class, and what ``unflatten_fn`` needs besides the children."""
+
+    def __init__(self, kind: type, context: Any) -> None:
+        self.kind = kind
+        self.context = context
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Registered) and (self.kind, self.context) == (
+            other.kind, other.context)  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+
+class _Plain:
+    """The class of an object that consists of its attributes."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+
+class _Objects:
+    """Which objects of a result are opened besides containers: those that a function made, once
+    each (a second reference to one, or a circle, could not be told from another object)."""
+
+    def __init__(self, own: Callable[[Any], bool] | None) -> None:
+        self._own = own
+        self._seen: set[int] = set()
+
+    def opens(self, x: Any) -> bool:
+        if self._own is None or not _is_plain_class(type(x)) or id(x) in self._seen:
+            return False
+        self._seen.add(id(x))
+        return self._own(x)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_plain_class(kind: type) -> bool:
+    """Whether instances are made by Python code and consist of their attributes alone."""
+    return (
+        kind.__flags__ & _HEAP and kind.__basicsize__ == _WithAttributes.__basicsize__
+        and kind.__itemsize__ == 0 and kind.__new__ is object.__new__
+        and kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
+        and kind.__getstate__ is object.__getstate__
+        and not any(hasattr(kind, n) for n in _OWN_WAYS)
+        and kind.__module__.partition(".")[0] not in ("torchlike", "jax", "jaxlib", "builtins")
+    )  # fmt: skip
+
+
+#: Methods by which a class says that it is more than its attributes.
+_OWN_WAYS = ("__setstate__", "__copy__", "__deepcopy__", "__del__")
+
+
+class _WithAttributes:
+    pass
+
+
+#: CPython's Py_TPFLAGS_HEAPTYPE: a class that a class statement made.
+_HEAP = 1 << 9
 
 
 class _Instance:
@@ -89,6 +175,12 @@ def _close(structure: Any, leaves: Iterator[Any]) -> Any:
         for name, value in zip(structure[1], parts, strict=True):
             object.__setattr__(made, name, value)
         return made
+    if isinstance(kind, _Registered):
+        return registered[kind.kind][1](parts, kind.context)
+    if isinstance(kind, _Plain):
+        plain = object.__new__(kind.kind)
+        plain.__dict__.update(zip(structure[1], parts, strict=True))
+        return plain
     if kind is tuple or kind is list:
         return kind(parts)
     if len(structure) == 4:

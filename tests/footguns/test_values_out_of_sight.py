@@ -380,7 +380,20 @@ def test_an_object_that_a_function_makes_and_returns_is_new_at_each_call():
         _, r = f(one())
         assert r.n == 0
         r.n += 1
-    assert "of type Result" in f.latest.why_not
+    assert f.compiles == 1
+
+    class Slotted:
+        __slots__ = ("n",)
+
+        def __init__(self):
+            self.n = 0
+
+    f = torch.jit(lambda x: (x, Slotted()))
+    for _ in range(3):
+        _, r = f(one())
+        assert r.n == 0
+        r.n += 1
+    assert "of type Slotted" in f.latest.why_not
 
 
 @pytest.mark.filterwarnings("ignore:torchlike.jit")

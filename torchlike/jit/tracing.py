@@ -163,7 +163,7 @@ class Tracing:
         watch.start()
         try:
             result = self.fn(*self.args, **self.kwargs)
-            leaves, structure = flatten(result, dataclass_too=True)
+            leaves, structure = flatten(result, dataclass_too=True, own=self._is_own)
             del result
             for leaf in leaves:
                 if isinstance(leaf, (types.GeneratorType, types.CoroutineType)):
@@ -172,6 +172,10 @@ class Tracing:
             return self._results(leaves, structure)
         finally:
             watch.stop()
+
+    def _is_own(self, x: Any) -> bool:
+        """Whether the body made an object, so that each call has to make another."""
+        return not self.capture.watch.is_from_outside(x)
 
     def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
         """Arrays of the cells written, of what is returned, and of the gradients."""
@@ -343,6 +347,10 @@ class Tracing:
 
     def _check_kept(self, index: dict[int, int]) -> None:
         """Tensors made inside and kept outside by other means than results and slots."""
+        written = {id(owner): owner for owner, *_ in self.capture.attributes_written.values()}
+        # A module that the body made (a loss) is made again by the next capture; asked before
+        # anything collects garbage.
+        own = {key for key, owner in written.items() if self._is_own(owner)}
         kept = [s for s in self.capture.created_alive() if id(s) not in index]
         if kept:
             del kept
@@ -364,6 +372,7 @@ class Tracing:
             if not isinstance(before, Tensor)
             and key not in slots
             and not same(owner.__dict__.get(name, MISSING), before)
+            and id(owner) not in own
         ]
         for owner, name, _ in self.capture.attributes_written.values():
             self._refuse_kept_number(owner.__dict__.get(name), f"{type(owner).__name__}.{name}")

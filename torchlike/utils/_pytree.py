@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any, NamedTuple
 
+from torchlike import trees
 from torchlike.size import Size, size_of
 from torchlike.utils.tree_keys import GetAttrKey, MappingKey, SequenceKey
 from torchlike.utils.tree_keys import key_get as key_get
@@ -114,6 +115,7 @@ def _keep(cls: type, flatten_fn: Any, unflatten_fn: Any, named: Any) -> None:
         )
     keys = None if named is None else lambda x, _: [key for key, _ in named(x)[0]]
     SUPPORTED_NODES[cls] = _Container(flatten_fn, unflatten_fn, keys)
+    trees.register(cls, flatten_fn, unflatten_fn)
 
 
 def is_namedtuple(x: Any) -> bool:
