@@ -89,18 +89,37 @@ def reads_of(code: types.CodeType) -> Reads:
         stored |= attributes
     # getattr with a name that is no constant: there are fewer strings than look-ups to know it by,
     # so any attribute of the object counts.
-    whole, whole_of = bool(mentioned & _WHOLE_METHODS), set()
+    found: list[_Path | None] = []
+    if mentioned & _WHOLE_METHODS:
+        found += _owners_asked(code)
     if by_name or mentioned & _WHOLE:
-        for path in _computed_names(code):
-            if path is None:
-                whole = True
-            else:
-                whole_of.add(path)
+        found += _computed_names(code)
+    whole, whole_of = None in found, {path for path in found if path is not None}
     return Reads(tuple(names), frozenset(attributes), frozenset(loaded), frozenset(methods),
                  frozenset(stored), tuple(imports), whole, tuple(whole_of))  # fmt: skip
 
 
 _Path = tuple[str, tuple[str, ...]]
+
+
+def _owners_asked(code: types.CodeType) -> Iterator[_Path | None]:
+    """Whose attributes each ``super().__getattribute__(…)`` and ``object.__getattribute__(x, …)``
+    gives; None where that cannot be told."""
+    skipped = ("CACHE", "PRECALL", "EXTENDED_ARG")
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in skipped]
+    for k, i in enumerate(instructions):
+        if i.argval not in _WHOLE_METHODS or not i.opname.startswith("LOAD_"):
+            continue
+        before = [j.argval for j in instructions[max(0, k - 3) : k]]
+        is_super = i.opname.startswith("LOAD_SUPER") or (
+            k > 1 and instructions[k - 1].opname.startswith("CALL") and before[-2] == "super"
+        )
+        if is_super and code.co_argcount:
+            yield code.co_varnames[0], ()
+        elif k and (instructions[k - 1].opname, before[-1]) == ("LOAD_GLOBAL", "object"):
+            yield _path(instructions, k + 1)[0]
+        else:
+            yield None
 
 
 def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
@@ -117,6 +136,9 @@ def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
         if i.argval == "__dict__":
             yield _path_before(instructions, k)
             continue
+        called = i.opname == "LOAD_METHOD" or (i.opname == "LOAD_ATTR" and "NULL|self" in i.argrepr)
+        if whole and called and k and instructions[k - 1].opname != "LOAD_GLOBAL":
+            continue  # text.replace(…) is a string's, dataclasses.replace(…) a module's
         rest = range(k + 1, len(instructions))
         call = next((j for j in rest if instructions[j].opname.startswith("CALL")), None)
         path, after = _path(instructions, k + 1)
@@ -153,10 +175,20 @@ def _goes_on(instructions: list[dis.Instruction], at: int, end: int) -> bool:
     of an element). Elements themselves are followed with their container."""
     if instructions[at].opname == "LOAD_METHOD" or "NULL" in instructions[at].argrepr:
         return True
-    return any(
-        a.opname == "BINARY_SUBSCR" and b.opname in ("LOAD_ATTR", "LOAD_METHOD")
-        for a, b in itertools.pairwise(instructions[at:end])
-    )
+    between = instructions[at : end + 1]
+    branches = any("JUMP" in i.opname for i in between)
+    depth = 1  # of the stack, above what lay there before the expression
+    for a, b in itertools.pairwise(between):
+        # Deeper, it is a subscript in the name's expression: getattr(x, fields[0].name).
+        if a.opname == "BINARY_SUBSCR" and (depth == 2 or branches) and (
+            b.opname in ("LOAD_ATTR", "LOAD_METHOD")
+        ):  # fmt: skip
+            return True
+        if a.opname == "CALL":
+            depth -= (a.arg or 0) + 1  # whatever release counts to it, or to PRECALL
+        elif not branches:
+            depth += dis.stack_effect(a.opcode, a.arg if a.opcode >= dis.HAVE_ARGUMENT else None)
+    return False
 
 
 def _path_before(instructions: list[dis.Instruction], at: int) -> _Path | None:
@@ -168,6 +200,15 @@ def _path_before(instructions: list[dis.Instruction], at: int) -> _Path | None:
     if path is None or after <= at:
         return None
     return path[0], path[1][: at - first - 1]
+
+
+@functools.lru_cache(maxsize=8192)
+def rebinds(code: types.CodeType) -> frozenset[str]:
+    """Variables shared with other functions that ``code`` assigns or deletes."""
+    return frozenset(
+        i.argval for i in dis.get_instructions(code)
+        if i.opname in ("STORE_DEREF", "DELETE_DEREF")
+    )  # fmt: skip
 
 
 def mentions(code: types.CodeType, name: str) -> bool:

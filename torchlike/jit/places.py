@@ -298,6 +298,32 @@ class Attributes(Entries):
         return self.of
 
 
+class Without(Place):
+    """That a function or dictionary has no attributes: one look in place of one for each name that
+    code asks for (700 functions and 110 names made a guard of 60 ms)."""
+
+    __slots__ = ("space",)
+
+    def __init__(self, owner: Any, space: dict[str, Any], label: str) -> None:
+        super().__init__(owner, label)
+        self.space = space
+
+    def now(self) -> Any:
+        return dict(self.space)
+
+    def before(self) -> Any:
+        return {}
+
+    def holds(self) -> bool:
+        return not self.space
+
+    def condition(self, name: Callable[[Any], str]) -> str:
+        return f"not {name(self.space)}"
+
+    def restore(self) -> None:
+        self.space.clear()
+
+
 class Numbers(Place):
     """The contents of a NumPy array."""
 

@@ -11,6 +11,7 @@ import _weakref
 import array
 import functools
 import gc
+import io
 import operator
 import os
 import random
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from torchlike.jit import places
-from torchlike.jit.bytecode import Reads, reads_of
+from torchlike.jit.bytecode import Reads, reads_of, rebinds
 from torchlike.jit.libraries import is_library, is_library_file, is_library_module
 from torchlike.jit.places import MISSING, Attributes, Place
 from torchlike.jit.scalars import Number
@@ -87,6 +88,8 @@ class Reach:
         self._unrooted: set[int] = set()
         self._rooted = True
         self._spaces: dict[int, tuple[Any, dict[str, Any]]] = {}
+        #: Users' generators that can be reached, with their frames; see Watch.settle.
+        self._generators: list[tuple[types.GeneratorType, int, str]] = []
 
     # -- visiting ----------------------------------------------------------------------------------
 
@@ -197,7 +200,10 @@ class Reach:
                 isinstance(value, (type, Tensor, types.ModuleType))
                 or (isinstance(value, types.FunctionType) and name not in self._read)
             ):  # fmt: skip
-                self._name(value, space, name, MISSING, f"{label}.{name}")
+                if not space and isinstance(value, (types.FunctionType, dict)):
+                    self._place((id(value), "without"), places.Without(value, space, label))
+                else:
+                    self._name(value, space, name, MISSING, f"{label}.{name}")
 
     def _scan_class(
         self, value: Any, cls: type, space: Any, name: str, label: str, depth: int
@@ -241,10 +247,15 @@ class Reach:
         for name, cell in zip(entered.code.co_freevars, fn.__closure__ or (), strict=False):
             if id(cell) not in self.places:
                 place = self.places[id(cell)] = places.Cell(cell, name)
-                if name in entered.free:
+                # Another function with this code (a wrapper of one decorator) has its own.
+                if name in entered.free and self._is_rebound(name):
                     place.value = entered.free[name]
                 self.visit(place.value, name, 1)
         self._rooted = rooted
+
+    def _is_rebound(self, name: str) -> bool:
+        """Whether code that ran assigns a variable of this name that functions share."""
+        return any(name in rebinds(e.code) for e in self._entered.values())
 
     # -- kinds of values ---------------------------------------------------------------------------
 
@@ -377,11 +388,20 @@ class Reach:
         self.visit(value(), f"{label}()", depth + 1)
 
     def _iterator(self, value: Any, label: str, depth: int) -> None:
-        if self._rooted:
-            self.reasons.append(
-                f"it can take from the iterator `{label}`, whose elements would be frozen; take "
-                "the element outside and pass it as an argument"
-            )
+        if not self._rooted or (isinstance(value, io.IOBase) and _is_only_written(value)):
+            return
+        if isinstance(value, types.GeneratorType) and value.gi_frame is not None:
+            at = value.gi_frame
+            if not is_library(at.f_globals.get("__name__"), at.f_code.co_filename):
+                self._generators.append((value, id(at), label))
+                return
+        self._takes_from(label)
+
+    def _takes_from(self, label: str) -> None:
+        self.reasons.append(
+            f"it can take from the iterator `{label}`, whose elements would be frozen; take "
+            "the element outside and pass it as an argument"
+        )
 
     def _instance(self, value: Any, label: str, depth: int) -> None:
         cls = type(value)
@@ -409,6 +429,10 @@ class Reach:
             for name, held in list(space.items()):  # its methods, which are not seen, read these
                 self._name(value, space, name, held, f"{label}.{name}")
                 self.visit(held, f"{label}.{name}", depth + 1)
+
+
+def _is_only_written(file: io.IOBase) -> bool:
+    return file.closed or not file.readable()
 
 
 def _space_of(value: Any) -> Any:
@@ -487,7 +511,8 @@ def _visitor(kind: type) -> Callable[..., None] | None:
     if issubclass(kind, Iterator):
         return Reach._iterator
     if top in ("jax", "jaxlib", "numpy") or (
-        kind.__module__ in ("torchlike.dtypes", "threading", "_thread")
+        # What is logged is no part of the program: a body logs once per compile, as it prints.
+        kind.__module__ in ("torchlike.dtypes", "threading", "_thread", "logging")
         and (not issubclass(kind, threading.local))
     ):
         return None

@@ -19,6 +19,7 @@ import builtins
 import contextlib
 import enum
 import gc
+import inspect
 import os
 import random
 import sys
@@ -73,6 +74,8 @@ class Watch(Reach):
         #: Places that the code only records something in; see take_records.
         self._records: list[Place] = []
         self._gc_was_on = False
+        #: Ids of generators' frames that ran.
+        self._resumed: set[int] = set()
 
     # -- watching a run ----------------------------------------------------------------------------
 
@@ -155,6 +158,8 @@ class Watch(Reach):
                 return
             entered = self._entered[key] = Entered(code)
             self._enter_first(frame, entered)
+        if event == "call" and frame.f_code.co_flags & inspect.CO_GENERATOR:
+            self._resumed.add(id(frame))
         if event == "call" or event == "return":
             self._see_locals(frame, entered)
         elif event == "c_call":
@@ -196,7 +201,10 @@ class Watch(Reach):
             if module is not None:
                 self.visit(module, name)
         for fn in self._functions.get(id(entered.code), ()):
+            # What a function closes over is the capture's own where the function is.
+            self._rooted = id(fn) not in self._unrooted
             self._function_entered(fn, entered)
+        self._rooted = True
         for base, name, found in self._class_functions.get(id(entered.code), ()):
             self._name(base, base.__dict__, name, found, f"{base.__name__}.{name}")
         if not entered.resolved:
@@ -285,6 +293,10 @@ class Watch(Reach):
                         f"the closure of {entered.code.co_qualname} cannot be found, so a change "
                         "of it could not be seen"
                     )
+        for generator, frame, label in self._generators:
+            if frame in self._resumed or generator.gi_frame is None:
+                self._takes_from(label)
+        self._generators = []
         for entered in self._entered.values():
             entered.free = {}  # it would keep the capture's own tensors alive
         if self._unrooted:
