@@ -127,8 +127,9 @@ class _Objects:
 def _is_plain_class(kind: type) -> bool:
     """Whether instances are made by Python code and consist of their attributes alone."""
     return (
-        kind.__flags__ & _HEAP and kind.__basicsize__ == _WithAttributes.__basicsize__
-        and kind.__itemsize__ == 0 and kind.__new__ is object.__new__
+        bool(kind.__flags__ & _HEAP) and kind.__dictoffset__ != 0
+        and kind.__new__ is object.__new__
+        and all("__slots__" not in base.__dict__ for base in kind.__mro__)
         and kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
         and kind.__getstate__ is object.__getstate__
         and not any(hasattr(kind, n) for n in _OWN_WAYS)
@@ -138,10 +139,6 @@ def _is_plain_class(kind: type) -> bool:
 
 #: Methods by which a class says that it is more than its attributes.
 _OWN_WAYS = ("__setstate__", "__copy__", "__deepcopy__", "__del__")
-
-
-class _WithAttributes:
-    pass
 
 
 #: CPython's Py_TPFLAGS_HEAPTYPE: a class that a class statement made.
