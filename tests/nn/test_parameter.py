@@ -78,3 +78,16 @@ def test_buffers():
     assert list(module.state_dict()) == ["kept"]
     assert isinstance(module.kept, nn.Buffer)
     assert not isinstance(torch.ones(1), nn.Buffer)
+
+
+def test_a_parameter_of_another_s_class_and_attributes():
+    p = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    p.sum()
+    given = p.__dict__
+    given["requires_grad"] = p.requires_grad
+    made = type(p)(p.to("meta"), **given)
+    assert made.is_meta
+    assert not made.requires_grad
+    p.name_of_mine = 1
+    with pytest.raises(TypeError, match="unexpected keyword argument 'name_of_mine'"):
+        torch.nn.Parameter(p, **{k: v for k, v in p.__dict__.items() if k != "requires_grad"})

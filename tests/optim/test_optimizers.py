@@ -194,3 +194,41 @@ def test_a_thousand_jitted_steps_with_a_scheduler_compile_once():
         scheduler.step()
     assert step.compiles == 1
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0.01 * 0.999**1000)
+
+
+class Wrapper(torch.optim.Optimizer):
+    """Holds an optimizer in place of being one: its own __init__ calls no other."""
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    @property
+    def param_groups(self):
+        return self.optimizer.param_groups
+
+    def step(self, closure=None):
+        return self.optimizer.step(closure)
+
+    def zero_grad(self):
+        self.optimizer.zero_grad()
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, torch.jit])
+def test_a_wrapper_around_an_optimizer(wrap):
+    seen = []
+    for cover in (lambda o: o, Wrapper):
+        w = torch.ones(2, requires_grad=True)
+        inner = torch.optim.AdamW([w], lr=0.1)
+        optimizer = cover(inner)
+
+        @wrap
+        def step(w=w, optimizer=optimizer):
+            optimizer.zero_grad()
+            (w * w).sum().backward()
+            optimizer.step()
+
+        for i in range(3):
+            inner.param_groups[0]["lr"] = 0.1 / (i + 1)
+            step()
+        seen.append(w.tolist())
+    assert seen[0] == seen[1]

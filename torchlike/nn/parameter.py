@@ -11,7 +11,7 @@ from torchlike import errors
 from torchlike.dtypes import get_default_dtype
 from torchlike.ops.conversion import clone
 from torchlike.ops.creation import finish
-from torchlike.tensor import TENSOR_TYPES, Tensor
+from torchlike.tensor import _FIELDS, TENSOR_TYPES, Tensor
 
 
 def _empty() -> Tensor:
@@ -38,7 +38,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     __module__ = "torchlike.nn.parameter"
     _is_param: bool = True
 
-    def __new__(cls, data: Any = None, requires_grad: Any = True) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: Any = True, **fields: Any) -> Any:
+        # Code that makes a Parameter of another's class and ``__dict__`` hands over what is empty
+        # in PyTorch, and here holds a tensor's fields.
+        if not fields.keys() <= _FIELDS:
+            name = next(name for name in fields if name not in _FIELDS)
+            raise TypeError(f"Parameter.__new__() got an unexpected keyword argument '{name}'")
         if data is None:
             data = _empty()
         elif not isinstance(data, Tensor):
