@@ -6,6 +6,7 @@ import logging
 import sys
 import types
 import warnings
+from collections import OrderedDict
 
 import pytest
 
@@ -241,3 +242,24 @@ def test_a_shared_variable_that_the_body_assigns_is_seen():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert [f(torch.ones(1)).item() for _ in range(3)] == [2.0, 6.0, 12.0]
+
+
+class Makes(OrderedDict):
+    """A table of classes that gives instances."""
+
+    def __getitem__(self, key):
+        return super().__getitem__(key)()
+
+
+def test_a_table_that_makes_what_it_gives():
+    table = Makes(linear=Holder, other=torch.nn.ReLU)
+
+    def f(x):
+        assert table
+        return table["other"](x - 1)
+
+    kept(f)
+    compiled = torch.jit(f)
+    assert compiled(torch.zeros(1)).item() == 0
+    table["other"] = torch.nn.Sigmoid
+    assert compiled(torch.ones(1)).item() == 0.5

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import itertools
 import types
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from operator import is_
 from typing import Any
@@ -228,6 +228,18 @@ class Items(Place):
             self.owner[:] = self.items
 
 
+_AS_STORED = frozenset((dict, OrderedDict, defaultdict))
+
+
+def entries(owner: Any) -> Any:
+    """What a dictionary holds, by none of its class's own methods: ``items()`` of an OrderedDict
+    asks ``__getitem__``, which may make something new each time."""
+    if type(owner) in _AS_STORED or not isinstance(owner, dict):
+        return owner
+    kind = OrderedDict if isinstance(owner, OrderedDict) else dict
+    return {k: dict.__getitem__(owner, k) for k in kind.__iter__(owner)}
+
+
 class Entries(Place):
     """The keys (in order) and values of a dictionary."""
 
@@ -235,16 +247,16 @@ class Entries(Place):
 
     def __init__(self, owner: Any, label: str) -> None:
         super().__init__(owner, label)
-        self.items = dict(owner)
+        self.items = dict(entries(owner))
 
     def now(self) -> Any:
-        return dict(self.owner)
+        return dict(entries(self.owner))
 
     def before(self) -> Any:
         return self.items
 
     def holds(self) -> bool:
-        owner, items = self.owner, self.items
+        owner, items = entries(self.owner), self.items
         if len(owner) != len(items):
             return False
         if all(map(is_, owner, items)) and all(map(is_, owner.values(), items.values())):

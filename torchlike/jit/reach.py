@@ -339,7 +339,7 @@ class Reach:
     def _dict(self, value: Any, label: str, depth: int) -> None:
         self._place(id(value), places.Entries(value, label))
         if len(value) <= MAX_ELEMENTS:
-            for k, element in list(value.items()):
+            for k, element in list(places.entries(value).items()):
                 if type(element) not in ATOMS:
                     self.visit(element, f"{label}[{k!r}]", depth + 1)
         if type(value) is not dict:
