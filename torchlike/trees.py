@@ -129,7 +129,7 @@ def _is_plain_class(kind: type) -> bool:
     return (
         bool(kind.__flags__ & _HEAP) and kind.__dictoffset__ != 0
         and kind.__new__ is object.__new__
-        and all("__slots__" not in base.__dict__ for base in kind.__mro__)
+        and not any(base.__dict__.get("__slots__") for base in kind.__mro__)
         and kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ is object.__reduce__
         and kind.__getstate__ is object.__getstate__
         and not any(hasattr(kind, n) for n in _OWN_WAYS)

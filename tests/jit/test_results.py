@@ -1,5 +1,6 @@
 """What a compiled function gives back besides tensors: registered classes, objects of its own."""
 
+import abc
 import dataclasses
 import warnings
 from collections import OrderedDict
@@ -24,7 +25,7 @@ _pytree.register_pytree_node(
 )  # fmt: skip
 
 
-class Layer:
+class Layer(abc.ABC):  # which has empty __slots__
     def __init__(self):
         self.keys = None
         self.length = 0
