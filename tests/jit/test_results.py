@@ -25,7 +25,7 @@ _pytree.register_pytree_node(
 )  # fmt: skip
 
 
-class Layer(abc.ABC):  # which has empty __slots__
+class Layer(abc.ABC):  # noqa: B024 - for its empty __slots__
     def __init__(self):
         self.keys = None
         self.length = 0

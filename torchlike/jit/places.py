@@ -236,7 +236,7 @@ def entries(owner: Any) -> Any:
     asks ``__getitem__``, which may make something new each time."""
     if type(owner) in _AS_STORED or not isinstance(owner, dict):
         return owner
-    kind = OrderedDict if isinstance(owner, OrderedDict) else dict
+    kind: Any = OrderedDict if isinstance(owner, OrderedDict) else dict
     return {k: dict.__getitem__(owner, k) for k in kind.__iter__(owner)}
 
 
