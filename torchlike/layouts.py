@@ -35,6 +35,18 @@ class memory_format:
             return (0, 2, 3, 4, 1)
         return None
 
+    def is_of_images(self) -> bool:
+        """Whether it is one for images or volumes only."""
+        return self._name.startswith("channels_last")
+
+    def order_of_new(self, ndim: int) -> tuple[int, ...]:
+        """Dimensions from slowest to fastest of a tensor to be made. RuntimeError for a format of
+        images with another number of dimensions."""
+        rank = {"channels_last": 4, "channels_last_3d": 5}.get(self._name, ndim)
+        if rank != ndim:
+            raise RuntimeError(f"required rank {rank} tensor to use {self._name} format")
+        return self.order(ndim) or tuple(range(ndim))
+
     def __repr__(self) -> str:
         return f"torch.{self._name}"
 

@@ -246,8 +246,10 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether memory order is row-major (or that of ``memory_format``)."""
         size, stride, _ = self._geometry
-        if memory_format is not None and memory_format.order(len(size)) is not None:
+        if memory_format is not None and memory_format.is_of_images():
             order = memory_format.order(len(size))
+            if order is None:
+                return False
             return views.is_contiguous(
                 tuple(size[d] for d in order), tuple(stride[d] for d in order)
             )
@@ -603,7 +605,7 @@ class Tensor(TensorMethods, metaclass=_TensorMeta):
     def __bool__(self) -> Any:
         n = self.numel()
         if n != 1:
-            what = "no value" if n == 0 else "more than one value"
+            what = "no values" if n == 0 else "more than one value"
             raise RuntimeError(errors.AMBIGUOUS_BOOL.format(what=what))
         return bool(self._value("bool(tensor)").item())
 

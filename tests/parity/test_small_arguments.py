@@ -124,6 +124,27 @@ bool(t.tensor(1j))
 float(t.ones(2))
 t.ones(2).__delitem__(0)
 x = t.ones(2); del x[0]; x
+t.empty(2, 3, 4, 5, memory_format=t.channels_last).stride()
+t.empty((1, 2, 3, 4, 5), memory_format=t.channels_last_3d).stride()
+t.empty(0, 3, 4, 5, memory_format=t.channels_last).stride()
+t.empty(2, 3, memory_format=t.contiguous_format).stride()
+t.empty(2, 3, 4, 5, memory_format=t.channels_last, device='meta').stride()
+t.empty(2, 3, memory_format=t.channels_last)
+t.empty(2, 3, memory_format=t.preserve_format)
+t.empty(2, 3, memory_format=3)
+t.zeros(2, 3, memory_format=t.contiguous_format)
+t.ones_like(t.ones(2, 3), memory_format=t.channels_last)
+t.zeros_like(t.ones(2, 3, 4, 5), memory_format=t.channels_last_3d)
+t.ones(2, 3).clone(memory_format=t.channels_last)
+t.ones(2, 3).to(memory_format=t.channels_last)
+t.ones(2, 3, 4, 5).to(memory_format=t.channels_last).stride()
+t.ones(2, 3).contiguous(memory_format=t.channels_last)
+t.ones(2, 3).is_contiguous(memory_format=t.channels_last)
+t.ones(2, 3, 4, 5).is_contiguous(memory_format=t.channels_last_3d)
+t.ones(2).new_zeros(2, foo=3)
+t.ones(2).new_empty((2, 3, 4, 5), memory_format=t.channels_last)
+t.zeros_like(t.ones(2), foo=3)
+bool(t.tensor([]))
 """.strip().splitlines()
 WORDS = [
     "t.zeros('a')", "t.zeros(True)", "t.zeros([2.])", "t.full('a', 1)", "t.rand('a')",
@@ -132,6 +153,9 @@ WORDS = [
     "t.full_like(t.ones(2), 'a')", "t.Size([1.5])", "float(t.tensor(1j))", "int(t.tensor(1j))",
     "t.asarray([1, 2], copy=False)", "t.linspace(0, 1j, 3, dtype=t.float32)",
     "t.asarray(np.ones(2), dtype=t.float32, copy=False)", "x = t.ones(2); del x[0]; x",
+    "t.empty(2, 3, memory_format=t.channels_last)", "t.empty(2, 3, memory_format=3)",
+    "t.empty(2, 3, memory_format=t.preserve_format)", "t.ones(2, 3).clone(memory_format=t.channels_last)",
+    "t.ones(2).new_zeros(2, foo=3)", "bool(t.tensor([]))",
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import jax
 
 from torchlike import errors, modes, tape
 from torchlike.dispatch.executable import Residuals
-from torchlike.dispatch.record import OpNode, SavedNames
+from torchlike.dispatch.record import OpNode, SavedNames, shown_kinds
 from torchlike.storage import Storage
 from torchlike.tape import saving
 from torchlike.tensor import Tensor, wrap
@@ -283,6 +283,9 @@ class WatchedNode(SavedNames, OpNode):
         super().release()
         if self.is_released():
             self._watches = []
+
+
+shown_kinds.update({PackedNode: PackedNode, WatchedNode: WatchedNode})
 
 
 class set_strict_in_place:

@@ -119,8 +119,10 @@ def strides_like(model: views.Geometry, memory_format: Any = None) -> tuple[int,
         if views.is_dense(model):
             return stride
         return views.dense_strides(size, iterator_order(size, [stride]))
-    order = memory_format.order(len(size))
-    return views.contiguous_strides(size) if order is None else views.dense_strides(size, order)
+    order = memory_format.order_of_new(len(size))
+    if memory_format is layouts.contiguous_format:
+        return views.contiguous_strides(size)
+    return views.dense_strides(size, order)
 
 
 def suggested_order(g: views.Geometry) -> tuple[int, ...] | None:

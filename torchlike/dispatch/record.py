@@ -52,8 +52,9 @@ class OpNode(Node):
         return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in edges)
 
     def shown(self) -> Node:
-        if type(self) is OpNode:
-            self.__class__ = _shown_class(self.exe.name)
+        kind = shown_kinds.get(type(self))
+        if kind is not None:
+            self.__class__ = _named_class(kind, self.short_name())
         return self
 
     def is_released(self) -> Any:
@@ -174,10 +175,14 @@ class ShownNode(SavedNames, OpNode):
     __slots__ = ()
 
 
+#: As what a node is shown that the user asks for.
+shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
+
+
 @functools.cache
-def _shown_class(name: str) -> type[ShownNode]:
-    """The class of such nodes of one op: scripts that walk a graph ask for its name."""
-    return type(name, (ShownNode,), {"__slots__": ()})
+def _named_class(kind: type[Node], name: str) -> Any:
+    """``kind`` under the name of the node: what draws graphs writes ``type(grad_fn).__name__``."""
+    return type(name, (kind,), {"__slots__": ()})
 
 
 def unwritten(array: Any, edge: Edge | None) -> Tensor | None:

@@ -45,7 +45,7 @@ def is_traced(x: Any) -> bool:
         return False
     if isinstance(x, Tensor):
         if x.numel() != 1:
-            what = "no value" if x.numel() == 0 else "more than one value"
+            what = "no values" if x.numel() == 0 else "more than one value"
             raise RuntimeError(errors.AMBIGUOUS_BOOL.format(what=what))
         return True
     return is_device(x)

@@ -135,12 +135,10 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         result = _move(result, devices.resolve(device))
     if dtype is not None:
         result = cast(result, dtypes.from_argument(dtype))
-    if (
-        memory_format is not None
-        and memory_format is not layouts.preserve_format
-        and suggested_order(result._geometry) != memory_format.order(result.dim())
-    ):
-        result = clone(result, memory_format=memory_format)
+    if memory_format is not None and memory_format is not layouts.preserve_format:
+        order = suggested_order(result._geometry) or tuple(range(result.dim()))
+        if order != memory_format.order_of_new(result.dim()):
+            result = clone(result, memory_format=memory_format)
     return clone(result) if copy and result is input else result
 
 

@@ -241,23 +241,49 @@ def sized(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tuple[int,
 def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
     def function(
         *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
-        requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
+        requires_grad: Any = False, pin_memory: Any = False, **kw: Any,
     ) -> Tensor:  # fmt: skip
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
         return given(out, finish(filled(shape, value, kind, device), device, requires_grad, layout))
 
     function.__doc__ = f"A tensor of the given size, filled with {value}."
-    return composite(name, method=False)(function)
+    return function
 
 
-zeros = _filled_function("zeros", 0)
-ones = _filled_function("ones", 1)
-empty = _filled_function("empty", 0)
-empty.__doc__ = """A tensor of the given size.
+zeros = composite("zeros", method=False)(_filled_function("zeros", 0))
+ones = composite("ones", method=False)(_filled_function("ones", 1))
+_in_row_major = _filled_function("empty", 0)
 
-Differs from PyTorch: filled with zeros rather than whatever was in memory.
-"""
+
+@composite(method=False)
+def empty(
+    *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
+) -> Tensor:  # fmt: skip
+    """A tensor of the given size, in memory in the order of ``memory_format``.
+
+    RuntimeError for ``preserve_format``, and for channels last with another number of dimensions
+    than images have.
+
+    Differs from PyTorch: filled with zeros rather than whatever was in memory.
+    """
+    made = _in_row_major(
+        *size, out=out, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, **kw
+    )
+    if memory_format is None:
+        return made
+    if not isinstance(memory_format, layouts.memory_format):
+        raise TypeError(
+            "empty(): argument 'memory_format' must be torch.memory_format, not "
+            f"{type(memory_format).__name__}"
+        )
+    if memory_format is layouts.preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
+    if out is not None and memory_format is not layouts.contiguous_format:
+        raise NotImplementedError("empty(memory_format=…, out=…): leave one of them out")
+    preserve_strides(made, made, memory_format)
+    return made
 
 
 def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -> Any:
@@ -315,7 +341,9 @@ def _like(name: str, default: Any) -> None:
                             f"{type(input).__name__}")  # fmt: skip
         value = default
         if default is _NOT_GIVEN:
-            value = args[0] if args else kw["fill_value"]
+            value = args[0] if args else kw.pop("fill_value")
+        if kw:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
         target = numpy_dtype(dtype, input.dtype)
         if default is _NOT_GIVEN:
             value = _fill_number(value, target, input._geometry.size, name)
@@ -351,8 +379,10 @@ def _new(name: str, value: Any) -> None:
             size = (kw.pop("size"),)
         fill = value
         if value is _NOT_GIVEN:
-            fill = kw["fill_value"] if "fill_value" in kw else size[1]
+            fill = kw.pop("fill_value") if "fill_value" in kw else size[1]
             size = size[:1]
+        if kw:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
         shape = checked_size(size, name)
         device = device or self.device
         target = numpy_dtype(dtype, self.dtype)

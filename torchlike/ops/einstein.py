@@ -1,15 +1,72 @@
-"""What an equation of ``einsum`` must be, in PyTorch's words rather than JAX's."""
+"""What an equation of ``einsum`` must be, in PyTorch's words rather than JAX's, and the view that it
+is where nothing is multiplied or summed."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from torchlike import dtypes
+from torchlike.tensor import Tensor
 
-_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+#: By the numbers they have in lists.
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_LETTERS = frozenset(_ALPHABET)
+NO_OPERANDS = (
+    "einsum(): must specify the equation string and at least one operand, or at least one operand "
+    "and its subscripts list"
+)
+
+
+def from_lists(arguments: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Equation and operands in ``(a, [0, 1], b, [1, 2], [0, 2])``; the last list is optional."""
+    if len(arguments) < 2:
+        raise ValueError(NO_OPERANDS)
+    n = len(arguments) // 2 * 2
+    equation = ",".join(_letters_of(subscripts) for subscripts in arguments[1:n:2])
+    if n < len(arguments):
+        equation += "->" + _letters_of(arguments[-1])
+    return equation, tuple(arguments[:n:2])
+
+
+def _letters_of(subscripts: Any) -> str:
+    text = ""
+    for s in subscripts:
+        number = -1 if s is Ellipsis else operator.index(s)
+        if s is not Ellipsis and not 0 <= number < len(_ALPHABET):
+            raise ValueError(
+                "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+            )
+        text += "..." if s is Ellipsis else _ALPHABET[number]
+    return text
+
+
+def permuted(equation: str, x: Tensor) -> Tensor | None:
+    """The view that the equation (without blanks) makes of its one operand: diagonals, and the
+    dimensions in another order. None where it sums."""
+    check_einsum(equation, (x,))
+    term, arrow, right = equation.partition("->")
+    dots = "." * (x.dim() - len(term.replace("...", "")))  # one for each dimension covered
+    labels = list(term.replace("...", dots))
+    if not arrow:
+        right = "..." + "".join(sorted(s for s in set(term) - {"."} if term.count(s) == 1))
+    if not set(labels) <= set(right):
+        return None
+    for letter in dict.fromkeys(labels):
+        while letter != "." and labels.count(letter) > 1:
+            first = labels.index(letter)
+            second = labels.index(letter, first + 1)
+            x = x.diagonal(0, first, second).movedim(-1, first)
+            del labels[second]
+    start = labels.index(".") if dots else 0
+    covered = range(start, start + len(dots))
+    order: list[int] = []
+    for part in right.replace("...", "."):
+        order += covered if part == "." else [labels.index(part)]
+    return x.permute(order)
 
 
 def check_einsum(equation: str, operands: Sequence[Any]) -> None:

@@ -14,7 +14,7 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Factor, Input, Inputs, OptInput, Static, Str
 from torchlike.dtypes import c_name
 from torchlike.ops.checks import scalar_type_of
-from torchlike.ops.einstein import check_einsum
+from torchlike.ops.einstein import NO_OPERANDS, check_einsum, from_lists, permuted
 from torchlike.ops.products import times_transposed
 from torchlike.ops.promotion import result_dtype, scalar_like
 from torchlike.tensor import Tensor
@@ -310,12 +310,21 @@ def einsum_op(operands: Inputs, equation: Str):
 
 @composite(method=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``."""
+    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with lists of
+    numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``.
+
+    Of one operand without a sum (``einsum("ii->i", a)``) the result is a view. RuntimeError for an
+    equation that is none or that the operands do not fit, ValueError for lists that make none.
+    """
+    if not isinstance(equation, str):
+        equation, operands = from_lists((equation, *operands))
+    elif not operands:
+        raise ValueError(NO_OPERANDS)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
-    if not isinstance(equation, str):
-        raise NotImplementedError("einsum with index lists: write the equation as a string")
-    return einsum_op(list(operands), equation.replace(" ", ""))
+    equation = equation.replace(" ", "")
+    view = permuted(equation, operands[0]) if len(operands) == 1 else None
+    return einsum_op(list(operands), equation) if view is None else view
 
 
 def _distinct(dims: Any, ndim: int) -> tuple[int, ...]:

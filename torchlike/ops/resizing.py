@@ -53,7 +53,8 @@ def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = N
     if any(n < 0 for n in shape):
         raise RuntimeError(f"resize_ with a negative dimension: {list(shape)}")
     if shape != input.shape or memory_format is not None:
-        _resize(input, shape, _order(memory_format, len(shape)), alone)
+        order = (memory_format or layouts.contiguous_format).order_of_new(len(shape))
+        _resize(input, shape, order, alone)
     return input
 
 
@@ -106,16 +107,6 @@ def set_(
         source = source.detach().as_strided(size, stride, storage_offset)
     input.data = source
     return input
-
-
-def _order(memory_format: Any, ndim: int) -> tuple[int, ...]:
-    """The dimensions from slowest to fastest."""
-    rank = {layouts.channels_last: 4, layouts.channels_last_3d: 5}.get(memory_format, ndim)
-    if rank != ndim:
-        name = str(memory_format).removeprefix("torch.")
-        raise RuntimeError(f"required rank {rank} tensor to use {name} format")
-    order = None if memory_format is None else memory_format.order(ndim)
-    return order or tuple(range(ndim))
 
 
 def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: Any) -> None:
