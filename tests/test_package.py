@@ -52,7 +52,6 @@ FLOORS = [
     {"ops"},
     {"autograd", "functions"},
     {
-        "assertions",
         "cpu",
         "distributed",
         "foreach",

@@ -18,7 +18,6 @@ _compilation_cache.enable()
 _xla_flags.enable()
 
 from torchlike import absent_dtypes as _absent_dtypes  # noqa: E402
-from torchlike import assertions as _assertions  # noqa: E402 - registers torch._check
 from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond
 from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
 from torchlike import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
@@ -153,17 +152,6 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
     set_autocast_gpu_dtype,
 )
 from torchlike.compile import compile  # noqa: E402
-from torchlike.conditions import (  # noqa: E402
-    _check,
-    _check_index,
-    _check_is_size,
-    _check_not_implemented,
-    _check_tensor_all,
-    _check_tensor_all_with,
-    _check_type,
-    _check_value,
-    _check_with,
-)
 from torchlike.device_modules import get_device_module  # noqa: E402
 from torchlike.errors import OutOfMemoryError  # noqa: E402
 from torchlike.export.torchscript import ScriptFunction, ScriptModule  # noqa: E402

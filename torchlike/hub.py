@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import importlib
 import importlib.util
 import os
 import re
@@ -28,14 +29,41 @@ _BLOCK = 128 * 1024
 _chosen: str | None = None
 
 
+class _Silent:
+    """A bar that shows nothing, where the package ``tqdm`` is not installed."""
+
+    def __init__(self, iterable: Any = (), **options: Any) -> None:
+        self._iterable = iterable
+
+    def __iter__(self) -> Any:
+        return iter(self._iterable)
+
+    def update(self, n: float = 1) -> None: ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exception: Any) -> None: ...
+
+
+try:
+    tqdm: Any = importlib.import_module("tqdm.auto").tqdm
+except ImportError:
+    tqdm = _Silent
+
+
 def get_dir() -> str:
     """Where files are kept: as ``set_dir`` said, else ``$TORCH_HOME/hub``, else under the user's
     cache."""
-    if _chosen is not None:
-        return _chosen
+    return os.path.join(_get_torch_home(), "hub") if _chosen is None else _chosen
+
+
+def _get_torch_home() -> str:
+    # torchvision keeps its data sets below it.
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    home = os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
-    return os.path.join(home, "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

@@ -50,6 +50,7 @@ _DISPATCHER = Gap("there is no dispatcher of that kind", "torch.library.custom_o
 _FX = Gap(
     "there are no graphs of Python code", "torchlike.jit, or torchlike.export and its StableHLO"
 )
+_SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
 _CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
            "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
 _WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
@@ -102,6 +103,8 @@ GAPS: dict[str, dict[str, Gap]] = {
                         _DISPATCHER),
         "get_ctx": _UNBACKED,
     },
+    "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
+    "_custom_ops": {"get_ctx": _UNBACKED},
     "fx": dict.fromkeys(
         ("symbolic_trace", "map_arg", "GraphModule", "Graph", "Node", "Tracer", "Proxy",
          "Interpreter", "Transformer", "replace_pattern"), _FX),
@@ -251,7 +254,7 @@ GAPS: dict[str, dict[str, Gap]] = {
 #: Namespaces that are no modules, or whose modules take their functions themselves.
 _MADE_ELSEWHERE = frozenset(
     ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library", "fx",
-     "fx.experimental.proxy_tensor", "nn.attention", "utils.data", "mtia")
+     "fx.experimental.proxy_tensor", "nn.attention", "utils.data", "mtia", "onnx.symbolic_opset11")
 )  # fmt: skip
 
 

@@ -154,8 +154,8 @@ WORDS = [
     "t.asarray([1, 2], copy=False)", "t.linspace(0, 1j, 3, dtype=t.float32)",
     "t.asarray(np.ones(2), dtype=t.float32, copy=False)", "x = t.ones(2); del x[0]; x",
     "t.empty(2, 3, memory_format=t.channels_last)", "t.empty(2, 3, memory_format=3)",
-    "t.empty(2, 3, memory_format=t.preserve_format)", "t.ones(2, 3).clone(memory_format=t.channels_last)",
-    "t.ones(2).new_zeros(2, foo=3)", "bool(t.tensor([]))",
+    "t.empty(2, 3, memory_format=t.preserve_format)", "t.ones(2).new_zeros(2, foo=3)",
+    "t.ones(2, 3).clone(memory_format=t.channels_last)", "bool(t.tensor([]))",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from torchlike import boxes as _boxes
 from torchlike import devices as _devices
 from torchlike import modes as _modes
 from torchlike._C import _distributed_c10d, _distributed_rpc, _functorch, _nn
+from torchlike._C._dispatch import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from torchlike.devices import device
 from torchlike.dtypes import dtype
 from torchlike.layouts import layout, memory_format
@@ -21,8 +22,8 @@ from torchlike.tensor import Tensor
 from torchlike.tensor import no_protocol as _disabled_torch_function_impl
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "Size", "TensorBase",
-    "_TensorBase", "_TensorMeta", "_are_functorch_transforms_active",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet",
+    "Generator", "Size", "TensorBase", "_ExcludeDispatchKeyGuard", "_TensorBase", "_TensorMeta", "_are_functorch_transforms_active",
     "_disabled_torch_function_impl", "_distributed_c10d", "_distributed_rpc", "_functorch",
     "_get_default_device", "_get_privateuse1_backend_name", "_get_tracing_state",
     "_is_torch_function_mode_enabled", "_log_api_usage_once", "_nn", "device", "dtype", "layout",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchlike import errors
-from torchlike._dynamo import config
+from torchlike._dynamo import config, utils
 from torchlike.compile import compile
 from torchlike.compiler import (
     allow_in_graph,
@@ -63,6 +63,7 @@ __all__ = [
     "set_stance",
     "skip_frame",
     "substitute_in_graph",
+    "utils",
 ]
 
 

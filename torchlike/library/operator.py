@@ -68,6 +68,8 @@ class Operator:
         self.vmap: Callable[..., Any] | None = None
         #: Device type -> the dtype that floating arguments are cast to under autocast.
         self.casts: dict[str, Any] = {}
+        #: Device type -> what is called instead under autocast.
+        self.autocasting: dict[str, Callable[..., Any]] = {}
         self._function: Any = None
 
     @property
@@ -91,6 +93,8 @@ class Operator:
         call = Call(given, named, omitted)
         flat = call.opened(given)
         tensors = [x for x in (*flat, *call.opened(list(named.values()))) if isinstance(x, Tensor)]
+        if self.autocasting and self._is_autocast(self.autocasting, tensors):
+            return self.autocasting[self._device(tensors)](*args, **kwargs)
         if self.casts:
             flat = self._cast(flat, tensors)
         if not self.opaque and self.backward is None and self.vmap is None:
@@ -102,10 +106,14 @@ class Operator:
         with no_grad():
             return self._finish(self._results(call.closed(flat), named, tensors))
 
-    def _cast(self, flat: list[Any], tensors: list[Tensor]) -> list[Any]:
+    def _is_autocast(self, rules: dict[str, Any], tensors: list[Tensor]) -> bool:
         kind = self._device(tensors)
-        if not (kind in self.casts and is_autocast_available(kind) and is_autocast_enabled(kind)):
+        return kind in rules and is_autocast_available(kind) and is_autocast_enabled(kind)
+
+    def _cast(self, flat: list[Any], tensors: list[Tensor]) -> list[Any]:
+        if not self._is_autocast(self.casts, tensors):
             return flat
+        kind = self._device(tensors)
         return [x.to(self.casts[kind]) if isinstance(x, Tensor) and x.is_floating_point() else x
                 for x in flat]  # fmt: skip
 

@@ -19,6 +19,7 @@ _KEYS = {
     "CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps", "Meta": "meta",
     "CompositeExplicitAutograd": "default", "CompositeImplicitAutograd": "default",
 }  # fmt: skip
+_AUTOCAST_KEYS = {"AutocastCPU": "cpu", "AutocastCUDA": "cuda", "AutocastXPU": "xpu"}
 
 
 def define_operator(qualname: str, text: str, opaque: bool, doc: str | None = None) -> Operator:
@@ -217,18 +218,22 @@ class Library:
     def impl(self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", *,
              with_keyset: bool = False, allow_override: bool = False) -> None:  # fmt: skip
         """The kernel of an operator of this namespace for a dispatch key: "CPU", "CUDA", "Meta" or
-        one of the composite ones, which stand for all devices.
+        one of the composite ones, which stand for all devices; for "AutocastCPU" and the like what
+        is called in its place under autocast, which the function has to switch off.
 
         NotImplementedError for other keys, which place code elsewhere in PyTorch's dispatcher.
         """
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+        name = op_name if isinstance(op_name, str) else lookup(op_name).qualname
+        operator = lookup(name if "::" in name else f"{self.ns}::{name}")
+        if key in _AUTOCAST_KEYS:
+            operator.autocasting[_AUTOCAST_KEYS[key]] = fn
+            return
         if key not in _KEYS:
             raise NotImplementedError(
                 f"torch.library: a kernel for the dispatch key {key}. Use instead: "
                 "register_autograd, register_vmap, register_autocast or register_fake."
             )
-        name = op_name if isinstance(op_name, str) else lookup(op_name).qualname
-        operator = lookup(name if "::" in name else f"{self.ns}::{name}")
         set_kernel(operator, key, fn)
 
     def _destroy(self) -> None:

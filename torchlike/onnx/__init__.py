@@ -34,6 +34,12 @@ def is_in_onnx_export() -> bool:
     return False
 
 
+def register_custom_op_symbolic(
+    symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int
+) -> None:
+    """Accepted, and not needed: an operator is exported as what its kernel computes."""
+
+
 class ONNXProgram:
     """An exported model: ``model_proto``, and ``save``."""
 

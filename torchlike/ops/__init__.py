@@ -73,12 +73,15 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     aten as aten,
     identity as identity,
     time_major as time_major,
+    regions_of_interest as regions_of_interest,
+    assertions as assertions,
 )
 
 import importlib.util as _util
 from typing import Any as _Any
 
 from torchlike.ops.custom import find as _find
+from torchlike.ops.custom import load_library as load_library
 
 
 def __getattr__(name: str) -> _Any:

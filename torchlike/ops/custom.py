@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 #: namespace -> name -> packet.
 NAMESPACES: dict[str, OpNamespace] = {}
+#: Compiled libraries whose operators are written here: (package, library) -> the module that
+#: defines them, named rather than imported: it is of an upper room.
+_WRITTEN = {("torchvision", "_C"): "torchlike.library.vision"}
 
 
 class OpNamespace:
@@ -125,3 +131,17 @@ def remove(operator: Any) -> None:
         packet._overloads.pop(operator.overload or "default", None)
         if not packet._overloads:
             delattr(place, operator.name)
+
+
+def load_library(path: str | PathLike[str]) -> None:
+    """Make the operators of a compiled library known, where they are written for XLA: so far those
+    of ``torchvision``. OSError for every other library, as for one that cannot be loaded.
+    """
+    file = Path(fspath(path))
+    module = _WRITTEN.get((file.parent.name, file.name.partition(".")[0]))
+    if module is None:
+        raise OSError(
+            f"Could not load this library: {path}. It is compiled for PyTorch's C++ library; "
+            "operators for torchlike are registered by torch.library.custom_op."
+        )
+    importlib.import_module(module)

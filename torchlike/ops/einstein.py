@@ -1,5 +1,5 @@
-"""What an equation of ``einsum`` must be, in PyTorch's words rather than JAX's, and the view that it
-is where nothing is multiplied or summed."""
+"""What an equation of ``einsum`` must be, in PyTorch's words rather than JAX's, and the view that
+it is where nothing is multiplied or summed."""
 
 from __future__ import annotations
 

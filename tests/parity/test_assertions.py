@@ -1,0 +1,46 @@
+"""torch._assert and torch._check, against PyTorch."""
+
+import pytest
+from answers import answer, source
+
+import torchlike
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.parity
+
+CASES = """
+t._assert(1 == 1, 'x')
+t._assert(False, 'bad')
+t._assert(t.tensor(False), 'bad')
+t._assert(t.tensor(True), 'bad')
+t._assert(t.ones(2) > 0, 'b')
+t._assert_async(t.tensor(0.))
+t._assert_async(t.tensor(0.), 'none')
+t._check(True)
+t._check(False)
+t._check(False, lambda: 'no')
+t._check(False, 's')
+t._check(True, 's')
+t._check(t.tensor(True))
+t._check(1)
+t._check_index(False)
+t._check_value(False, lambda: 'v')
+t._check_type(False, lambda: 3)
+t._check_not_implemented(False)
+t._check_with(KeyError, False, lambda: 'k')
+t._check_is_size(3)
+t._check_is_size(-1)
+t._check_is_size(5, max=4)
+t._check_tensor_all(t.ones(2) > 0)
+t._check_tensor_all(t.ones(2) > 3, lambda: 'all')
+t._check_tensor_all(t.ones(2))
+t._check_tensor_all(True)
+t._check_tensor_all_with(KeyError, t.ones(2) > 3)
+t._shape_as_tensor(t.ones(2, 3))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_as_pytorch(line):
+    function = source(line)
+    assert answer(function, torchlike, words=True) == answer(function, torch, words=True)

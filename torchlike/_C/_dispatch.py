@@ -1,0 +1,49 @@
+"""The dispatch keys of ``torch._C``, by which libraries register kernels, and regions without."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from enum import Enum
+
+from torchlike.amp import autocast
+
+__all__ = ["DispatchKey", "DispatchKeySet"]
+
+DispatchKey = Enum(
+    "DispatchKey",
+    ["Undefined", "CPU", "CUDA", "XPU", "MPS", "Meta", "AutocastCPU", "AutocastCUDA", "AutocastXPU",
+     "AutogradCPU", "AutogradCUDA", "AutogradXPU", "AutogradMeta", "Autograd", "ADInplaceOrView",
+     "Functionalize", "FuncTorchBatched", "CompositeExplicitAutograd", "CompositeImplicitAutograd"],
+)  # fmt: skip
+
+
+class DispatchKeySet:
+    """A set of dispatch keys."""
+
+    def __init__(self, *keys: DispatchKey) -> None:
+        self._keys = frozenset(keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(*self._keys, *other._keys)
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether the key is in it."""
+        return key in self._keys
+
+    def __repr__(self) -> str:
+        return f"DispatchKeySet({', '.join(sorted(k.name for k in self._keys))})"
+
+
+@contextlib.contextmanager
+def _ExcludeDispatchKeyGuard(keys: DispatchKeySet) -> Iterator[None]:
+    """A region without autocast for the devices named. NotImplementedError for other keys."""
+    with contextlib.ExitStack() as stack:
+        for key in keys._keys:
+            if not key.name.startswith("Autocast"):
+                raise NotImplementedError(
+                    f"torch._C._ExcludeDispatchKeyGuard: {key.name}; only the keys of autocast"
+                )
+            device = key.name.removeprefix("Autocast").lower()
+            stack.enter_context(autocast(device, enabled=False))
+        yield

@@ -1,0 +1,7 @@
+"""``torch.jit.annotations``: types that TorchScript reads, for readers here."""
+
+__all__ = [f"BroadcastingList{n}" for n in range(1, 7)]
+
+#: A list of n, or one value for all of them.
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
+BroadcastingList4 = BroadcastingList5 = BroadcastingList6 = list
