@@ -48,10 +48,16 @@ class _Silent:
     def __exit__(self, *exception: Any) -> None: ...
 
 
-try:
-    tqdm: Any = importlib.import_module("tqdm.auto").tqdm
-except ImportError:
-    tqdm = _Silent
+def __getattr__(name: str) -> Any:
+    """``tqdm``, which takes a while to import and is seldom asked for."""
+    if name != "tqdm":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    try:
+        found = importlib.import_module("tqdm.auto").tqdm
+    except ImportError:
+        found = _Silent
+    globals()[name] = found
+    return found
 
 
 def get_dir() -> str:
