@@ -49,6 +49,18 @@ def convert(x: Any, dtype: Any) -> Any:
         if _module_of(x) is np:
             return _clipped(np, x).astype(dtype)
         return _saturated(x if dtypes.kind_of(x.dtype) == "f" else x.astype(np.float32))
+    return plainly(x, dtype)
+
+
+def plainly(x: Any, dtype: Any) -> Any:
+    """``x.astype(dtype)``, except that a product with what were bools stays a product.
+
+    XLA makes a choice of ``y * convert(mask)``, which gives 0 where NaN or infinity times False is
+    NaN, and 0.0 for -0.0; ``y * select(mask, 1, 0)`` it leaves alone.
+    """
+    of_bools = isinstance(x, jax.Array) and x.dtype == np.bool_
+    if of_bools and dtypes.kind_of(np.dtype(dtype)) in "fc":
+        return jnp.where(x, np.ones((), dtype), np.zeros((), dtype))
     return x.astype(dtype)
 
 

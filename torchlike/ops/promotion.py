@@ -62,7 +62,7 @@ def promoted_float(*operands: Any) -> tuple[Any, ...]:
 
 
 def _as(dtype: np.dtype, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    cast = tuple(jnp.asarray(x).astype(dtype) for x in operands)
+    cast = tuple(casts.plainly(jnp.asarray(x), dtype) for x in operands)
     if not dtypes.is_half(dtype):
         return cast
     # Broadcast here, for the sake of the sum that is the gradient of what is repeated. A 0-dim
@@ -97,7 +97,7 @@ def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
         kind = operands[0].dtype
         if kind.kind == "c" or kind.itemsize != 2 or dtypes.from_numpy_dtype(kind).category != 2:
             return fn(*operands)
-        return fn(*(x.astype(np.float32) for x in operands)).astype(kind)
+        return fn(*(casts.plainly(x, np.float32) for x in operands)).astype(kind)
 
     return computed
 
@@ -115,7 +115,8 @@ def beside_scalars(fn: Callable[[Any, Any], Any], x: Any, y: Any, *, floats: boo
         return fn(*operands)
     wide = []
     for given, other, cast in ((x, y, operands[0]), (y, x, operands[1])):
-        wide.append(jnp.asarray(given if is_alone(given, other) else cast).astype(np.float32))
+        value = jnp.asarray(given if is_alone(given, other) else cast)
+        wide.append(casts.plainly(value, np.float32))
     return fn(*wide).astype(kind)
 
 
@@ -126,4 +127,4 @@ def is_alone(x: Any, beside: Any) -> bool:
 
 def scalar_like(value: Any, x: Any) -> Any:
     """A scalar operand (alpha, value) in the dtype of ``x``."""
-    return jnp.asarray(value).astype(x.dtype)
+    return casts.plainly(jnp.asarray(value), x.dtype)
