@@ -145,6 +145,16 @@ t.ones(2).new_zeros(2, foo=3)
 t.ones(2).new_empty((2, 3, 4, 5), memory_format=t.channels_last)
 t.zeros_like(t.ones(2), foo=3)
 bool(t.tensor([]))
+t.tensor(np.arange(6.).reshape(2, 3).T)
+t.tensor(np.arange(24.).reshape(2, 3, 4).transpose(2, 1, 0)[::2], dtype=t.float32)
+t.tensor(np.broadcast_to(np.ones(3), (2, 3)))
+t.tensor(t.ones(2, 3).t(), dtype=t.int32)
+t.ones(2).new_tensor(np.ones((2, 3)).T)
+t.tensor(np.ones(3)[::-1])
+t.tensor(np.ones(3, dtype='>f8'))
+t.from_numpy(np.ones(3, dtype='>f8'))
+t.from_numpy(np.ones(3)[::-1])
+t.nn.LSTM(3, 4, 2, proj_size=2, bidirectional=True)._flat_weights_names
 """.strip().splitlines()
 WORDS = [
     "t.zeros('a')", "t.zeros(True)", "t.zeros([2.])", "t.full('a', 1)", "t.rand('a')",

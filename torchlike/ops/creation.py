@@ -73,6 +73,20 @@ def checked_size(size: Any, name: str) -> tuple[int, ...]:
 # -- from data -------------------------------------------------------------------------------------
 
 
+def _check_memory_of(ndarray: np.ndarray) -> None:
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
+        )
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
+
+
 @composite(method=False)
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
@@ -86,10 +100,14 @@ def tensor(
         copy = data.detach()._read()
         if dtype is not None:
             copy = casts.convert(copy, numpy_dtype(dtype))
-        return finish(copy, device or data.device, requires_grad)
+        made = finish(copy, device or data.device, requires_grad)
+        preserve_strides(made, data)
+        return made
     if (symbolic := casts.of_program(data)) is not None:
         target = numpy_dtype(dtype, dtypes.scalar_dtype(data))
         return finish(casts.convert(symbolic, target), device, requires_grad)
+    if isinstance(data, np.ndarray):
+        _check_memory_of(data)
     if isinstance(data, jax.Array):
         array: Any = data
     else:
@@ -100,7 +118,11 @@ def tensor(
     else:
         dtypes.from_numpy_dtype(array.dtype)
     copy = jnp.array(array) if isinstance(array, jax.Array) else device_array(np.array(array))
-    return finish(copy, device, requires_grad)
+    made = finish(copy, device, requires_grad)
+    if isinstance(data, np.ndarray) and data.size and not data.flags.c_contiguous:
+        strides = tuple(s // data.itemsize for s in data.strides)
+        made._storage.strides = strides_like(views.Geometry(data.shape, strides, 0))
+    return made
 
 
 @composite(method=False)
@@ -163,13 +185,8 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    _check_memory_of(ndarray)
     dtypes.from_numpy_dtype(ndarray.dtype)
-    if any(s < 0 for s in ndarray.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative "
-            "strides are not currently supported. (You can probably work around this by making a "
-            "copy of your array  with array.copy().) "
-        )
     storage = Storage(None, ndarray)
     strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
     if strides != views.contiguous_strides(ndarray.shape):

@@ -64,7 +64,12 @@ class RNNBase(Module):
     @property
     def _flat_weights(self) -> list[Any]:
         """All weights in the order that ``torch.lstm`` and its kin want."""
-        return [getattr(self, name) for names in self._all_weights for name in names]
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        """Their names, which are used to initialize weights and biases apart."""
+        return [name for names in self._all_weights for name in names]
 
     @property
     def all_weights(self) -> list[list[Any]]:
