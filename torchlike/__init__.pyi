@@ -224,32 +224,38 @@ __version__: str
 
 jit: Any
 
-def _assert(condition: Any, message: _str) -> None:
-    """AssertionError unless the condition, a bool or a tensor of one element, holds."""
+def _assert(condition: Any, message: Any) -> None:
+    """AssertionError with the message unless the condition, a bool or a tensor of one, is true."""
 
-def _assert_async(input: Tensor, assert_msg: _str = '') -> None:
-    """RuntimeError unless the one element of a tensor is nonzero."""
+def _assert_async(input: Tensor, assert_msg: _str | None = None) -> None:
+    """RuntimeError unless a tensor's one value is not zero."""
 
-def _check(cond: Any, message: Any = None) -> None:
-    """RuntimeError in the words of ``message()`` unless ``cond``."""
+def _check(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """RuntimeError with what ``message()`` gives unless ``cond``."""
 
-def _check_index(cond: Any, message: Any = None) -> None:
-    """IndexError unless ``cond``."""
+def _check_index(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """IndexError with what ``message()`` gives unless ``cond``."""
 
-def _check_not_implemented(cond: Any, message: Any = None) -> None:
-    """NotImplementedError unless ``cond``."""
+def _check_is_size(i: _int, message: Any = None, *, max: _int | None = None) -> None:
+    """RuntimeError unless ``0 <= i``, and ``i <= max`` where it is given."""
 
-def _check_tensor_all(cond: Tensor, message: Any = None) -> None:
-    """RuntimeError unless every element is True. TypeError for what is no tensor of bools."""
+def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """NotImplementedError with what ``message()`` gives unless ``cond``."""
 
-def _check_type(cond: Any, message: Any = None) -> None:
-    """TypeError unless ``cond``."""
+def _check_tensor_all(cond: Any, message: Any = None) -> None:
+    """RuntimeError unless all elements of a tensor of bools are true."""
 
-def _check_value(cond: Any, message: Any = None) -> None:
-    """ValueError unless ``cond``."""
+def _check_tensor_all_with(error_type: Any, cond: Any, message: Any = None) -> None:
+    """``error_type`` unless all elements of a tensor of bools are true."""
+
+def _check_type(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """TypeError with what ``message()`` gives unless ``cond``."""
+
+def _check_value(cond: Any, message: Callable[[], Any] | None = None) -> None:
+    """ValueError with what ``message()`` gives unless ``cond``."""
 
 def _check_with(error_type: Any, cond: Any, message: Any = None) -> None:
-    """An error of a given type unless ``cond``."""
+    """``error_type`` with what ``message()`` gives unless ``cond``, which must be a bool."""
 
 def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int, *, out: Any = None) -> Tensor:
     """Each tensor padded with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
@@ -752,7 +758,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = None) -> Tensor:
     """``obj`` as a tensor: on the memory of a tensor, NumPy array or buffer where dtype and device
-allow it (``copy=None``), always (``copy=False``, else ValueError) or never (``copy=True``)."""
+allow it (``copy=None``), always (``copy=False``, else ValueError) or never (``copy=True``).
+The bytes of an UntypedStorage are read as elements of the dtype (int64)."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``asin`` elementwise; integers give the default float dtype."""
@@ -1140,7 +1147,8 @@ def eig(*args: Any, **kwargs: Any) -> Any:
     """Removed from PyTorch; RuntimeError naming ``linalg.eig``."""
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``."""
+    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``, or with lists of
+numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``."""
 
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:
     """``nn.functional.embedding`` with torch.embedding's order of arguments."""
@@ -1149,7 +1157,7 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_typ
     """Scale the rows of ``input`` at ``indices`` down to a norm of ``max_norm``, in place."""
 
 def empty(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
-    """A tensor of the given size."""
+    """A tensor of the given size, in memory in the order of ``memory_format``."""
 
 def empty_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
     """``empty`` with the size and dtype of ``input``."""
@@ -1878,7 +1886,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *, out: A
 def numel(input: Tensor) -> Any:
     """``input.numel()``."""
 
-def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+def ones(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
     """A tensor of the given size, filled with 1."""
 
 def ones_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
@@ -2487,7 +2495,7 @@ def xlogy_(input: Tensor | Number, other: Tensor | Number) -> Tensor:
 def zero_(input: Tensor) -> Tensor:
     """Every element becomes zero."""
 
-def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
+def zeros(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
     """A tensor of the given size, filled with 0."""
 
 def zeros_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:

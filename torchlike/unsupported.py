@@ -203,8 +203,6 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.fsdp.api": dict.fromkeys(
         ("FullOptimStateDictConfig", "FullStateDictConfig", "ShardedOptimStateDictConfig",
          "ShardedStateDictConfig", "ShardingStrategy", "StateDictType"), _WORLD),
-    "distributed._composable.fsdp": dict.fromkeys(
-        ("FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"), _WORLD),
     "distributed._tensor": dict.fromkeys(
         ("DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard",
          "distribute_module", "distribute_tensor"), _WORLD),

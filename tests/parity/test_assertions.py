@@ -28,6 +28,7 @@ t._check_value(False, lambda: 'v')
 t._check_type(False, lambda: 3)
 t._check_not_implemented(False)
 t._check_with(KeyError, False, lambda: 'k')
+t._check_with(UserWarning, False, lambda: 'k')
 t._check_is_size(3)
 t._check_is_size(-1)
 t._check_is_size(5, max=4)
@@ -35,6 +36,7 @@ t._check_tensor_all(t.ones(2) > 0)
 t._check_tensor_all(t.ones(2) > 3, lambda: 'all')
 t._check_tensor_all(t.ones(2))
 t._check_tensor_all(True)
+t._check_tensor_all(t.tensor([1]))
 t._check_tensor_all_with(KeyError, t.ones(2) > 3)
 t._shape_as_tensor(t.ones(2, 3))
 """.strip().splitlines()
@@ -44,3 +46,13 @@ t._shape_as_tensor(t.ones(2, 3))
 def test_as_pytorch(line):
     function = source(line)
     assert answer(function, torchlike, words=True) == answer(function, torch, words=True)
+
+
+def test_compiled_functions_do_not_look_at_values():
+    @torchlike.jit
+    def f(x):
+        torchlike._check_tensor_all(x > 0)
+        torchlike._assert_async(x)
+        return x + 1
+
+    assert f(torchlike.zeros(1)).item() == 1

@@ -23,7 +23,8 @@ from torchlike.tensor import no_protocol as _disabled_torch_function_impl
 
 __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet",
-    "Generator", "Size", "TensorBase", "_ExcludeDispatchKeyGuard", "_TensorBase", "_TensorMeta", "_are_functorch_transforms_active",
+    "Generator", "Size", "TensorBase", "_ExcludeDispatchKeyGuard", "_TensorBase", "_TensorMeta",
+    "_are_functorch_transforms_active",
     "_disabled_torch_function_impl", "_distributed_c10d", "_distributed_rpc", "_functorch",
     "_get_default_device", "_get_privateuse1_backend_name", "_get_tracing_state",
     "_is_torch_function_mode_enabled", "_log_api_usage_once", "_nn", "device", "dtype", "layout",

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchlike import errors
-from torchlike._dynamo import config, utils
+from torchlike._dynamo import config, eval_frame, utils
 from torchlike.compile import compile
 from torchlike.compiler import (
     allow_in_graph,
@@ -43,6 +43,7 @@ __all__ = [
     "disable",
     "disallow_in_graph",
     "error_on_graph_break",
+    "eval_frame",
     "explain",
     "export",
     "forbid_in_graph",
@@ -233,6 +234,3 @@ def mark_static(t: Any, index: Any = None) -> None:
 
 def mark_static_address(t: Any, guard: Any = True) -> None:
     """Nothing: arrays have no addresses that a program could rely on."""
-
-
-from torchlike._dynamo import eval_frame as eval_frame

@@ -40,9 +40,7 @@ from torchlike.jit.markers import (
     unused,
 )
 
-#: PyTorch's own name, which torchvision uses; and its mark of overloads, which TorchScript reads.
-_script_if_tracing = script_if_tracing
-_overload_method = unused
+_script_if_tracing = script_if_tracing  # PyTorch's own name, which torchvision uses
 
 _mode = "on"
 _fallback: str | None = None

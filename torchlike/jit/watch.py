@@ -201,10 +201,7 @@ class Watch(Reach):
             if module is not None:
                 self.visit(module, name)
         for fn in self._functions.get(id(entered.code), ()):
-            # What a function closes over is the capture's own where the function is.
-            self._rooted = id(fn) not in self._unrooted
             self._function_entered(fn, entered)
-        self._rooted = True
         for base, name, found in self._class_functions.get(id(entered.code), ()):
             self._name(base, base.__dict__, name, found, f"{base.__name__}.{name}")
         if not entered.resolved:

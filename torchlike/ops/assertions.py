@@ -36,6 +36,10 @@ def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
 def _raise_unless(holds: bool, error: type[Exception], message: Any) -> None:
     if holds:
         return
+    if not issubclass(error, Exception) or issubclass(error, Warning):
+        raise AssertionError(
+            f"error_type must be a subclass of Exception but not Warning, got {error}"
+        )
     if message is None:
         raise error(_FAILED)
     if not callable(message):
@@ -95,9 +99,3 @@ def check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any =
 def check_tensor_all(cond: Any, message: Any = None) -> None:
     """RuntimeError unless all elements of a tensor of bools are true."""
     check_tensor_all_with(RuntimeError, cond, message)
-
-
-@composite("_shape_as_tensor", method=False)
-def shape_as_tensor(input: Tensor) -> Tensor:
-    """The size as a tensor of ints."""
-    return input.new_tensor(list(input.shape), dtype=dtypes.int64)
