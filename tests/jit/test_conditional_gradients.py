@@ -396,3 +396,47 @@ def test_a_saved_program(tmp_path):
     for a, b, c in zip(*found, strict=True):
         np.testing.assert_allclose(b, a, rtol=2e-5, atol=1e-6)
         np.testing.assert_allclose(c, a, rtol=2e-5, atol=1e-6)
+
+
+# -- Functions that give None ---------------------------------------------------------------------
+
+
+class OneSided(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        return g * w, None
+
+
+def one_sided(x, w, gate):
+    y = OneSided.apply(x * x, w)
+    return (OneSided.apply(y, w * 2) if gate > 0 else y * 3).sum()
+
+
+def never(x, w, gate):
+    return OneSided.apply(x * x, w).sum() * gate
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("gate", [1.0, -1.0])
+@pytest.mark.parametrize("f", [one_sided, never])
+def test_a_function_may_give_none(f, gate, create_graph):
+    if create_graph and f is one_sided:
+        pytest.skip("create_graph through a branch is refused")
+    found = []
+    for call in (f, torch.jit(f)):
+        x = torch.ones(2, requires_grad=True)
+        w = torch.tensor(3.0, requires_grad=True)
+        for _ in range(2):
+            y = call(x, w, torch.tensor(gate))
+            if create_graph:
+                y = torch.autograd.grad(y**2, x, create_graph=True)[0].sum()
+            y.backward()
+        found.append([None if t.grad is None else t.grad.tolist() for t in (x, w)])
+    assert found[0] == found[1]
+    assert (found[0][1] is None) is not create_graph

@@ -251,3 +251,29 @@ def test_what_is_more_than_a_view_is_refused():
 
     with pytest.raises(torch.jit.JitCaptureError, match="another history"):
         torch.jit(hooked)(torch.ones(2, 2, requires_grad=True) * 1)
+
+
+# -- one tensor in several places ------------------------------------------------------------------
+
+
+class Keeps(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("last", None)
+
+    def forward(self, x):
+        self.last = x.detach() * 2
+        y = x * 3
+        return y, self.last, {"again": y}
+
+
+@pytest.mark.parametrize("with_grad", [False, True])
+def test_a_tensor_in_several_places_is_one_object(with_grad):
+    net = Keeps()
+    jitted = torch.jit(net)
+    for _ in range(4):
+        y, last, found = jitted(torch.ones(2, requires_grad=with_grad))
+        assert found["again"] is y
+        assert net.last is last
+        assert y.requires_grad is with_grad
+    assert jitted.compiles <= 2

@@ -88,6 +88,12 @@ def with_flags(when: When, flags: Sequence[Any]) -> When:
     return {root: True if c is True else flags[c] for root, c in when.items()}
 
 
+def placed(gradients: Sequence[Any], whens: Sequence[Any]) -> list[Any]:
+    """Gradients at the edges that get any; None at those with no condition to get one."""
+    found = iter(gradients)
+    return [next(found) if when else None for when in whens]
+
+
 def arriving(
     gradients: Sequence[Any], conditions: Sequence[When | None], cotangents: Sequence[Any]
 ) -> list[Any]:

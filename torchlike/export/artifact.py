@@ -15,7 +15,7 @@ import jax
 from jax import export as jax_export
 
 from torchlike import modes
-from torchlike.autograd.partial import with_flags
+from torchlike.autograd.partial import placed, with_flags
 from torchlike.export import trees
 from torchlike.jit import joint
 from torchlike.jit.function import JitFunction
@@ -229,8 +229,9 @@ class Artifact:
             def run(cotangents: Sequence[Any]) -> Any:
                 given = filled(cotangents, [roots[i] for i in range(about["roots"])])
                 found = backward(*residuals, *kept, *given)
-                flags = found[len(edges) :]
-                return found[: len(edges)], [with_flags(dict(w), flags) for w in about["when"]]
+                whens = [dict(w) for w in about["when"]]
+                flags = found[sum(map(bool, whens)) :]
+                return placed(found, whens), [with_flags(w, flags) for w in whens]
 
             node = ControlNode("ExportedBackward", edges, about["roots"], run)
         if modes.current.grad_enabled and not about["with_gradients"]:

@@ -50,6 +50,7 @@ class Double:
         self.roots = run.second_roots
         self.targets = run.second_targets
         self.boundary = run.program.boundary
+        self.arrived = run.first_arrived
         self.forward = jax.jit(joint.evaluator(split.forward, bound))
         self.residual_inputs = split.residual_inputs
         #: `forward` under a transform, once one asked for it.
@@ -72,7 +73,7 @@ class Double:
             for kind, i in self.targets
         ]
         if self.backward is None or not modes.current.grad_enabled or not any(leading):
-            return gradients
+            return self._placed(gradients)
         residuals = tuple(outputs[self.n :]), tuple(arrays[i] for i in self.residual_inputs)
         backward, of_roots = self.backward, [outputs[i] for i in self.roots]
 
@@ -89,7 +90,14 @@ class Double:
             # In a box, what outlives the transform is the tensor inside.
             t = boxes.innermost(gradients[i]) if boxed else gradients[i]
             t._node, t._output_nr, t._requires_grad = node, nr, True
-        return gradients
+        return self._placed(gradients)
+
+    def _placed(self, gradients: list[Any]) -> list[Any]:
+        """One for each edge of the boundary; None where a Function gave none."""
+        found: list[Any] = [None] * len(self.boundary)
+        for i, gradient in zip(self.arrived, gradients, strict=True):
+            found[i] = gradient
+        return found
 
 
 def on_boxes(owner: Any, function: Callable[..., Any], arrays: Sequence[Any]) -> Sequence[Any]:

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import boxes, errors, modes
-from torchlike.autograd.partial import When, arriving, with_flags
+from torchlike.autograd.partial import When, arriving, placed, with_flags
 from torchlike.jit import double, joint
 from torchlike.jit.capture import Capture, Slot, rebound_slots
 from torchlike.jit.keys import static_key
 from torchlike.jit.scalars import Table
 from torchlike.jit.steady import guard, written_out
-from torchlike.jit.templates import Anew, NumberTemplate, Template, build, number
+from torchlike.jit.templates import Anew, NumberTemplate, Template, build, number, once_each
 from torchlike.storage import Storage, device_array
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import _FIELDS, Tensor
@@ -51,20 +51,21 @@ class CompiledNode(Node):
             jnp.zeros(a.shape, a.dtype) if c is None else c
             for c, a in zip(cotangents, self.program.cotangent_avals, strict=True)
         ]
-        n = len(self.edges)
+        whens = self.program.when
+        n = sum(map(bool, whens))
         # A Jacobian by vmap: a cotangent for each example.
         if modes.current.levels and boxes.top(filled) is not None:
             flat, structure = jax.tree_util.tree_flatten((self.residuals, tuple(filled)))
             backward = self.program.backward
-            return double.on_boxes(
+            return placed(double.on_boxes(
                 self.program,
                 lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat,
-            )[:n]  # fmt: skip
+            ), whens)  # fmt: skip
         found = self.program.run_backward(self.residuals, filled)
-        if len(found) == n and all(c is not None for c in cotangents):
+        if len(found) == len(whens) == n and all(c is not None for c in cotangents):
             return found
-        conditions = [with_flags(when, found[n:]) for when in self.program.when]
-        return arriving(found[:n], conditions, cotangents)
+        conditions = [with_flags(when, found[n:]) for when in whens]
+        return arriving(placed(found, whens), conditions, cotangents)
 
     def run_graph(self, cotangents: list[Any]) -> Any:
         return double.run_graph(self, cotangents)
@@ -125,6 +126,8 @@ class Program:
         self.slot_outputs: list[tuple[Slot, Template | None]] = []
         #: Which of these are None unless a bool says so, one of the storages made.
         self.slot_conditions: dict[int, int] = {}
+        #: Whether a tensor is given back in more than one place.
+        self.repeats = False
         self.written: list[tuple[str, Any]] = []
         #: The storages written, where they are the same at each call.
         self.written_cells: list[Storage] | None = None
@@ -134,7 +137,8 @@ class Program:
         self.cotangent_avals: list[Any] = []
         self.boundary: list[Any] = []
         #: For each edge of the boundary, the cotangents of which there must be one, and for each
-        #: whether (True) or under which condition, a flag behind the gradients, it counts.
+        #: whether (True) or under which condition, a flag behind the gradients, it counts. Empty
+        #: where a Function gives no gradient: then backward has none.
         self.when: list[When] = []
         self.forward: Any = None
         self.backward: Any = None
@@ -384,9 +388,10 @@ def deliver(
         residuals = (tuple(outputs[n + program.n_made :]), tuple(ran.kept))
         edges = [_edge(b, arguments) for b in program.boundary]
         node = CompiledNode(program, edges, residuals, ran)
+    give = once_each(build) if program.repeats else build
     # Before any slot is bound: a value may be what another slot holds.
     bound = [
-        (slot, None if template is None else build(template, arguments, made, node))
+        (slot, None if template is None else give(template, arguments, made, node))
         for slot, template in program.slot_outputs
     ] if program.slot_outputs else []  # fmt: skip
     for i, condition in program.slot_conditions.items():
@@ -396,7 +401,7 @@ def deliver(
         (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
     leaves, structure = program.result
     found = [
-        build(leaf, arguments, made, node) if isinstance(leaf, Template)
+        give(leaf, arguments, made, node) if isinstance(leaf, Template)
         else number(leaf, made, numbers) if isinstance(leaf, NumberTemplate)
         else copy.deepcopy(leaf.example) if type(leaf) is Anew else leaf
         for leaf in leaves

@@ -21,7 +21,6 @@ from jax import core
 from torchlike import modes, tape
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial, When
-from torchlike.errors import JitCaptureError
 from torchlike.jit import joint
 from torchlike.jit.scalars import Number, device_number, weak
 from torchlike.tape import Edge, gradient_edge
@@ -210,10 +209,11 @@ class Region:
             with capture.outside():
                 cotangents.extend(jnp.zeros(results[i].shape, results[i].dtype) for i in self.roots)
             leaving = joint.boundary_of(roots, capture.first_sequence, capture.is_own)
-            self.reached = [i for e, i in own.items() if e in leaving]
-            self.edges = [e for e in leaving if e not in own]
-            targets: list[Any] = [e for e in own if e in leaving] + self.edges
-            gradients = _gradients(roots, cotangents, targets, capture.first_sequence)
+            found_at = _gradients(roots, cotangents, leaving, capture.first_sequence)
+            self.reached = [i for e, i in own.items() if e in found_at]
+            self.edges = [e for e in found_at if e not in own]
+            targets: list[Any] = [e for e in own if e in found_at] + self.edges
+            gradients = [found_at[e] for e in targets]
             self.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
             for t in found:
                 node = t._node if isinstance(t, Tensor) else None
@@ -275,18 +275,15 @@ class Region:
 
 def _gradients(
     roots: list[Any], cotangents: list[Any], targets: list[Any], first_sequence: int
-) -> list[Any]:
-    """The region's part of backward."""
+) -> dict[Any, Any]:
+    """The region's part of backward, by edge; no entry where a Function gave None."""
     given = [Partial(c, {i: True}) for i, c in enumerate(cotangents)]
     with joint.hooks_left_to_others(targets):
         found = engine.run(
             roots, given, retain_graph=True, create_graph=False, targets=targets,
             accumulate=False, stop_before=first_sequence,
         )  # fmt: skip
-    for gradient, (node, _) in zip(found, targets, strict=True):
-        if gradient is None:
-            raise JitCaptureError(f"no gradient reached {node.name()}")
-    return found
+    return {e: g for e, g in zip(targets, found, strict=True) if g is not None}
 
 
 class RegionNode(tape.Node):

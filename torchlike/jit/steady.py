@@ -109,6 +109,8 @@ class _Call(_Source):
         )  # fmt: skip
         #: The storages by where they are found, and what stands for them.
         self._storages: dict[tuple[str, int], str] = {}
+        #: What stands for the tensors built.
+        self._built: dict[int, str] = {}
 
     def write(self) -> Callable[..., Any]:
         program = self._program
@@ -154,8 +156,11 @@ class _Call(_Source):
 
     def _build(self, target: str, leaf: Any) -> None:
         """``target`` is what a template stands for, or the leaf itself."""
+        first = self._built.setdefault(id(leaf), target)
         if not isinstance(leaf, Template):
             self.line(f"{target} = {self.name(leaf)}")
+        elif first is not target:
+            self.line(f"{target} = {first}")
         elif leaf.is_plain:
             self.line(f"{target} = new(Tensor); {target}._storage = m{leaf.output}")
         else:

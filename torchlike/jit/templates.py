@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,6 +138,19 @@ def build(
     if template.inference:
         t._inference = True
     return t
+
+
+def once_each(build: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``build``, which gives the same tensor for the same template."""
+    made: dict[int, Tensor] = {}
+
+    def given(template: Template, *rest: Any) -> Tensor:
+        found = made.get(id(template))
+        if found is None:
+            found = made[id(template)] = build(template, *rest)
+        return found
+
+    return given
 
 
 def number(template: NumberTemplate, made: list[Storage], numbers: Any) -> Any:

@@ -17,7 +17,6 @@ from torchlike import modes, tape
 from torchlike.autograd import engine, partial, saved
 from torchlike.autograd.partial import Partial
 from torchlike.dispatch.inplace import reads_a_view
-from torchlike.errors import JitCaptureError
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.places import MISSING, VALUES, describe, same
@@ -78,10 +77,14 @@ class Tracing:
         #: For create_graph (see double): record the backward, and run that one's backward too.
         self.create_graph = False
         self.first_gradients: list[Any] = []
+        #: Which edges of the boundary these belong to.
+        self.first_arrived: list[int] = []
         self.second_roots: list[int] = []
         self.second_targets: list[tuple[str, int]] = []
         self._second: list[Any] = []
         self._new: list[Tensor] = []
+        #: Tensors to be given back, by their ids, and how.
+        self._templates: dict[int, tuple[Tensor, Template]] = {}
 
     def _stand_ins(self) -> list[Tensor]:
         """What the function gets for its arguments: the same values in cells of their own, so that
@@ -251,6 +254,16 @@ class Tracing:
         return x
 
     def _template(self, t: Tensor, index: dict[int, int]) -> Template:
+        """How to give a tensor back; the same template for the same tensor, which is one object at
+        each call, too."""
+        known = self._templates.get(id(t))
+        if known is None:
+            known = self._templates[id(t)] = t, self._template_of(t, index)
+        else:
+            self.program.repeats = True
+        return known[1]
+
+    def _template_of(self, t: Tensor, index: dict[int, int]) -> Template:
         storage = t._storage
         if not self.capture.is_created(storage):
             argument = self.capture.stand_ins.get(id(t), -1)
@@ -467,11 +480,8 @@ class Tracing:
             )
         self.program.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
-        for gradient, edge in zip(gradients, boundary, strict=True):
-            if gradient is None:
-                raise JitCaptureError(f"no gradient reached {edge[0].name()}")
-            self.program.when.append(partial.numbered(partial.when_of(gradient), flags))
-        return [partial.array_of(g) for g in gradients] + flags
+        self.program.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
+        return [partial.array_of(g) for g in gradients if g is not None] + flags
 
     def _recorded_backward(self) -> list[Any]:
         """The gradients, recorded, and their own gradients from placeholders (see double)."""
@@ -491,6 +501,8 @@ class Tracing:
                 edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
                 accumulate=False, stop_before=capture.first_sequence,
             )  # fmt: skip
+        self.first_arrived = [i for i, g in enumerate(found) if g is not None]
+        found = [g for g in found if g is not None]
         roots: dict[int, Any] = {
             i: tape.gradient_edge(g) for i, g in enumerate(found)
             if isinstance(g, Tensor) and g.requires_grad
@@ -533,6 +545,7 @@ class Tracing:
 
     def finish(self) -> None:
         """Cut the capture's own tensors off its tape: their nodes hold tracers."""
+        self._templates.clear()
         for t in self._new:
             t._node, t._base = None, None
             if t._view is not None:
