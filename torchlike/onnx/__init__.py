@@ -18,6 +18,8 @@ from torchlike import autograd
 from torchlike.export.artifact import Unexportable
 from torchlike.jit.function import JitFunction
 from torchlike.jit.templates import Template
+from torchlike.onnx import symbolic_helper as symbolic_helper
+from torchlike.onnx import symbolic_opset11 as symbolic_opset11
 from torchlike.tensor import Tensor
 from torchlike.trees import flatten_call
 

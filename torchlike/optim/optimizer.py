@@ -292,11 +292,8 @@ def _cast_state(p: Tensor, value: dict[str, Any]) -> dict[str, Any]:
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "_hooks" not in vars(self):
-            # A wrapper around an optimizer, which never called Optimizer.__init__: it has no hooks
-            # and no settings, the optimizer inside has.
-            return step(self, *args, **kwargs)
-        if modes.current.capture is not None:
+        # A wrapper around an optimizer, which never called __init__, has no state of its own.
+        if modes.current.capture is not None and "state" in vars(self):
             modes.current.capture.enter_optimizer(self)
         self._opt_called = True
         for hook in [*_everywhere["step_pre"].values(), *self._hooks["step_pre"].values()]:
