@@ -123,9 +123,9 @@ def test_torch_is_torchlike(tmp_path):
 def test_real_pytorch_is_not_even_looked_for(tmp_path):
     (tmp_path / "torch").mkdir()
     write(tmp_path / "torch", "__init__.py", "raise SystemExit('the real one')")
-    write(tmp_path, "script.py", "import torch; print(torch.__name__)")
+    write(tmp_path, "script.py", "import torch; print(torch.__version__)")
     result = torchlike_command("run", "script.py", cwd=tmp_path)
-    assert result.stdout == "torchlike\n"
+    assert result.stdout == "2.13.0+torchlike\n"
 
 
 ERRORS = {
