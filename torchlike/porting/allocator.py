@@ -67,7 +67,9 @@ def tune_allocator() -> bool:
     trim = mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
     # Two arenas: Python's thread has one, which alone grows by brk, XLA's threads the other. In a
     # single one they wait for each other's lock: an eager MLP step takes 0.91 ms, with two 0.84.
-    # More give back less: the step above has a peak of 953 MB then.
+    # More give back less: the step above has a peak of 953 MB then. What two cost: a block above
+    # 64 MiB fits no heap of the second arena and is mapped anew each time there, so that `x + 1` on
+    # 100 MB takes 8 or 27 ms, by which arena XLA's thread happened to get.
     arena = mallopt(_M_ARENA_MAX, 2)
     if kept:
         _while_compiling(lambda: mallopt(_M_MMAP_THRESHOLD, _MIB), keep)
