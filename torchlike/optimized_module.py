@@ -10,7 +10,7 @@ from torchlike import jit
 from torchlike.nn import Module, hooks
 
 #: Attributes of its own; all others are the wrapped module's.
-_OWN = frozenset(("_orig_mod", "forward", "_options"))
+_OWN = frozenset(("_dynamic", "_orig_mod", "forward"))
 
 
 class OptimizedModule(Module):
@@ -24,11 +24,8 @@ class OptimizedModule(Module):
     def __init__(self, module: Module, dynamic: Any = None) -> None:
         super().__init__()
         self._orig_mod = module
-        self._options = {"dynamic": dynamic}
-        self._compile_again()
-
-    def _compile_again(self) -> None:
-        self.forward = jit.jit(self._orig_mod, **self._options)
+        self._dynamic = dynamic
+        self.forward = jit.jit(module, dynamic=dynamic)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if hooks.everywhere.around_calls():
@@ -44,9 +41,6 @@ class OptimizedModule(Module):
         if isinstance(self._orig_mod, Sized):
             return len(self._orig_mod)
         raise TypeError(f"{type(self._orig_mod).__name__} does not support len()")
-
-    def __bool__(self) -> bool:
-        return True
 
     @property
     def training(self) -> bool:
@@ -80,4 +74,4 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         # A compiled program belongs to its process.
-        return type(self), (self._orig_mod, self._options["dynamic"])
+        return type(self), (self._orig_mod, self._dynamic)

@@ -171,9 +171,19 @@ def deleted(x):
     return y
 
 
+def with_all_names_read(x):
+    n, k = len(locals()), 2.0
+    if x.sum() > 0:
+        k = k * x.max()
+    else:
+        k = k - x.min()
+    return x * k + n
+
+
 @pytest.mark.parametrize(
     "f",
-    [temporaries, read_before_bound, read_in_the_next_turn, read_by_a_function_later,
+    [temporaries, with_all_names_read, read_before_bound,
+     read_in_the_next_turn, read_by_a_function_later,
      read_after_an_exception, deleted],
 )  # fmt: skip
 def test_values(f):

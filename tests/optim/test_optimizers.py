@@ -232,3 +232,4 @@ def test_a_wrapper_around_an_optimizer(wrap):
             step()
         seen.append(w.tolist())
     assert seen[0] == seen[1]
+    assert optimizer._patch_step_function() is None  # as wrappers call it

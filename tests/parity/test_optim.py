@@ -379,33 +379,6 @@ def test_a_parameter_listed_twice_steps_twice(name, options, jitted):
         np.testing.assert_allclose(found, expected, **tolerances(name))
 
 
-def test_a_wrapper_that_never_calls_init():
-    def run(t):
-        class Wrapper(t.optim.Optimizer):
-            def __init__(self, inner):
-                self.inner = inner
-
-            @property
-            def param_groups(self):
-                return self.inner.param_groups
-
-            def step(self, closure=None):
-                return self.inner.step(closure)
-
-            def zero_grad(self, set_to_none=True):
-                self.inner.zero_grad(set_to_none)
-
-        p = t.nn.Parameter(t.ones(2))
-        wrapper = Wrapper(t.optim.SGD([p], lr=0.1))
-        (p * p).sum().backward()
-        wrapper.step()
-        wrapper.zero_grad()
-        return p.tolist(), p.grad
-
-    assert run(torch) == run(torchlike)
-    torchlike.optim.SGD([torchlike.ones(1)])._patch_step_function()
-
-
 def test_hooks_of_an_optimizer_from_a_pickle():
     for t in (torch, torchlike):
         p = t.nn.Parameter(t.ones(2))

@@ -251,15 +251,14 @@ def _refuse_nan(node: Node, outgoing: Sequence[Any]) -> None:
             )
 
 
-def _before(node: Node, incoming: list[Any], create_graph: Any, runs: Any) -> list[Any]:
-    """Tensor hooks and, if the node runs, its pre-hooks; then tensors retaining their gradient."""
+def _before(
+    node: Node, incoming: list[Any], create_graph: Any, runs: Any, whens: Any = None
+) -> list[Any]:
+    """Tensor hooks and, if the node runs, its pre-hooks; then tensors retaining their gradient.
+    ``whens``: the conditions under which there are gradients, if they are conditional."""
     if partial.any_partial(incoming):
         whens = [partial.when_of(g) for g in incoming]
-        found = partial.on_arrays(lambda a: _before(node, a, create_graph, runs), incoming)
-        for nr, reference in (node.retained or {}).items():
-            if (t := reference()) is not None:
-                modes.current.capture.hold_gradient(t, whens[nr])
-        return found
+        return partial.on_arrays(lambda a: _before(node, a, create_graph, runs, whens), incoming)
     grads = [None if g is None else (g if create_graph else _tensor(g)) for g in incoming]
     for nr, hooks in (node.pre_hooks or {}).items():
         for hook in list(hooks.values()):
@@ -274,9 +273,17 @@ def _before(node: Node, incoming: list[Any], create_graph: Any, runs: Any) -> li
                 grads = list(changed) if isinstance(changed, tuple) else [changed]
     for nr, reference in (node.retained or {}).items():
         t = reference()
-        if t is not None and grads[nr] is not None:
-            g = grads[nr]
-            t._set_grad(g if t._grad is None else t._grad + g)
+        if t is None or grads[nr] is None:
+            continue
+        g, present = grads[nr], t._grad
+        if whens is None:
+            t._set_grad(g if present is None else present + g)
+        elif partial.GIVEN in whens[nr]:
+            # Else the pass is a capture's own, on placeholders.
+            capture = modes.current.capture
+            when = partial.union([capture.condition_of(present), whens[nr]])
+            t._set_grad(g if present is None else present + g)
+            capture.hold_gradient(t, when)
     return [g if g is None or create_graph else g._read() for g in grads]
 
 

@@ -88,10 +88,10 @@ def with_flags(when: When, flags: Sequence[Any]) -> When:
     return {root: True if c is True else flags[c] for root, c in when.items()}
 
 
-def placed(gradients: Sequence[Any], whens: Sequence[Any]) -> list[Any]:
-    """Gradients at the edges that get any; None at those with no condition to get one."""
+def placed(gradients: Sequence[Any], arrive: Sequence[Any]) -> list[Any]:
+    """One for each edge: a gradient where ``arrive`` (a bool, or when it does) is true, or None."""
     found = iter(gradients)
-    return [next(found) if when else None for when in whens]
+    return [next(found) if any_arrives else None for any_arrives in arrive]
 
 
 def arriving(

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchlike import dtypes
-from torchlike.autograd.partial import either, union
+from torchlike.autograd.partial import When, either, union
 from torchlike.jit.regions import Leaf, Region, RegionCapture, array_of, filled, joined
 from torchlike.jit.scalars import weak
 from torchlike.tape import gradient_edge
@@ -100,29 +100,35 @@ def select(test: Any, regions: Sequence[Region], pairs: Sequence[tuple[int, int]
             return branch
 
         found, flags = lax.cond(chosen, half(0), half(1), every, residuals, given)
-        taken_when = [chosen, ~chosen]
-
-        def when(edge: Any) -> dict[int, Any]:
-            """Which of the rooted outputs lead to an edge, and in which branch."""
-            conditions: list[dict[int, Any]] = []
-            for k, region in enumerate(regions):
-                if edge not in region.edges:
-                    continue
-                own = region.when[region.edges.index(edge)]
-                conditions.append({
-                    at: taken_when[k] if own[root] is True else flags[k][own[root]]
-                    for at, n in enumerate(rooted)
-                    if pairs[n][k] in region.roots
-                    and (root := region.roots.index(pairs[n][k])) in own
-                })  # fmt: skip
-            found = union(conditions)
-            always = [at for at in found if len(conditions) == 2 and all(
-                c.get(at) is taken_when[k] for k, c in enumerate(conditions))]  # fmt: skip
-            return {at: True if at in always else condition for at, condition in found.items()}
-
-        return found, [when(e) for e in edges]
+        is_taken = [chosen, ~chosen]
+        yes, no = (
+            _ways_out(r, [pairs[n][k] for n in rooted], is_taken[k], flags[k])
+            for k, r in enumerate(regions)
+        )
+        return found, [_in_either(yes.get(e, {}), no.get(e, {}), is_taken) for e in edges]
 
     return joined("CondBackward", leaves, arrays, list(edges), backward)
+
+
+def _ways_out(
+    region: Region, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
+) -> dict[Any, When]:  # fmt: skip
+    """For each edge out of a branch, which of these outputs of it lead there, and when."""
+    roots = {i: region.roots.index(o) for i, o in enumerate(outputs) if o in region.roots}
+    return {
+        edge: {
+            i: is_taken if own[root] is True else flags[own[root]]
+            for i, root in roots.items() if root in own
+        }
+        for edge, own in zip(region.edges, region.when, strict=True)
+    }  # fmt: skip
+
+
+def _in_either(yes: When, no: When, is_taken: Sequence[Any]) -> When:
+    """When one of two branches leads there; where both always do, whichever is taken."""
+    found = union([yes, no])
+    always = [i for i in found if yes.get(i) is is_taken[0] and no.get(i) is is_taken[1]]
+    return {**found, **dict.fromkeys(always, True)}
 
 
 def _either(a: Leaf, b: Leaf) -> Leaf:

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from torchlike import boxes, errors, modes
+from torchlike.autograd.partial import placed
 from torchlike.dispatch.executable import Executable
 from torchlike.jit import joint
 from torchlike.jit.capture import Slot
@@ -73,7 +74,7 @@ class Double:
             for kind, i in self.targets
         ]
         if self.backward is None or not modes.current.grad_enabled or not any(leading):
-            return self._placed(gradients)
+            return placed(gradients, self.arrived)
         residuals = tuple(outputs[self.n :]), tuple(arrays[i] for i in self.residual_inputs)
         backward, of_roots = self.backward, [outputs[i] for i in self.roots]
 
@@ -90,14 +91,7 @@ class Double:
             # In a box, what outlives the transform is the tensor inside.
             t = boxes.innermost(gradients[i]) if boxed else gradients[i]
             t._node, t._output_nr, t._requires_grad = node, nr, True
-        return self._placed(gradients)
-
-    def _placed(self, gradients: list[Any]) -> list[Any]:
-        """One for each edge of the boundary; None where a Function gave none."""
-        found: list[Any] = [None] * len(self.boundary)
-        for i, gradient in zip(self.arrived, gradients, strict=True):
-            found[i] = gradient
-        return found
+        return placed(gradients, self.arrived)
 
 
 def on_boxes(owner: Any, function: Callable[..., Any], arrays: Sequence[Any]) -> Sequence[Any]:

@@ -366,7 +366,7 @@ class Rewriter(ast.NodeTransformer):
             node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
             return node
         yes, no = self._name("yes"), self._name("no")
-        taken = _among(bound, liveness.before(node) | liveness.after(node))
+        taken = _among(bound, liveness.before(node))
         names = _among(bound, liveness.after(node))
         results = None if returning else names
         functions = [

@@ -77,8 +77,8 @@ class Tracing:
         #: For create_graph (see double): record the backward, and run that one's backward too.
         self.create_graph = False
         self.first_gradients: list[Any] = []
-        #: Which edges of the boundary these belong to.
-        self.first_arrived: list[int] = []
+        #: Whether there is one, for each edge of the boundary.
+        self.first_arrived: list[bool] = []
         self.second_roots: list[int] = []
         self.second_targets: list[tuple[str, int]] = []
         self._second: list[Any] = []
@@ -293,6 +293,12 @@ class Tracing:
             assert edge is not None
             if _is_freed(edge[0], self.capture.first_sequence):
                 template.root = -2
+            elif t.retains_grad:
+                # Of several results none is behind another: none would get the others' gradient.
+                self.capture.refuse(
+                    "returning a tensor that retains its gradient",
+                    "backward() inside the jitted function, or retain_grad() on its one result",
+                )
             else:
                 template.root = len(self._roots)
                 self._roots.append((t, edge))
@@ -501,7 +507,7 @@ class Tracing:
                 edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
                 accumulate=False, stop_before=capture.first_sequence,
             )  # fmt: skip
-        self.first_arrived = [i for i, g in enumerate(found) if g is not None]
+        self.first_arrived = [g is not None for g in found]
         found = [g for g in found if g is not None]
         roots: dict[int, Any] = {
             i: tape.gradient_edge(g) for i, g in enumerate(found)
