@@ -275,3 +275,26 @@ def test_views_of_a_tensor_that_becomes_a_leaf_with_grad():
     assert x[0].grad_fn is not None
     with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
         v.add_(1)
+
+
+@pytest.mark.parametrize("combine", [torch.add, lambda a, b: a - (-b), lambda a, b: (a + 1) + b])
+def test_a_gradient_that_is_passed_on_is_nobodys_alone(combine):
+    a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
+    combine(a, b).backward(torch.tensor([1.0, 2.0, 3.0]))
+    a.grad.mul_(10)
+    assert a.grad.tolist() == [10, 20, 30]
+    assert b.grad.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("other", [torch.ones(3), torch.ones(2, 3).double(), 2.0])
+def test_a_gradient_that_is_not_passed_on_has_the_operands_shape_and_dtype(other):
+    x = torch.ones(2, 3, requires_grad=True)
+    if isinstance(other, torch.Tensor):
+        other.requires_grad_()
+    y = torch.add(x, other, alpha=3)
+    y.backward(torch.ones_like(y))
+    assert x.grad.tolist() == torch.ones(2, 3).tolist()
+    assert x.grad.dtype is torch.float32
+    if isinstance(other, torch.Tensor):
+        assert (other.grad.shape, other.grad.dtype) == (other.shape, other.dtype)
+        assert other.grad.unique().tolist() == [6.0 if other.dim() == 1 else 3.0]

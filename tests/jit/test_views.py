@@ -186,6 +186,8 @@ RESULTS = [
     lambda x: x[1],
     lambda x: x[:, 1:3].transpose(0, 1),
     lambda x: x.unbind(0),
+    lambda x: x.split(2, 1)[1],
+    lambda x: x.chunk(2, 1)[1].unbind(0)[2],
     lambda x: (x.sum(), x.unsqueeze(0)),
     lambda x: x.expand(2, 3, 4),
     lambda x: x.unfold(1, 2, 1),

@@ -111,7 +111,7 @@ class Executable:
     __slots__ = (
         "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "facts",
         "forward", "forward_vjp", "has_tuple", "keeps_residuals", "kept", "library", "mask", "name",
-        "op", "pure", "rule", "saves", "transformed", "wanted",
+        "op", "passes_on", "pure", "rule", "saves", "transformed", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -124,6 +124,7 @@ class Executable:
         kept: tuple[int, ...] | None = None,
         rule: Callable[..., Any] | None = None,
         residuals: Any = False,
+        passes_on: Callable[..., tuple[int, ...]] | None = None,
         free: tuple[int, ...] = (),
         differentiable: Any = True,
         library: bool = False,
@@ -140,6 +141,8 @@ class Executable:
         #: rule(cotangent, output) -> cotangent of the first operand; only the output is kept.
         self.rule = rule
         self.keeps_residuals = residuals
+        #: passes_on(*kept) -> operands whose gradient may be the output's very cotangent.
+        self.passes_on = passes_on
         #: Whether backward frees anything, so that a second one is PyTorch's error.
         self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
         self._backward: dict[Any, Callable[..., Any]] = {}
@@ -216,6 +219,17 @@ class Executable:
             found = self._jitted(functools.partial(self._run_backward, dropped_avals))
             self._backward[dropped_avals] = found
         return found
+
+    def passed_on(self, kept: Any, avals: tuple[Aval, ...], cotangent: Any) -> Any:
+        """The gradients, where all are the cotangent itself (compiled, each would be a copy of it);
+        else None."""
+        assert self.passes_on is not None
+        passing = self.passes_on(*kept)
+        aval = cotangent.shape, cotangent.dtype
+        for i in self.wanted:
+            if i not in passing or avals[self.dropped.index(i)] != aval:
+                return None
+        return (cotangent,) * len(self.wanted)
 
     def _run_backward(
         self, dropped_avals: tuple[Aval, ...], kept: Any, residuals: Any, cotangents: Any

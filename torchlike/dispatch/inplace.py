@@ -286,8 +286,26 @@ def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable
     return exe
 
 
+def _parts_executable(lengths: tuple[int, ...], dim: int, whole: Any, name: str) -> Executable:
+    """The executable of reading all of ``lengths`` consecutive parts of a dimension; without the
+    dimension unless ``whole``."""
+    key = (lengths, dim, whole, name)
+    exe = _reads.get(key)
+    if exe is None:
+
+        def pure(base: Any) -> Any:
+            # Its derivative is one concatenation, where that of slices is a sum of padded parts.
+            parts = jax.lax.split(base, lengths, dim)
+            return tuple(parts if whole else [jnp.squeeze(x, dim) for x in parts])
+
+        exe = Executable(name, pure, 1, 1, kept=(), free=())
+        _reads[key] = exe
+        _readers.add(exe)
+    return exe
+
+
 def reads_a_view(node: Any) -> bool:
-    """Whether a node of the tape is a view of its parent, and nothing else."""
+    """Whether a node of the tape is a view of its parent (or several), and nothing else."""
     return isinstance(node, OpNode) and node.exe in _readers
 
 
@@ -432,6 +450,16 @@ def node_of_view(
     exe = read_executable(steps, len(dynamic), name)
     geometry = parent._geometry
     return OpNode(exe, [edge], dynamic, ((geometry.size, parent.dtype.numpy),), None, 1)
+
+
+def node_of_parts(
+    edge: tape.Edge | None, parent: Tensor, lengths: tuple[int, ...], dim: int, whole: Any,
+    name: str,
+) -> OpNode:  # fmt: skip
+    """One node for reading consecutive parts of ``parent``, an output for each."""
+    exe = _parts_executable(lengths, dim, whole, name)
+    aval = parent._geometry.size, parent.dtype.numpy
+    return OpNode(exe, [edge], (), (aval,), None, len(lengths))
 
 
 tape.record_view = _record_view

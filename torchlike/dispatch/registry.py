@@ -65,6 +65,7 @@ def op(
     needs: Any = None,
     from_output: Callable[..., Any] | None = None,
     residuals: Any = False,
+    passes_on: Callable[..., tuple[int, ...]] | None = None,
     grad_name: str | None = None,
     elementwise: Any = False,
     memory_order: Callable[..., None] | None = None,
@@ -88,6 +89,8 @@ def op(
       from_output: ``rule(cotangent, output, *statics)``, for ops whose gradient needs only the
         output.
       residuals: keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
+      passes_on: for linear ops, given the numbers among the operands: which operands' gradient is
+        that of the output, where it has their shape and dtype.
       grad_name: the node's name; ``MulBackward0`` from ``mul`` by default.
       elementwise: a loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
       memory_order: another rule of memory_order.py for the outputs' strides.
@@ -115,6 +118,7 @@ def op(
             needs=needs,
             from_output=from_output,
             residuals=residuals,
+            passes_on=passes_on,
             grad_name=grad_name or f"{camel}Backward0",
             memory_order=memory_order or (memory_orders.of_loop if elementwise else None),
             casts_out=elementwise if casts_out is None else casts_out,

@@ -17,7 +17,7 @@ class OpSpec:
     __slots__ = (
         "cache", "casts_out", "check", "combine", "differentiable", "fn", "from_output",
         "grad_name", "in_place", "kept_for", "memory_order", "name", "namespaces", "number_mask",
-        "residuals", "returns", "schema", "wrapped_mask",
+        "passes_on", "residuals", "returns", "schema", "wrapped_mask",
     )  # fmt: skip
 
     def __init__(
@@ -29,6 +29,7 @@ class OpSpec:
         needs: Any,
         from_output: Callable[..., Any] | None,
         residuals: Any,
+        passes_on: Callable[..., tuple[int, ...]] | None,
         grad_name: str,
         memory_order: Callable[..., None] | None,
         casts_out: Any,
@@ -43,6 +44,7 @@ class OpSpec:
         self.differentiable = differentiable
         self.from_output = from_output
         self.residuals = residuals
+        self.passes_on = passes_on
         self.grad_name = grad_name
         #: The rule of memory_order.py that gives outputs their strides; None for row-major.
         self.memory_order = memory_order
@@ -117,6 +119,7 @@ class OpSpec:
             kept=kept,
             rule=rule,
             residuals=self.residuals,
+            passes_on=self.passes_on if mask and pure is plain else None,
             free=self.schema.scalar_operands,
             differentiable=self.differentiable,
             library=self.fn.__module__.startswith("torchlike."),

@@ -31,8 +31,9 @@ class Again(NamedTuple):
 
     #: Which argument, or the tensor.
     parent: Any
-    #: The nodes behind the view, from the parent on: what they read it by, and keep.
-    nodes: tuple[tuple[Any, Any, Any], ...]
+    #: The nodes behind the view, from the parent on: what they read it by and keep, how many
+    #: outputs they have, and which of those is meant.
+    nodes: tuple[tuple[Any, Any, Any, int, int], ...]
     #: The chain of all steps, from the memory on.
     view: Any
     #: What says by which operation it was made, and whether it follows its base's history.
@@ -50,9 +51,10 @@ class Again(NamedTuple):
             made._base = base = parent if parent._base is None else parent._base
             made._history, made._made_by = base._history, self.made_by
         edge = gradient_edge(parent) if self.nodes else None
-        for exe, saved, avals in self.nodes:
-            made._node = OpNode(exe, [edge], saved, avals, None, 1)
-            edge = made._node, 0
+        for exe, saved, avals, n_outputs, nr in self.nodes:
+            made._node = OpNode(exe, [edge], saved, avals, None, n_outputs)
+            made._output_nr = nr
+            edge = made._node, nr
         return made
 
 

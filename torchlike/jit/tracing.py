@@ -17,6 +17,7 @@ from torchlike import modes, tape
 from torchlike.autograd import engine, partial, saved
 from torchlike.autograd.partial import Partial
 from torchlike.dispatch.inplace import reads_a_view
+from torchlike.dispatch.record import OpNode
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.places import MISSING, VALUES, describe, same
@@ -317,12 +318,12 @@ class Tracing:
             if view is None or parent is None or self._where(t._storage)[0] == "slot":
                 return None
             where = parent
-        nodes = [] if t._node is None else self._views_behind(t._node, parent)
+        nodes = [] if t._node is None else self._views_behind((t._node, t._output_nr), parent)
         if nodes is None:
             return None
         return Again(where, tuple(nodes), view, t._made_by, parent is not None)
 
-    def _views_behind(self, node: Any, parent: Tensor | None) -> list[Any] | None:
+    def _views_behind(self, edge: tape.Edge, parent: Tensor | None) -> list[Any] | None:
         """The nodes from an edge from outside to this one, if they are views and nothing else."""
         end = None if parent is None else tape.gradient_edge(parent)
         if end is None or not (
@@ -330,13 +331,16 @@ class Tracing:
         ):  # fmt: skip
             return None
         found = []
+        node, nr = edge
         while reads_a_view(node) and not (node.pre_hooks or node.hooks or node.retained):
-            found.append((node.exe, node.saved, node.avals))
-            if node.edges[0] == end:
+            assert isinstance(node, OpNode)
+            found.append((node.exe, node.saved, node.avals, node.n_outputs, nr))
+            following = node.edges[0]
+            if following == end:
                 return found[::-1]
-            if node.edges[0] is None:
+            if following is None:
                 return None
-            node = node.edges[0][0]
+            node, nr = following
         return None
 
     def _where(self, storage: Storage) -> tuple[str, Any]:

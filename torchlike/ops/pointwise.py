@@ -29,7 +29,12 @@ from torchlike.tensor import Tensor
 # -- binary arithmetic -----------------------------------------------------------------------------
 
 
-@op(aliases=(), inplace=True, elementwise=True, needs="nothing")
+def _one_times(factor: Any) -> bool:
+    return type(factor) in (int, float) and factor == 1
+
+
+@op(aliases=(), inplace=True, elementwise=True, needs="nothing",
+    passes_on=lambda alpha: (0, 1) if _one_times(alpha) else (0,))  # fmt: skip
 def add(input: Operand, other: Operand, *, alpha: Factor = 1):
     """``input + alpha * other``, broadcast and promoted."""
     x, y = promoted(input, other)
@@ -43,7 +48,8 @@ def _plus_multiple(x: Any, y: Any, alpha: Any) -> Any:
     return in_float32(lambda x, y, alpha: x + y * alpha)(x, y, scalar_like(alpha, x))
 
 
-@op(aliases=("subtract",), inplace=True, elementwise=True, needs="nothing")
+@op(aliases=("subtract",), inplace=True, elementwise=True, needs="nothing",
+    passes_on=lambda alpha: (0,))  # fmt: skip
 def sub(input: Operand, other: Operand, *, alpha: Factor = 1):
     """``input - alpha * other``, broadcast and promoted. RuntimeError for bool tensors."""
     x, y = promoted(input, other)

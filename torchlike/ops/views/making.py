@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from torchlike import modes
-from torchlike.dispatch.inplace import node_of_view
+from torchlike.dispatch.inplace import node_of_parts, node_of_view
 from torchlike.dispatch.schema import ints
 from torchlike.storage import Unread
 from torchlike.tape import gradient_edge
 from torchlike.tensor import Tensor
-from torchlike.views import Step, View
+from torchlike.views import Select, Slice, Step, View, step
 
 
 def make_view(
@@ -24,8 +24,12 @@ def make_view(
     *,
     differentiable: Any = True,
     multiple: Any = False,
+    recorded: Any = True,
 ) -> Tensor:
-    """A tensor on the parent's storage, one step further; ``name`` is its node's name."""
+    """A tensor on the parent's storage, one step further; ``name`` is its node's name.
+
+    ``multiple``: it is one of several. Unless ``recorded``, the caller records it.
+    """
     chain = parent._view
     if chain is None:
         chain = View((), (), parent._geometry)
@@ -49,9 +53,35 @@ def make_view(
     edge = gradient_edge(parent)
     t._history = base._history
     t._made_by = name if multiple else parent._made_by
-    if edge is not None or parent.requires_grad:
+    if recorded and (edge is not None or parent.requires_grad):
         t._node = node_of_view(edge, parent, (kind,), dynamic, name)
     return t
+
+
+#: At most as many parts have one node, which compiles anew for each number of them.
+_TOGETHER = 16
+
+
+def make_parts(
+    parent: Tensor, lengths: tuple[int, ...], dim: int, name: str, *, whole: Any = True
+) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of a dimension; without the dimension, unless ``whole``.
+
+    As in PyTorch they share a node, so that backward puts their gradients side by side instead of
+    adding up as many arrays of the whole size: of (8, 128, 384) in three, 250 µs for 1,100.
+    """
+    together = 1 < len(lengths) <= _TOGETHER
+    parts, start = [], 0
+    for length in lengths:
+        kind = step(Slice, dim, length, 1) if whole else step(Select, dim)
+        part = make_view(parent, kind, (start,), name, multiple=True, recorded=not together)
+        parts.append(part)
+        start += length
+    if together and modes.current.grad_enabled and parent.requires_grad:
+        node = node_of_parts(gradient_edge(parent), parent, lengths, dim, whole, name)
+        for i, t in enumerate(parts):
+            t._node, t._output_nr = node, i
+    return tuple(parts)
 
 
 def unread(t: Tensor) -> np.ndarray | None:

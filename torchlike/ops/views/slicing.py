@@ -27,11 +27,9 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return make_view(input, step(views.Select, d), (i % size[d],), "SelectBackward0")
 
 
-def sliced(input: Tensor, dim: int, start: int, length: int, by: int, name: str,
-           multiple: Any = False) -> Tensor:  # fmt: skip
+def sliced(input: Tensor, dim: int, start: int, length: int, by: int, name: str) -> Tensor:
     """A slice given by start, length and step."""
-    kind = step(views.Slice, dim, length, by)
-    return make_view(input, kind, (start,), name, multiple=multiple)
+    return make_view(input, step(views.Slice, dim, length, by), (start,), name)
 
 
 @composite()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import errors, views
+from torchlike import errors
 from torchlike.dispatch.registry import composite
 from torchlike.dispatch.schema import ints
-from torchlike.ops.views.making import make_view, require_tensor
+from torchlike.ops.views.making import make_parts, require_tensor
 from torchlike.ops.views.slicing import sliced
 from torchlike.tensor import Tensor
-from torchlike.views import step
 
 
 def require_dimensions(size: tuple[int, ...], name: str) -> None:
@@ -50,11 +49,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         count = max(-(-size[d] // n), 1) if n else 1
         sections = tuple(min(n, size[d] - i * n) for i in range(count)) if n else (0,)
         name = "SplitBackward0"
-    pieces, start = [], 0
-    for length in sections:
-        pieces.append(sliced(tensor, d, start, length, 1, name, multiple=True))
-        start += length
-    return tuple(pieces)
+    return make_parts(tensor, sections, d, name)
 
 
 @composite("split", namespaces=())
@@ -111,7 +106,4 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not size:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = errors.wrap_dim(dim, len(size))
-    kind = step(views.Select, d)
-    return tuple(
-        make_view(input, kind, (i,), "UnbindBackward0", multiple=True) for i in range(size[d])
-    )
+    return make_parts(input, (1,) * size[d], d, "UnbindBackward0", whole=False)
