@@ -45,6 +45,7 @@ FLOORS = [
     {"addresses"},
     {"storage", "views"},
     {"untyped_storage"},
+    {"python_values"},
     {"tensor"},
     {"tape", "sharing"},
     {"dispatch"},

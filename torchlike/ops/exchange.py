@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite
 from torchlike.ops.creation import from_numpy
-from torchlike.tensor import Tensor
+from torchlike.python_values import DLPACK_CPU
+from torchlike.tensor import Tensor, wrap
 
 
 class _Offer:
@@ -24,7 +24,7 @@ class _Offer:
         return self._capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return tensors.DLPACK_CPU
+        return DLPACK_CPU
 
 
 @composite(method=False)
@@ -52,19 +52,19 @@ def _shared(offered: Any) -> Tensor:
             offered.__dlpack__()  # which says why not
         return offered._alias()
     if isinstance(offered, jax.Array):
-        return tensors.wrap(jnp.from_dlpack(offered))
+        return wrap(jnp.from_dlpack(offered))
     if not hasattr(offered, "__dlpack__"):
         if type(offered).__name__ != "PyCapsule":
             raise TypeError(f"from_dlpack() takes an object with __dlpack__ or a capsule, not "
                             f"{type(offered).__name__}")  # fmt: skip
         return _on_array(np.from_dlpack(_Offer(offered)))
-    if tuple(offered.__dlpack_device__()) == tensors.DLPACK_CPU:
+    if tuple(offered.__dlpack_device__()) == DLPACK_CPU:
         try:
             array = np.from_dlpack(offered)
         except (BufferError, RuntimeError):  # a dtype that NumPy does not have, but JAX may
-            return tensors.wrap(jnp.from_dlpack(offered))
+            return wrap(jnp.from_dlpack(offered))
         return _on_array(array)
-    return tensors.wrap(jnp.from_dlpack(offered))
+    return wrap(jnp.from_dlpack(offered))
 
 
 def _on_array(array: np.ndarray) -> Tensor:
