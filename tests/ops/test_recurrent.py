@@ -55,3 +55,45 @@ def test_sizes_that_do_not_fit_are_refused():
         torch.lstm(sample(4, 5, 2), (zero, zero), w, True, 1, 0.0, False, False, False)
     with pytest.raises(RuntimeError, match="input has inconsistent input_size: got 5 expected 2"):
         torch.lstm_cell(sample(2, 5), (zero[0], zero[0]), *w)
+
+
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("kind", GATES)
+def test_gradients_are_those_of_the_repeated_cell(kind, biased, run):
+    x, state, w = sample(4, 2, 2), sample(1, 2, 3), weights(kind, 2, 3)[: 4 if biased else 2]
+    leaves = [x, state, *w]
+
+    def of_sequence(x, state, *w):
+        hx = (state, state) if kind == "lstm" else state
+        sequence = getattr(torch, kind)
+        return sequence(x, hx, list(w), biased, 1, 0.0, False, False, False)[0]
+
+    def of_cells(x, state, *w):
+        h = (state[0], state[0]) if kind == "lstm" else state[0]
+        found = []
+        for x_t in x:
+            h = getattr(torch, f"{kind}_cell")(x_t, h, *w)
+            found.append(h[0] if kind == "lstm" else h)
+        return torch.stack(found)
+
+    def gradients(f, *leaves):
+        leaves = [t.detach().requires_grad_() for t in leaves]
+        out = f(*leaves)
+        return torch.autograd.grad((out * out.detach().cos()).sum(), leaves)
+
+    found = run(lambda *leaves: gradients(of_sequence, *leaves), *leaves)
+    for a, b in zip(found, gradients(of_cells, *leaves), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "gru"])
+def test_second_derivatives_of_packed_sequences_both_ways(kind):
+    sizes, w = torch.tensor([2, 2, 1]), [t.double() for t in weights(kind, 2, 2, directions=2)]
+    leaves = [sample(5, 2).double(), sample(2, 2, 2).double(), *w]
+    leaves = [t.requires_grad_() for t in leaves]
+
+    def run(x, state, *w):
+        hx = (state, state) if kind == "lstm" else state
+        return getattr(torch, kind)(x, sizes, hx, list(w), True, 1, 0.0, False, True)[0]
+
+    assert torch.autograd.gradgradcheck(run, leaves, fast_mode=True)
