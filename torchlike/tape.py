@@ -102,6 +102,9 @@ class Node:
         """The same on tensors, recorded, for create_graph."""
         raise NotImplementedError
 
+    def check_whole(self, output_nr: int, cotangents: list[Any]) -> None:
+        """Refuse where what arrived at an output may not be its whole gradient."""
+
     def release(self) -> None:
         """Free what was saved for backward."""
 

@@ -168,6 +168,7 @@ def run(
                 if node.pre_hooks or node.hooks is not None or node.retained:
                     incoming = _before(node, incoming, create_graph, runs)
                 for i, nr in wanted.get(node, ()):
+                    node.check_whole(nr, incoming)
                     results[i] = incoming[nr]
             outgoing: Sequence[Any] = ()
             if incoming is not None and node.sequence >= stop_before:
@@ -259,6 +260,9 @@ def _before(
     if partial.any_partial(incoming):
         whens = [partial.when_of(g) for g in incoming]
         return partial.on_arrays(lambda a: _before(node, a, create_graph, runs, whens), incoming)
+    if runs:
+        for nr in (*(node.pre_hooks or ()), *(node.retained or ())):
+            node.check_whole(nr, incoming)
     grads = [None if g is None else (g if create_graph else _tensor(g)) for g in incoming]
     for nr, hooks in (node.pre_hooks or {}).items():
         for hook in list(hooks.values()):

@@ -8,13 +8,14 @@ custom Functions, hooks). Here it becomes two programs, with the values that cro
 from __future__ import annotations
 
 import contextlib
+import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jax import core
 
 from torchlike.lazy import LazyModule
-from torchlike.tape import AccumulateGrad, Edge
+from torchlike.tape import AccumulateGrad, Edge, Node
 
 jex = LazyModule("jax.extend.core")
 
@@ -51,6 +52,31 @@ def boundary_of(
             seen.add(node)
             stack += [e for e in node.edges if e is not None]
     return list(found)
+
+
+def behind(roots: Sequence[Edge], first_sequence: int) -> list[int]:
+    """For each root, which other roots were computed from it, as bits."""
+    if len(roots) < 2:
+        return [0] * len(roots)
+    led_to: dict[Node, int] = {}  # the roots that are computed from a node, and from an edge
+    through: dict[Edge, int] = {}
+    for i, (node, _) in enumerate(roots):
+        led_to[node] = led_to.get(node, 0) | 1 << i
+    order = [(-node.sequence, i, node) for i, node in enumerate(led_to)]
+    heapq.heapify(order)
+    while order:
+        node = heapq.heappop(order)[2]
+        if node.sequence < first_sequence:
+            continue
+        for edge in node.edges:
+            if edge is None:
+                continue
+            through[edge] = through.get(edge, 0) | led_to[node]
+            if edge[0] not in led_to:
+                led_to[edge[0]] = 0
+                heapq.heappush(order, (-edge[0].sequence, len(led_to), edge[0]))
+            led_to[edge[0]] |= led_to[node]
+    return [through.get(edge, 0) for edge in roots]
 
 
 @contextlib.contextmanager

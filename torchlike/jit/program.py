@@ -70,6 +70,16 @@ class CompiledNode(Node):
     def run_graph(self, cotangents: list[Any]) -> Any:
         return double.run_graph(self, cotangents)
 
+    def check_whole(self, output_nr: int, cotangents: list[Any]) -> None:
+        behind = self.program.behind[output_nr]
+        if behind and any(c is not None and behind >> i & 1 for i, c in enumerate(cotangents)):
+            raise NotImplementedError(
+                "the gradient of one result of a jitted function (asked for by autograd.grad, "
+                "retain_grad() or a hook) arrives in part through another result, which was "
+                "computed from it: inside the compiled program. Compute the second from the first "
+                "outside, ask inside, or call the function eagerly"
+            )
+
     def release(self) -> None:
         self.residuals = self.call = None
 
@@ -128,6 +138,8 @@ class Program:
         self.slot_conditions: dict[int, int] = {}
         #: Whether a tensor is given back in more than one place.
         self.repeats = False
+        #: Which tensors given back are views of which: (view, base, what says how it was made).
+        self.views: list[tuple[Template, Template, Any]] = []
         self.written: list[tuple[str, Any]] = []
         #: The storages written, where they are the same at each call.
         self.written_cells: list[Storage] | None = None
@@ -135,6 +147,8 @@ class Program:
         #: What the function returned: templates of its leaves, and their structure (trees.py).
         self.result: Any = None
         self.cotangent_avals: list[Any] = []
+        #: For each cotangent, the others whose outputs were computed from its own, as bits.
+        self.behind: list[int] = []
         self.boundary: list[Any] = []
         #: For each edge of the boundary, the cotangents of which there must be one, and for each
         #: whether (True) or under which condition, a flag behind the gradients, it counts. Empty
@@ -406,6 +420,9 @@ def deliver(
         else copy.deepcopy(leaf.example) if type(leaf) is Anew else leaf
         for leaf in leaves
     ]  # fmt: skip
+    for of_view, of_base, made_by in program.views:
+        view = give(of_view, arguments, made, node)
+        view._base, view._made_by = give(of_base, arguments, made, node), made_by
     for slot, value in bound:
         slot.bind(arguments, value)
     return found[0] if structure is None else unflatten(structure, found)

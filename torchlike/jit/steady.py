@@ -147,6 +147,11 @@ class _Call(_Source):
         leaves, structure = self._program.result
         for i, leaf in enumerate(leaves):
             self._build(f"r{i}", leaf)
+        for of_view, of_base, made_by in self._program.views:
+            if id(of_base) not in self._built:
+                self._build(f"h{len(self._built)}", of_base)
+            view, base = self._built[id(of_view)], self._built[id(of_base)]
+            self.line(f"{view}._base = {base}; {view}._made_by = {self.name(made_by)}")
         self._lines += bound
         if structure is None:
             self.line("return r0")

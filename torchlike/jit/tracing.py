@@ -207,6 +207,7 @@ class Tracing:
             if condition is not None:
                 self.made.append(wrap(condition)._storage)
                 index[id(self.made[-1])] = program.slot_conditions[i] = len(self.made) - 1
+        self._join_views(index)
         capture.conditions.clear()  # they would keep gradients that were dropped
         capture.watch.settle()
         self._check_kept(index)
@@ -287,23 +288,51 @@ class Tracing:
         if where is None:
             where = index[id(storage)] = len(self.made)
             self.made.append(storage)
+        if t.retains_grad and not _is_freed(t.grad_fn, self.capture.first_sequence):
+            # What it retains would include the other results' gradients (CompiledNode.check_whole).
+            self.capture.refuse(
+                "returning a tensor that retains its gradient",
+                "backward() inside the jitted function, or retain_grad() on its one result",
+            )
+        return self._new_template(t, where)
+
+    def _new_template(self, t: Tensor, where: int, recorded: bool = True) -> Template:
+        """That of a tensor made inside, on output ``where``."""
         template = Template(t, where, None, -1)
         self._new.append(t)
-        if t.requires_grad and t.grad_fn is not None:
+        if not recorded:
+            template.requires_grad = False
+        elif t.requires_grad and t.grad_fn is not None:
             edge = tape.gradient_edge(t)
             assert edge is not None
             if _is_freed(edge[0], self.capture.first_sequence):
                 template.root = -2
-            elif t.retains_grad:
-                # Of several results none is behind another: none would get the others' gradient.
-                self.capture.refuse(
-                    "returning a tensor that retains its gradient",
-                    "backward() inside the jitted function, or retain_grad() on its one result",
-                )
             else:
                 template.root = len(self._roots)
                 self._roots.append((t, edge))
         return template
+
+    def _join_views(self, index: dict[int, int]) -> None:
+        """Results that share memory made inside: which are views of which, so that a write into one
+        becomes the others' history. A base that is not returned is made as well; where its views
+        are all of the kind that may not be written to, nobody asks it for a gradient."""
+        sharing: dict[int, list[Tensor]] = {}
+        for t in self._new:
+            sharing.setdefault(id(t._storage), []).append(t)
+        for tensors in sharing.values():
+            if len(tensors) < 2:
+                continue
+            for t in tensors:
+                base = t._base
+                if base is None:
+                    continue
+                known = self._templates.get(id(base))
+                if known is None:
+                    recorded = any(v._base is base and not v._made_by for v in tensors)
+                    known = base, self._new_template(base, index[id(t._storage)], recorded)
+                    self._templates[id(base)] = known
+                self.program.views.append((self._templates[id(t)][1], known[1], t._made_by))
+                self.program.repeats = True
 
     def _view_again(self, t: Tensor) -> Again | None:
         """How to make a view of an argument or of a tensor from outside anew; None for what is more
@@ -488,6 +517,7 @@ class Tracing:
                 accumulate=False,
                 stop_before=capture.first_sequence,
             )
+        self.program.behind = joint.behind([e for _, e in self._roots], capture.first_sequence)
         self.program.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
         self.program.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
