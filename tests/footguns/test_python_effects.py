@@ -10,6 +10,7 @@ import os
 import random
 import time
 import uuid
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -418,3 +419,34 @@ def test_the_profiler_and_garbage_collection_are_as_before():
     sum(range(3))
     profiler.disable()
     assert any("sum" in str(entry.code) for entry in profiler.getstats())
+
+
+@pytest.mark.parametrize("reads_state", [False, True])
+def test_modes_that_are_left_set(reads_state):
+    """A program would not set them; nor does a second capture begin with what the first one left."""
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    def f(x):
+        y = x * w + (w if reads_state else 0)
+        torch.set_grad_enabled(False)
+        torch.set_default_dtype(torch.float64)
+        return y, y * w
+
+    def run(call):
+        found = []
+        for k in range(4):
+            try:
+                y, z = call(w if reads_state else torch.ones(2) * k)
+                found += [torch.is_grad_enabled(), torch.get_default_dtype(), z.requires_grad]
+            finally:
+                torch.set_grad_enabled(True)
+                torch.set_default_dtype(torch.float32)
+            w.grad = None
+            y.sum().backward()
+            found += [z.tolist(), w.grad.tolist()]
+        return found
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert run(torch.jit(f)) == run(f)
+    assert "it sets the grad mode and the default dtype for good" in str(seen[0].message)

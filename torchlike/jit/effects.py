@@ -40,7 +40,7 @@ class Effects:
         self._known = {id(p) for p in watch.places.values()}
         #: What the function itself had changed before it came here.
         self._changed_before = {id(p): p.now() for p in watch.changes()}
-        self._modes = _Modes()
+        self._modes = ThreadModes()
 
     def check(self, what: str) -> None:
         """JitCaptureError where something changed since."""
@@ -114,29 +114,39 @@ class Effects:
                     self._visit(value, label, depth + 1)
 
 
-class _Modes:
-    """Modes of the thread that code can set for good."""
+class ThreadModes:
+    """Modes of the thread that code can set for good, as they are now."""
 
     def __init__(self) -> None:
-        self._before = self._now()
-
-    @staticmethod
-    def _now() -> dict[str, Any]:
-        return {
-            "the grad mode": modes.current.grad_enabled,
+        current = modes.current
+        self._values = {
+            "the grad mode": current.grad_enabled,
             "the default dtype": dtypes.get_default_dtype(),
+            "the default device": current.device,
+            "autocast": current.autocast,
+            "anomaly detection": (current.anomaly, current.anomaly_nan),
         }
+
+    def changed(self) -> list[str]:
+        """The names of those that differ by now."""
+        now = ThreadModes()._values
+        return [mode for mode, was in self._values.items() if now[mode] != was]
+
+    def restore(self) -> None:
+        values, current = self._values, modes.current
+        current.grad_enabled = values["the grad mode"]
+        dtypes.set_default_dtype(values["the default dtype"])
+        current.device, current.autocast = values["the default device"], values["autocast"]
+        current.anomaly, current.anomaly_nan = values["anomaly detection"]
 
     def check(self, what: str) -> None:
         """JitCaptureError where one differs, which is put back."""
-        for mode, now in self._now().items():
-            if now is not self._before[mode]:
-                modes.current.grad_enabled = self._before["the grad mode"]
-                dtypes.set_default_dtype(self._before["the default dtype"])
-                raise JitCaptureError(
-                    f"setting {mode} in {what} cannot be compiled: it would be set whether the "
-                    "code is taken or not.\n  Set it outside, or use it as a context manager."
-                )
+        for mode in self.changed():
+            self.restore()
+            raise JitCaptureError(
+                f"setting {mode} in {what} cannot be compiled: it would be set whether the "
+                "code is taken or not.\n  Set it outside, or use it as a context manager."
+            )
 
 
 def _position(iterator: Any) -> Any:

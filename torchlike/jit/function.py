@@ -317,6 +317,8 @@ class JitFunction:
         ran = program.run(arguments, run.first_values, numbers)
         result = deliver(program, arguments, ran, run.made, numbers)
         run.finish()
+        if run.modes_left is not None:
+            run.modes_left.restore()
         if capture.unrepeatable:
             return result
         if program.cacheable:

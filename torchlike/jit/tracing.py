@@ -20,6 +20,7 @@ from torchlike.dispatch.inplace import reads_a_view
 from torchlike.dispatch.record import OpNode
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
+from torchlike.jit.effects import ThreadModes
 from torchlike.jit.places import MISSING, VALUES, describe, same
 from torchlike.jit.program import Program
 from torchlike.jit.scalars import Number, Table, is_device
@@ -52,6 +53,8 @@ class Tracing:
         self.n_forward = 0
         self.cotangents: list[Any] = []
         self.first_values: list[Any] = []
+        #: The modes that the body left set, where it changed any.
+        self.modes_left: ThreadModes | None = None
         #: Plain values that the body only recorded something in.
         self.records: list[str] = []
         self._as_themselves = as_themselves
@@ -133,6 +136,7 @@ class Tracing:
             return self.body()
 
         modes.current.capture = capture
+        before = ThreadModes()
         # Hooks on saved tensors around a call are not the program's: a later call may have others.
         hooks, tape.saving.hooks = tape.saving.hooks, ()
         saved.choose_node()
@@ -150,6 +154,9 @@ class Tracing:
             tape.saving.hooks = hooks
             saved.choose_node()
             modes.current.capture = None
+            # A second capture begins as the first did.
+            self.modes_left = ThreadModes() if before.changed() else None
+            before.restore()
             # On success too: the program's first run writes cells and slots like any other.
             capture.roll_back()
 
@@ -163,12 +170,17 @@ class Tracing:
 
     def body(self) -> list[Any]:
         """What is traced: the function, then its backward on placeholders if outputs need one."""
-        watch = self.capture.watch
+        watch, before = self.capture.watch, ThreadModes()
         watch.start()
         try:
             result = self.fn(*self.args, **self.kwargs)
             leaves, structure = flatten(result, dataclass_too=True, own=self._is_own)
             del result
+            if changed := before.changed():
+                watch.reasons.append(
+                    f"it sets {' and '.join(changed)} for good; use it as a context manager, or "
+                    "set it outside"
+                )
             for leaf in leaves:
                 if isinstance(leaf, (types.GeneratorType, types.CoroutineType)):
                     self.capture.refuse("returning a generator", "a list")
