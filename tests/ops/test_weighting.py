@@ -109,3 +109,55 @@ def test_a_nan_among_the_keys_reaches_every_row_that_sees_it(run):
     out = run(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True))
     assert out[:, 100:].isnan().all()
     assert not out[:, :70].isnan().any()  # the first block has not read it
+
+
+def one_key_a_row(dtype):
+    leaves, _, c = problem((4, 3, 2, 2), "bool", torch.float64)
+    mask = torch.tensor([[True, False, False], [False, False, False], [False, True, False],
+                         [True, True, True]])  # fmt: skip
+    leaves = [t.detach().to(dtype).requires_grad_() for t in leaves]
+    return leaves, mask, c.to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("dropped", [False, True])
+def test_a_row_that_attends_to_one_key_has_no_gradient_of_its_scores(dtype, dropped, run):
+    """Its sum of powers is 1, the least that a row has: a bound there would halve the gradient."""
+    (q, k, v), mask, c = one_key_a_row(dtype)
+
+    def gradients(c):
+        # A dropout of nothing that matters takes the weights' own path.
+        out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p=1e-12 if dropped else 0.0)
+        return torch.autograd.grad((out * c).sum(), [q, k, v])
+
+    of_query, *_ = found = run(gradients, c)
+    assert of_query[:, :3].abs().max().item() == 0.0
+    wide = [t.detach().to(torch.float64).requires_grad_() for t in (q, k, v)]
+    wanted = torch.autograd.grad(
+        (by_definition(*wide, mask, False) * c.to(torch.float64)).sum(), wide
+    )
+    tolerance = {torch.float16: 2e-3, torch.bfloat16: 2e-2, torch.float32: 1e-6}[dtype]
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a.double().numpy(), b.numpy(), atol=tolerance, rtol=tolerance)
+
+
+def test_the_second_derivative_of_a_row_that_attends_to_one_key():
+    def second(attention, dtype):
+        (q, k, v), mask, c = one_key_a_row(dtype)
+        (g,) = torch.autograd.grad(
+            (attention(q, k, v, mask).sin() * c).sum(), q, create_graph=True
+        )
+        return torch.autograd.grad(g.pow(2).sum(), [q, k, v])
+
+    wanted = second(lambda *a: by_definition(*a, False), torch.float64)
+    for a, b in zip(second(F.scaled_dot_product_attention, torch.float64), wanted, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_without_keys_attention_is_zero(is_causal):
+    q, k, v = (torch.ones(2, n, 4, requires_grad=True) for n in (3, 0, 0))
+    out = F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
+    out.sum().backward()
+    assert out.tolist() == torch.zeros(2, 3, 4).tolist() == q.grad.tolist()
+    assert k.grad.shape == v.grad.shape == (2, 0, 4)
