@@ -52,6 +52,58 @@ def test_parts_are_not_written_to():
         assert w.grad.tolist() == [2.0 * k * k, 1.0 * k * k]
 
 
+def test_views_that_are_not_written_to_are_so_alone_too():
+    one_of_several = torch.jit(lambda x, w: (x * w).chunk(2)[0])
+
+    @torch.jit
+    def unrecorded(x, w):
+        y = x * w
+        with torch.no_grad():
+            return y[:1]
+
+    for _ in range(3):
+        w = torch.tensor(W, requires_grad=True)
+        for f in (one_of_several, unrecorded):
+            part = f(torch.ones(2), w)
+            assert part.requires_grad
+            with pytest.raises(RuntimeError, match="is being modified inplace"):
+                part.mul_(2)
+
+
+STATE = torch.tensor(W, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda x: STATE.detach(),
+        lambda x: STATE.data,
+        lambda x: STATE.detach().requires_grad_(),
+        lambda x: x.detach().requires_grad_(),
+        lambda x: STATE.detach().view(2, 1).requires_grad_(),
+    ],
+)
+def test_another_name_for_memory_from_outside_is_a_new_object_at_each_call(body):
+    """What is written to one, its gradient and its attributes are not the next one's."""
+
+    def run(call):
+        with torch.no_grad():
+            STATE.copy_(torch.tensor(W))
+        for _ in range(3):
+            t = call(torch.ones(2))
+            yield t.requires_grad, t.grad_fn is None, hasattr(t, "note"), t.tolist()
+            t.note = "seen"
+            if t.requires_grad:
+                (t * 3).sum().backward()
+                yield t.grad.tolist()
+            else:
+                t.mul_(torch.ones(2, requires_grad=True))
+            with torch.no_grad():
+                t.add_(1)
+
+    assert list(run(torch.jit(body))) == list(run(body))
+
+
 class Keeping(torch.nn.Module):
     def __init__(self):
         super().__init__()

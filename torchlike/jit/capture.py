@@ -332,10 +332,14 @@ class Capture:
         """A tensor on a storage that may be from outside was made during the capture."""
         self._views[id(t)] = weakref.ref(t)
 
+    def is_adopted(self, t: Tensor) -> bool:
+        """Whether `adopt_view` was told of this very tensor."""
+        made_here = self._views.get(id(t))
+        return made_here is not None and made_here() is t
+
     def field_write(self, t: Tensor, asked: str) -> None:
         """A tensor's own geometry or ``requires_grad`` is about to change."""
-        made_here = self._views.get(id(t))
-        if self.is_created(t._storage) or (made_here is not None and made_here() is t):
+        if self.is_created(t._storage) or self.is_adopted(t):
             return
         if id(t) not in self._fields:
             before = t._view, t._node, t._output_nr, t._requires_grad

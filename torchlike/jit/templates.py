@@ -121,6 +121,8 @@ def build(
     if template.again is not None:
         if template.inference:
             t._inference = True
+        if template.requires_grad and not template.again.nodes:  # a leaf made inside
+            t._requires_grad = True
         return template.again.build(arguments, t)
     if template.slot is not None:
         t._storage = template.slot.value(arguments)._storage

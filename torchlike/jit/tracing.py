@@ -313,7 +313,7 @@ class Tracing:
         template = Template(t, where, None, -1)
         self._new.append(t)
         if not recorded:
-            template.requires_grad = False
+            template.root = -2 if t.requires_grad else -1
         elif t.requires_grad and t.grad_fn is not None:
             edge = tape.gradient_edge(t)
             assert edge is not None
@@ -325,18 +325,17 @@ class Tracing:
         return template
 
     def _join_views(self, index: dict[int, int]) -> None:
-        """Results that share memory made inside: which are views of which, so that a write into one
-        becomes the others' history. A base that is not returned is made as well; where its views
-        are all of the kind that may not be written to, nobody asks it for a gradient."""
+        """Which results made inside are views of which, where that matters: of several that share
+        memory a write into one becomes the others' history, and those that may not be written to
+        say so. A base that is not returned is made as well; where nobody may write to its views,
+        it is asked for no gradient."""
         sharing: dict[int, list[Tensor]] = {}
         for t in self._new:
             sharing.setdefault(id(t._storage), []).append(t)
         for tensors in sharing.values():
-            if len(tensors) < 2:
-                continue
             for t in tensors:
                 base = t._base
-                if base is None:
+                if base is None or (len(tensors) == 1 and not t._made_by):
                     continue
                 known = self._templates.get(id(base))
                 if known is None:
@@ -355,14 +354,20 @@ class Tracing:
             # Of an alias (``x.detach()[0]``), or of a tensor from outside.
             where = self._position.get(id(t._storage), -1)
             parent = parent if where < 0 else None
+        is_view = parent is not None
         if where < 0:
-            if view is None or parent is None or self._where(t._storage)[0] == "slot":
+            if self._where(t._storage)[0] == "slot":
                 return None
-            where = parent
+            if self.capture.is_adopted(t) and parent is None:
+                where = t  # a new object at each call: the user may write to it
+            elif view is None or parent is None:
+                return None
+            else:
+                where = parent
         nodes = [] if t._node is None else self._views_behind((t._node, t._output_nr), parent)
         if nodes is None:
             return None
-        return Again(where, tuple(nodes), view, t._made_by, parent is not None)
+        return Again(where, tuple(nodes), view, t._made_by, is_view)
 
     def _views_behind(self, edge: tape.Edge, parent: Tensor | None) -> list[Any] | None:
         """The nodes from an edge from outside to this one, if they are views and nothing else."""
