@@ -423,7 +423,7 @@ def test_the_profiler_and_garbage_collection_are_as_before():
 
 @pytest.mark.parametrize("reads_state", [False, True])
 def test_modes_that_are_left_set(reads_state):
-    """A program would not set them; nor does a second capture begin with what the first one left."""
+    """A program would not set them; nor does a second capture begin with what the first left."""
     w = torch.tensor([1.0, 2.0], requires_grad=True)
 
     def f(x):

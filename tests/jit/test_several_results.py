@@ -170,7 +170,9 @@ def test_other_gradients_of_results_are_as_ever():
     a.retain_grad()
     c.retain_grad()
     (a * c.detach() + c).sum().backward(retain_graph=True)
-    assert a.grad.tolist() == [2.0, 3.0] and c.grad.tolist() == [1.0, 1.0] and not seen
+    assert a.grad.tolist() == [2.0, 3.0]
+    assert c.grad.tolist() == [1.0, 1.0]
+    assert not seen
     (g,) = torch.autograd.grad(b.sum() * 2, b, retain_graph=True)
     assert g.tolist() == [2.0, 2.0] == seen.pop()
     (g,) = torch.autograd.grad(a.sum(), a)

@@ -144,9 +144,7 @@ def test_a_row_that_attends_to_one_key_has_no_gradient_of_its_scores(dtype, drop
 def test_the_second_derivative_of_a_row_that_attends_to_one_key():
     def second(attention, dtype):
         (q, k, v), mask, c = one_key_a_row(dtype)
-        (g,) = torch.autograd.grad(
-            (attention(q, k, v, mask).sin() * c).sum(), q, create_graph=True
-        )
+        (g,) = torch.autograd.grad((attention(q, k, v, mask).sin() * c).sum(), q, create_graph=True)
         return torch.autograd.grad(g.pow(2).sum(), [q, k, v])
 
     wanted = second(lambda *a: by_definition(*a, False), torch.float64)
