@@ -134,13 +134,13 @@ SEGMENTS = [
 ]  # fmt: skip
 
 LINALG = [
-    case("linalg.ldl_factor", V([[1.0, 2, 3], [2, 0, 5], [3, 5, 0]]), skip="grad strides out"),
-    case("linalg.ldl_factor_ex", V([[[4.0, 1], [1, 3]]], "float64"), skip="grad strides out"),
+    case("linalg.ldl_factor", V([[1.0, 2, 3], [2, 0, 5], [3, 5, 0]]), skip="grad out"),
+    case("linalg.ldl_factor_ex", V([[[4.0, 1], [1, 3]]], "float64"), skip="grad out"),
     case("linalg.ldl_factor", V([[2, 1j], [-1j, 3]], "complex64"), hermitian=True,
-         skip="grad strides out"),
+         skip="grad out"),
     case("linalg.ldl_solve", V([[4.0, 0], [0.5, 3]]), V([1, 2], "int32"), F(2, 3),
-         skip="grad strides out"),
-    *(case("ormqr", F(4, 2), F(2), F(4, 3) if left else F(3, 4), left, flip, skip="strides")
+         skip="grad out"),
+    *(case("ormqr", F(4, 2), F(2), F(4, 3) if left else F(3, 4), left, flip)
       for left in (True, False) for flip in (True, False)),
 ]  # fmt: skip
 

@@ -89,12 +89,12 @@ def dress(function: Callable[..., Any], spec: OpSpec, suffix: str) -> Callable[.
 
 
 def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, Any]:
-    """Arrays of the operands, the mask of those that require grad, and whether any of them is a
-    view or has its own memory order."""
+    """Arrays of the operands, the mask of those that require grad, and whether the op's rule of
+    memory order has a say: an operand is a view or has its own order, or the rule is for all."""
     arrays: list[Any] = []
     mask = 0
     bit = 1
-    strided = False
+    strided = spec.lays_out
     eager = modes.current.capture is None
     for a in operands:
         kind = type(a)

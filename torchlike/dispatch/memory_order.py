@@ -5,7 +5,7 @@ torchlike's arrays are always row-major; the order is metadata (``Storage.stride
 
 An op names the rule that its results follow (``memory_order=``); without one they are row-major. A
 rule is called where an operand is a view or has an order of its own, with the result, the operands,
-the op's spec and its static arguments.
+the op's spec and its static arguments; one marked ``whatever_the_operands``, for every result.
 """
 
 from __future__ import annotations
@@ -15,6 +15,15 @@ from typing import Any
 
 from torchlike import layouts, views
 from torchlike.tensor import TENSOR_TYPES
+
+#: Rules of kernels that lay out their results in an order of their own.
+ALWAYS: set[Any] = set()
+
+
+def whatever_the_operands(rule: Any) -> Any:
+    """Mark a rule that is called where all operands are row-major, too."""
+    ALWAYS.add(rule)
+    return rule
 
 
 def of_loop(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
@@ -98,6 +107,38 @@ def of_all(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> Non
     rank = len(result._storage.shape)
     whole = [o._geometry for o in operands if len(o._geometry.size) == rank]
     _order(result, common_order(whole))
+
+
+@whatever_the_operands
+def in_columns(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """Matrices column by column, as LAPACK writes them: results with the first operand's rank."""
+    rank = len(operands[0]._geometry.size)
+    for t in result if isinstance(result, tuple) else (result,):
+        if len(t._storage.shape) == rank:
+            t._storage.strides = column_strides(t._storage.shape)
+
+
+@whatever_the_operands
+def solution_in_columns(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """The first result column by column, a batch of vectors too, whatever the operands' ranks."""
+    x = result[0] if isinstance(result, tuple) else result
+    if len(x._storage.shape) > 1:
+        x._storage.strides = column_strides(x._storage.shape)
+
+
+@whatever_the_operands
+def solution_from_left(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """As solution_in_columns where ``left``, the first parameter, says so; else the transposed
+    equation was solved, whose columns are rows."""
+    if statics[0]:
+        solution_in_columns(result, operands, spec, statics)
+
+
+def column_strides(size: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of matrices column by column; batches of them are row-major."""
+    *batch, m, n = size
+    *outer, by_column, by_row = views.contiguous_strides((*batch, n, m))
+    return (*outer, by_row, by_column)
 
 
 def _order(result: Any, order: tuple[int, ...] | None) -> None:

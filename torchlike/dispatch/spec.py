@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike.dispatch import autocast
+from torchlike.dispatch import memory_order as memory_orders
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.schema import Schema
 
@@ -16,8 +17,8 @@ class OpSpec:
 
     __slots__ = (
         "cache", "casts_out", "check", "combine", "differentiable", "fn", "from_output",
-        "grad_name", "in_place", "kept_for", "memory_order", "name", "namespaces", "number_mask",
-        "passes_on", "residuals", "returns", "schema", "wrapped_mask",
+        "grad_name", "in_place", "kept_for", "lays_out", "memory_order", "name", "namespaces",
+        "number_mask", "passes_on", "residuals", "returns", "schema", "wrapped_mask",
     )  # fmt: skip
 
     def __init__(
@@ -48,6 +49,8 @@ class OpSpec:
         self.grad_name = grad_name
         #: The rule of memory_order.py that gives outputs their strides; None for row-major.
         self.memory_order = memory_order
+        #: Whether that rule is for operands of every order.
+        self.lays_out = memory_order in memory_orders.ALWAYS
         #: Whether a result is cast to the dtype of ``out=``, or that must be its own.
         self.casts_out = casts_out
         #: check(*operand tensors, **statics): errors that depend on values; eager only.

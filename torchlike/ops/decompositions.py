@@ -11,6 +11,7 @@ from jax import core, lax
 
 from torchlike import boxes, dtypes, modes
 from torchlike import tensor as tensors
+from torchlike.dispatch.memory_order import in_columns
 from torchlike.dispatch.registry import composite, export, op
 from torchlike.dispatch.schema import Bool, Input, Str
 from torchlike.lazy import LazyModule
@@ -83,7 +84,7 @@ def raise_failure(info: Tensor, words: str, error: type[Exception] = LinAlgError
 # -- cholesky --------------------------------------------------------------------------------------
 
 
-@op("cholesky_op", namespaces=(), method=False, residuals=True,
+@op("cholesky_op", memory_order=in_columns, namespaces=(), method=False, residuals=True,
     grad_name="LinalgCholeskyExBackward0")  # fmt: skip
 def cholesky_op(input: Input, upper: Bool):
     """The Cholesky factor (NaN where there is none); looks at one triangle only."""
@@ -161,7 +162,14 @@ def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
 # -- qr --------------------------------------------------------------------------------------------
 
 
-@op("qr_op", namespaces=(), method=False, residuals=True, grad_name="LinalgQrBackward0")
+@op(
+    "qr_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgQrBackward0",
+)
 def qr_op(input: Input, mode: Str):
     """Q and R."""
     require_matrix(input, "linalg.qr")
@@ -200,7 +208,14 @@ def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
 # -- eigenvalues -----------------------------------------------------------------------------------
 
 
-@op("eigh_op", namespaces=(), method=False, residuals=True, grad_name="LinalgEighBackward0")
+@op(
+    "eigh_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgEighBackward0",
+)
 def eigh_op(input: Input, lower: Bool):
     """Eigenvalues, rising, and eigenvectors of Hermitian matrices; looks at one triangle only."""
     require_matrix(input, "linalg.eigh", square=True)
@@ -251,7 +266,14 @@ def _eig_jvp(primals: Any, tangents: Any) -> Any:
     return (values, vectors), (jnp.diagonal(p, axis1=-2, axis2=-1), change - vectors * drift)
 
 
-@op("eig_op", namespaces=(), method=False, residuals=True, grad_name="LinalgEigBackward0")
+@op(
+    "eig_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgEigBackward0",
+)
 def eig_op(input: Input):
     """Eigenvalues and eigenvectors, complex."""
     require_matrix(input, "linalg.eig", square=True)
@@ -288,7 +310,14 @@ def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) ->
             jnp.where(finite, vh, jnp.nan))  # fmt: skip
 
 
-@op("svd_op", namespaces=(), method=False, residuals=True, grad_name="LinalgSvdBackward0")
+@op(
+    "svd_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgSvdBackward0",
+)
 def svd_op(input: Input, full_matrices: Bool):
     """U, S and Vh."""
     require_matrix(input, "linalg.svd")
@@ -339,7 +368,7 @@ def svd(input: Tensor, some: Any = True, compute_uv: Any = True, *, out: Any = N
 # -- lu --------------------------------------------------------------------------------------------
 
 
-@op("lu_factor_op", namespaces=(), method=False, residuals=True,
+@op("lu_factor_op", memory_order=in_columns, namespaces=(), method=False, residuals=True,
     grad_name="LinalgLuFactorExBackward0")  # fmt: skip
 def lu_factor_op(input: Input):
     """L and U in one matrix, pivots (counted from 1), and an info code."""
@@ -443,7 +472,7 @@ def lu(A: Tensor, pivot: Any = True, get_infos: Any = False, out: Any = None) ->
 # -- reflectors ------------------------------------------------------------------------------------
 
 
-@op("geqrf_op", namespaces=(), method=False, differentiable=False)
+@op("geqrf_op", memory_order=in_columns, namespaces=(), method=False, differentiable=False)
 def geqrf_op(input: Input):
     """Householder reflectors and R in one matrix, and the factors tau."""
     require_matrix(input, "geqrf")
@@ -460,7 +489,13 @@ def geqrf(input: Tensor, *, out: Any = None) -> Any:
     return given(out, _GEQRF(*geqrf_op(input)), cast=True)
 
 
-@op("householder_product", casts_out=True, namespaces=("linalg",), method=False)
+@op(
+    "householder_product",
+    memory_order=in_columns,
+    casts_out=True,
+    namespaces=("linalg",),
+    method=False,
+)
 def householder_product(A: Input, tau: Input):
     """The leading columns of the product of Householder reflectors."""
     require_matrix(A, "linalg.householder_product")

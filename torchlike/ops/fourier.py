@@ -11,6 +11,7 @@ from torchlike import dtypes, errors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Int, OptInt, OptStr, Static, Str
 from torchlike.ops.creation import finish, numpy_dtype
+from torchlike.ops.fourier_order import of_transform, of_transforms
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
 from torchlike.ops.shaping import roll
@@ -66,6 +67,7 @@ def _check_norm(norm: str | None) -> None:
 
 @op(
     "fft_op",
+    memory_order=of_transform,
     casts_out="kind",
     namespaces=(),
     method=False,
@@ -82,6 +84,7 @@ def fft_op(input: Input, kind: Str, n: OptInt, dim: Int, norm: OptStr):
 
 @op(
     "fftn_op",
+    memory_order=of_transforms,
     casts_out="kind",
     namespaces=(),
     method=False,

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from torchlike.dispatch.memory_order import in_columns, solution_in_columns
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input
 from torchlike.ops.decompositions import lapack, raise_failure, require_matrix
@@ -42,7 +43,7 @@ def _factors(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np
     return ld, pivots, info
 
 
-@op("ldl_factor_op", namespaces=(), method=False, differentiable=False)
+@op("ldl_factor_op", memory_order=in_columns, namespaces=(), method=False, differentiable=False)
 def ldl_factor_op(input: Input, hermitian: Bool):
     """LD, pivots and info."""
     require_matrix(input, "torch.linalg.ldl_factor_ex", square=True)
@@ -98,7 +99,13 @@ def _solved(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) 
     return x
 
 
-@op("ldl_solve_op", namespaces=(), method=False, differentiable=False)
+@op(
+    "ldl_solve_op",
+    memory_order=solution_in_columns,
+    namespaces=(),
+    method=False,
+    differentiable=False,
+)
 def ldl_solve_op(LD: Input, pivots: Input, B: Input, hermitian: Bool):
     """The solution from an LDL factorization."""
     require_matrix(LD, "torch.linalg.ldl_solve", "LD", square=True)

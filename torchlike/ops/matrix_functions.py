@@ -42,6 +42,8 @@ def matrix_power(A: Tensor, n: int, *, out: Any = None) -> Tensor:
     if n < 0:
         require_matrix_shape(A._read(), "linalg.matrix_power", square=True)
         A = inv(A)
+        if power == 1:
+            return given(out, A, cast=True)
     return given(out, matrix_power_op(A, power), cast=copied)
 
 

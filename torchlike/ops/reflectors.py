@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from torchlike.dispatch.memory_order import solution_in_columns
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input
 from torchlike.ops.decompositions import adjoint, require_matrix
@@ -26,9 +27,10 @@ def _check(a: Any, tau: Any, other: Any, left: bool) -> None:
         )
     if other.shape[side] != a.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
-    if tau.shape[-1] > a.shape[-1]:
-        raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to "
-                           "input.shape[-1]")  # fmt: skip
+    if tau.shape[-1] != min(other.shape[side], a.shape[-1]):
+        raise RuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
+        )
     if a.ndim != tau.ndim + 1:
         raise RuntimeError(
             "torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim "
@@ -52,7 +54,13 @@ def _check(a: Any, tau: Any, other: Any, left: bool) -> None:
             )
 
 
-@op("ormqr_op", namespaces=(), method=False, grad_name="OrmqrBackward0")
+@op(
+    "ormqr_op",
+    memory_order=solution_in_columns,
+    namespaces=(),
+    method=False,
+    grad_name="OrmqrBackward0",
+)
 def ormqr_op(input: Input, tau: Input, other: Input, left: Bool, transpose: Bool):
     """Q or its adjoint times a matrix, one reflector after the other."""
     _check(input, tau, other, left)

@@ -12,7 +12,8 @@ import jax.scipy.linalg
 import numpy as np
 from jax import lax
 
-from torchlike import dtypes, errors
+from torchlike import dtypes, errors, layouts
+from torchlike.dispatch.memory_order import in_columns, solution_from_left, solution_in_columns
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, OptFloat, OptInput
 from torchlike.ops.decompositions import (
@@ -55,7 +56,14 @@ def _solved(a: Any, b: Any) -> tuple[Any, Any]:
     return x, singular_at(lu)
 
 
-@op("inv_ex_op", namespaces=(), method=False, residuals=True, grad_name="LinalgInvExBackward0")
+@op(
+    "inv_ex_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgInvExBackward0",
+)
 def inv_ex_op(input: Input):
     """The inverse and an info code."""
     require_matrix(input, "linalg.inv", square=True)
@@ -102,7 +110,14 @@ def _is_vector(a: Any, b: Any) -> Any:
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
 
 
-@op("solve_ex_op", namespaces=(), method=False, residuals=True, grad_name="LinalgSolveExBackward0")
+@op(
+    "solve_ex_op",
+    memory_order=solution_from_left,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgSolveExBackward0",
+)
 def solve_ex_op(A: Input, B: Input, left: Bool):
     """The solution of ``A @ X = B`` and an info code."""
     require_matrix(A, "linalg.solve", square=True)
@@ -161,7 +176,7 @@ def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
     return given(out, x)
 
 
-@op("solve_triangular_op", namespaces=(), method=False,
+@op("solve_triangular_op", memory_order=solution_in_columns, namespaces=(), method=False,
     grad_name="LinalgSolveTriangularBackward0")  # fmt: skip
 def solve_triangular_op(A: Input, B: Input, upper: Bool, left: Bool, unitriangular: Bool):
     """The solution with a triangular matrix."""
@@ -189,6 +204,11 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: Any, left: Any = True,
     return solve_triangular_op(A, B, upper, left, unitriangular, out=out)
 
 
+def _in_columns(a: Tensor) -> Tensor:
+    """A copy, column by column."""
+    return a.mT.clone(memory_format=layouts.contiguous_format).mT
+
+
 _TRIANGULAR_SOLVE = named("triangular_solve", "solution cloned_coefficient")
 
 
@@ -198,11 +218,12 @@ def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any
     """The solution of a triangular system, and the coefficients: a named pair."""
     a, is_upper = (A.mT, not upper) if transpose else (A, upper)
     solution = solve_triangular_op(a, input, is_upper, True, unitriangular)
-    return given(out, _TRIANGULAR_SOLVE(solution, A.clone()))
+    return given(out, _TRIANGULAR_SOLVE(solution, _in_columns(A)))
 
 
 @op(
     "cholesky_solve_op",
+    memory_order=solution_in_columns,
     casts_out=True,
     namespaces=(),
     method=False,
@@ -247,6 +268,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: Any = False, *, out: An
 
 @op(
     "cholesky_inverse_op",
+    memory_order=in_columns,
     casts_out=True,
     namespaces=(),
     method=False,
@@ -265,7 +287,13 @@ def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> T
     return cholesky_inverse_op(input, upper, out=out)
 
 
-@op("lu_solve_op", namespaces=(), method=False, grad_name="LinalgLuSolveBackward0")
+@op(
+    "lu_solve_op",
+    memory_order=solution_from_left,
+    namespaces=(),
+    method=False,
+    grad_name="LinalgLuSolveBackward0",
+)
 def lu_solve_op(LU: Input, pivots: Input, B: Input, left: Bool, adjoint_: Bool):
     """The solution from a compact LU factorization."""
     require_matrix(LU, "linalg.lu_solve", "LU", square=True)
@@ -447,7 +475,14 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: Any = False, *, atol: Any
     return given(out, found, cast=True)
 
 
-@op("lstsq_op", namespaces=(), method=False, residuals=True, grad_name="LinalgLstsqBackward0")
+@op(
+    "lstsq_op",
+    memory_order=solution_in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgLstsqBackward0",
+)
 def lstsq_op(A: Input, B: Input, rcond: OptFloat):
     """The least-squares solution of least norm, rank and singular values."""
     require_matrix(A, "torch.linalg.lstsq", "input")

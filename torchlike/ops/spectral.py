@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike import dtypes, modes
+from torchlike.dispatch.memory_order import solution_in_columns
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int, OptInput, OptInt
 from torchlike.ops.creation import finish, numpy_dtype
@@ -72,7 +73,13 @@ def _padded_window(window: Any, n_fft: int, dtype: Any) -> Any:
     return jnp.pad(window.astype(dtype), (left, n_fft - window.shape[0] - left))
 
 
-@op("stft_op", namespaces=(), method=False, grad_name="StftBackward0")
+@op(
+    "stft_op",
+    memory_order=solution_in_columns,
+    namespaces=(),
+    method=False,
+    grad_name="StftBackward0",
+)
 def stft_op(input: Input, window: OptInput, n_fft: Int, hop: Int, normalized: Bool, onesided: Bool):
     """Fourier transforms of windowed frames: (batch, time) to (batch, frequency, frame)."""
     count = (input.shape[-1] - n_fft) // hop + 1
