@@ -318,7 +318,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             return self
         if requires_grad and self.dtype.category < 2:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        if requires_grad and self._inference:
+        if requires_grad and self._inference and not modes.current.inference:
             raise RuntimeError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not "
                 "allowed."
@@ -412,6 +412,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
 
     @property
     def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self._storage.version
 
     def _is_view(self) -> Any:
@@ -438,7 +440,9 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             if getattr(cell, "batched", False):
                 raise RuntimeError("accessing `data` under vmap transform is not allowed")
             return self.detach()
-        return self._alias()
+        found = self._alias()
+        found._inference = self._inference
+        return found
 
     @data.setter
     def data(self, value: Tensor) -> None:

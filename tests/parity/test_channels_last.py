@@ -125,8 +125,8 @@ CASES = {f"{name}, planes": (f, (2, 3, 6, 5)) for name, f in (PLANES | ANY).item
 CASES |= {f"{name}, volumes": (f, (2, 3, 4, 6, 5)) for name, f in (VOLUMES | ANY).items()}
 
 
-#: PyTorch has another kernel for one small volume, and refuses to look at this one as it needs to.
-ITS_OWN = {("conv3d, volumes", one_image), ("local_response_norm, volumes", transposed)}
+#: PyTorch refuses to look at this one as it needs to.
+ITS_OWN = {("local_response_norm, volumes", transposed)}
 
 
 def outcome(lib, f, x, jitted=False):

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 
 from torchlike import errors, modes, tape
+from torchlike.dispatch import kept
 from torchlike.dispatch.executable import Residuals
 from torchlike.dispatch.record import OpNode, SavedNames, shown_kinds
 from torchlike.storage import Storage
@@ -143,9 +144,10 @@ class PackedNode(SavedNames, OpNode):
         else:
             given = [wrap(saved[0])]
             given[0]._node, given[0]._requires_grad = self, True
-        self._slots: Any = [
-            _Slot(a, o) if hasattr(a, "shape") else a for a, o in zip(saved, given, strict=True)
-        ]
+        self._slots: Any = list(saved)
+        for i in kept.order_of_saving(exe):
+            if hasattr(saved[i], "shape"):
+                self._slots[i] = _Slot(saved[i], given[i])
         self._plan = None
         if residuals is not None and exe.keeps_residuals:
             self._plan = residuals.plan

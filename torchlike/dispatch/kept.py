@@ -68,6 +68,17 @@ def _name(exe: Any, parameter: str) -> str:
     return "self" if parameter == "input" and exe.name not in _INPUT else parameter
 
 
+def order_of_saving(exe: Any) -> list[int]:
+    """Places among what an executable keeps in the order in which PyTorch's node saves them: by
+    name, so that ``a * b`` packs ``other`` before ``self``."""
+    places = list(range(len(exe.kept) if exe.rule is None else 1))
+    if exe.rule is None and exe.facts is not None and not exe.facts[2]:
+        schema = exe.facts[0].schema
+        names = [_name(exe, schema.names[schema.operand_positions[i]]) for i in exe.kept]
+        places.sort(key=names.__getitem__)
+    return places
+
+
 def _ever_kept(exe: Any, spec: Any) -> set[int]:
     """The operands that the node keeps, or would if other gradients were wanted."""
     ever = set(exe.kept)

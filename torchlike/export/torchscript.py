@@ -40,6 +40,10 @@ class Error(RuntimeError):
     """An error of ``torch.jit``."""
 
 
+class NoGraphYet(RuntimeError, AttributeError):
+    """A program was asked for before the first call made one; ``hasattr`` says False then."""
+
+
 class ScriptFunction(JitFunction):
     """A compiled function that can be looked at and saved."""
 
@@ -64,7 +68,7 @@ class ScriptFunction(JitFunction):
 
     def _program(self) -> Any:
         if self.latest is None:
-            raise RuntimeError(
+            raise NoGraphYet(
                 f"{self._name} has no graph yet: it is made for the arguments of its first call"
             )
         return self.latest

@@ -122,11 +122,13 @@ def target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any
     other = given.pop("tensor", None)
     given.pop("non_blocking", None)  # every transfer is asynchronous; reading a value waits
     wrong = list(given)
+    if dtype is not None:
+        dtype = dtypes.from_argument(dtype)
     for a in args:
         if isinstance(a, Tensor):
             other = a
-        elif isinstance(a, dtypes.dtype):
-            dtype = a
+        elif dtypes.is_argument(a):
+            dtype = dtypes.from_argument(a)
         elif isinstance(a, memory_formats):
             memory_format = a
         elif isinstance(a, bool) or a is None:

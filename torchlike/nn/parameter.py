@@ -57,6 +57,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         self: Any = object.__new__(own)
         self._storage, self._view = data._storage, data._view
         self._requires_grad = bool(requires_grad)
+        if data._inference:
+            self._inference = True
         if own is not cls:
             self._is_param = True
         return self

@@ -25,6 +25,22 @@ def _blocks(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -
     )
 
 
+def _check_numbers(kernel: Any, dilation: Any, padding: Any, stride: Any) -> None:
+    checked = (("kernel size", "kernel", kernel), ("stride", "stride", stride),
+               ("dilation", "dilation", dilation))  # fmt: skip
+    for name, short, (high, wide) in checked:
+        if min(high, wide) <= 0:
+            raise RuntimeError(
+                f"{name} should be greater than zero, but got {short}_height: {high} "
+                f"{short}_width: {wide}"
+            )
+    if min(padding) < 0:
+        raise RuntimeError(
+            f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: "
+            f"{padding[1]}"
+        )
+
+
 @op("im2col", namespaces=(), method=False, needs="nothing", grad_name="Im2ColBackward0")
 def im2col(input: Input, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
            stride: IntOrInts = 1):  # fmt: skip
@@ -35,6 +51,7 @@ def im2col(input: Input, kernel_size: IntOrInts, dilation: IntOrInts = 1, paddin
             f"dimensions for input, but got: {list(input.shape)}"
         )
     kernel, dilation, padding, stride = map(_pair, (kernel_size, dilation, padding, stride))
+    _check_numbers(kernel, dilation, padding, stride)
     x = input if input.ndim == 4 else input[None]
     out = _blocks(x.shape[2:], kernel, dilation, padding, stride)
     if min(out) < 1:
@@ -60,6 +77,7 @@ def col2im(input: Input, output_size: IntOrInts, kernel_size: IntOrInts, dilatio
         )
     size = _pair(output_size)
     kernel, dilation, padding, stride = map(_pair, (kernel_size, dilation, padding, stride))
+    _check_numbers(kernel, dilation, padding, stride)
     x = input if input.ndim == 3 else input[None]
     taps = math.prod(kernel)
     if x.shape[1] % taps:

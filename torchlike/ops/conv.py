@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Annotated, Any
 
 import numpy as np
 
+from torchlike import dtypes
 from torchlike.dispatch.memory_order import of_any
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
@@ -129,6 +131,18 @@ def _with_bias(y: Any, bias: Any) -> Any:
 # -- conv1d, conv2d, conv3d ------------------------------------------------------------------------
 
 
+def _of_volumes(result: Any, operands: Any, spec: Any, statics: Any) -> None:
+    """For three dimensions: PyTorch has a kernel that knows channels last, and takes another, whose
+    results are row-major, for float64 and for single small volumes."""
+    x, weight = operands[0], operands[1]._geometry.size
+    size = x._geometry.size if x.dim() == 5 else (1, *x._geometry.size)
+    grouped = statics[-2 if "transpose" in spec.name else -1] > 1
+    large = grouped or min(weight[-2:]) > 3 or size[0] > 1 or math.prod(size[:4]) > 20480
+    if x.dtype is dtypes.float64 or x.is_complex() or not large:
+        return
+    of_any(result, operands if x.dim() == 5 else operands[1:2], spec, statics)
+
+
 def _register_conv(n: int) -> None:
     name = f"conv{n}d"
 
@@ -158,7 +172,7 @@ def _register_conv(n: int) -> None:
     input: (N, C, …) or (C, …); weight: (O, C / groups, …); bias: (O,). ``padding`` is a number, one
     for each dimension, "same" (stride 1) or "valid". RuntimeError for sizes that do not fit.
     """
-    op(name, namespaces=_SPACES, method=False, memory_order=of_any,
+    op(name, namespaces=_SPACES, method=False, memory_order=_of_volumes if n == 3 else of_any,
        grad_name="ConvolutionBackward0",
        needs={"input": ["weight"], "weight": ["input"], "bias": []})(pure)  # fmt: skip
 
@@ -237,7 +251,7 @@ def _register_transposed(n: int) -> None:
     input: (N, C, …) or (C, …); weight: (C, O / groups, …); bias: (O,). RuntimeError for sizes that
     do not fit, and for ``output_padding`` not smaller than stride or dilation.
     """
-    op(name, namespaces=_SPACES, method=False, memory_order=of_any,
+    op(name, namespaces=_SPACES, method=False, memory_order=_of_volumes if n == 3 else of_any,
        grad_name="ConvolutionBackward0",
        needs={"input": ["weight"], "weight": ["input"], "bias": []})(pure)  # fmt: skip
 

@@ -252,7 +252,14 @@ def sized(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tuple[int,
         size = (named.pop("size"),)
     if named:
         raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    _require_size(size, name)
     return checked_size(size, name)
+
+
+def _require_size(size: tuple[Any, ...], name: str) -> None:
+    """A number is asked for by ``size=()``; no size at all is a mistake."""
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
 
 
 def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
@@ -400,6 +407,7 @@ def _new(name: str, value: Any) -> None:
             size = size[:1]
         if kw:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
+        _require_size(size, name)
         shape = checked_size(size, name)
         device = device or self.device
         target = numpy_dtype(dtype, self.dtype)
@@ -435,6 +443,15 @@ def empty_strided(
 ) -> Tensor:  # fmt: skip
     """A tensor with given strides (zeros)."""
     shape, strides = shape_arguments((size,)), shape_arguments((stride,))
+    if len(shape) != len(strides):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
+                           f"strides ({len(strides)})")  # fmt: skip
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension "
+                           f"{next(n for n in shape if n < 0)}: {list(shape)}")  # fmt: skip
+    if any(s < 0 for s in strides):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and "
+                           f"strides={list(strides)}")  # fmt: skip
     order = views.dense_order(shape, strides)
     made = empty(shape, dtype=dtype, device=device, requires_grad=requires_grad)
     if views.dense_strides(shape, order) == strides:

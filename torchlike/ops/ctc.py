@@ -184,6 +184,8 @@ def ctc_loss(
             f"Expected 3-dimensional tensor, but got {log_probs.dim()}-dimensional tensor for "
             "argument #1 'log_probs' (while checking arguments for ctc_loss_cpu)"
         )
+    if not log_probs.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
     x = log_probs if batched else log_probs.unsqueeze(1)
     if targets.dtype not in (dtypes.int32, dtypes.int64):
         raise RuntimeError("Expected tensor for argument #2 'targets' to have scalar type Long")

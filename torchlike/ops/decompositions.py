@@ -81,6 +81,29 @@ def raise_failure(info: Tensor, words: str, error: type[Exception] = LinAlgError
         raise error(words.format(batch=failure[0], code=failure[1]))
 
 
+def not_finite(values: Any, found: Any) -> str | None:
+    """Where in a batch the first matrix is with an element that ``found`` says True of, or None."""
+    bad = found(np.asarray(values)).any((-2, -1)) if values.ndim > 1 else np.zeros(())
+    if not bad.any():
+        return None
+    return f"(Batch element {int(np.flatnonzero(bad)[0])}): " if bad.ndim else ""
+
+
+def require_no_nan(input: Any, *_: Any) -> None:
+    """LinAlgError for NaN, of which PyTorch's SVD does not converge; of infinities it is NaN."""
+    where = not_finite(input, np.isnan)
+    if where is not None:
+        raise LinAlgError(
+            f"linalg.svd: {where}The algorithm failed to converge because the input matrix "
+            "contained non-finite values."
+        )
+
+
+def _require_finite(input: Any) -> None:
+    if not np.isfinite(np.asarray(input)).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+
+
 # -- cholesky --------------------------------------------------------------------------------------
 
 
@@ -268,6 +291,7 @@ def _eig_jvp(primals: Any, tangents: Any) -> Any:
 
 @op(
     "eig_op",
+    check=_require_finite,
     memory_order=in_columns,
     namespaces=(),
     method=False,
@@ -312,6 +336,7 @@ def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) ->
 
 @op(
     "svd_op",
+    check=require_no_nan,
     memory_order=in_columns,
     namespaces=(),
     method=False,
@@ -331,7 +356,14 @@ def svd_op(input: Input, full_matrices: Bool):
     return u, s, vh
 
 
-@op("svdvals_op", namespaces=(), method=False, residuals=True, grad_name="LinalgSvdBackward0")
+@op(
+    "svdvals_op",
+    check=require_no_nan,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgSvdBackward0",
+)
 def svdvals_op(input: Input):
     """Singular values, falling."""
     require_matrix(input, "linalg.svdvals")

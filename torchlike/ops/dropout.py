@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import boxes, views
+from torchlike import boxes, dtypes, views
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
@@ -30,6 +30,15 @@ def check_probability(p: float) -> None:
     """ValueError in PyTorch's words outside [0, 1]."""
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def check_floating(input: Tensor, result: dtypes.dtype) -> None:
+    """RuntimeError for integers and bools, which cannot hold the scaled elements."""
+    if input.dtype.category < 2:
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type(dtypes.get_default_dtype())} can't be cast to the "
+            f"desired output type {dtypes.scalar_type(result)}"
+        )
 
 
 def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> Any:
@@ -63,6 +72,8 @@ def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) 
     if p == 0.0 or input.numel() == 0:
         return input
     factor: Any = 0.0
+    if p < 1.0:
+        check_floating(input, input.dtype)
     if p < 1.0 and not input.is_meta:
         kind = input.dtype.numpy
         scale = np.array(noise.dropout_scale(kind, p), kind)
@@ -148,6 +159,7 @@ def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace:
         return apply_noise.spec.in_place(input, 0.0) if inplace else apply_noise(input, 0.0)
     if input.is_meta:
         return input if inplace else apply_noise(input, 1.0)
+    check_floating(input, dtypes.int64 if input.dtype is dtypes.bool else input.dtype)
     kept, dropped = noise.alpha_values(input.dtype.numpy, p)
     mask = _mask(input, p, shape)
     factor = wrap(boxes.apply(jnp.where, mask, kept.noise, dropped.noise))

@@ -210,7 +210,10 @@ def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
 _NUMBERS = ("beta", "alpha")
 
 
-@op(inplace=True, numbers_first=_NUMBERS)
+@op(
+    inplace=True, numbers_first=_NUMBERS,
+    needs={"input": ["beta"], "mat1": ["mat2", "alpha"], "mat2": ["mat1", "alpha"]},
+)  # fmt: skip
 def addmm(input: Input, mat1: Input, mat2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (mat1 @ mat2)``."""
     for name, x in (("mat1", mat1), ("mat2", mat2)):
@@ -252,7 +255,10 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Fac
     return _scaled_sum(x, jnp.outer(u.astype(wide), v.astype(wide)), beta, alpha)
 
 
-@op(inplace=True, numbers_first=_NUMBERS)
+@op(
+    inplace=True, numbers_first=_NUMBERS,
+    needs={"input": ["beta"], "batch1": ["batch2", "alpha"], "batch2": ["batch1", "alpha"]},
+)  # fmt: skip
 def baddbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alpha: Factor = 1):
     """``beta * input + alpha * (batch1 @ batch2)``."""
     if batch1.ndim == batch2.ndim == 3:

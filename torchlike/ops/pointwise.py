@@ -120,6 +120,8 @@ def pow_scalar(input: Input, exponent: Number):
         return lax.integer_pow(x, int(power)) if x.dtype != np.bool_ else x | (power == 0)
     if dtypes.kind_of(x.dtype) == "f" and power == 0.5:
         return jnp.sqrt(x)
+    if isinstance(power, complex) and power in (0, 1):
+        power = power.real
     if float(power.real).is_integer() and not isinstance(power, complex) and -64 <= power <= 64:
         return lax.integer_pow(x, int(power))
     exponent = jnp.asarray(power).astype(x.dtype)
@@ -238,7 +240,7 @@ _binary(
     aliases=("arctan2",),
     real=("atan2_cpu",),
 )
-_binary("hypot", jnp.hypot, inplace=True, real=("hypot_cpu",))
+_binary("hypot", subgradients.hypot, inplace=True, real=("hypot_cpu",))
 _binary("logaddexp", in_float32(subgradients.logaddexp), floats=True)
 _binary("logaddexp2", in_float32(jnp.logaddexp2), floats=True, real=("logaddexp2_cpu",))
 _binary("copysign", jnp.copysign, floats=True, inplace=True, other=Operand, real=("copysign_cpu",))
@@ -305,7 +307,10 @@ def clamp_max(input: Input, max: Bound):
     return clamp.spec.fn(input, None, max)
 
 
-@op(inplace=True, elementwise=True, numbers_first=("value",))
+@op(
+    inplace=True, elementwise=True, numbers_first=("value",),
+    needs={"input": [], "tensor1": ["tensor2", "value"], "tensor2": ["tensor1", "value"]},
+)  # fmt: skip
 def addcmul(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
     """``input + value * tensor1 * tensor2``."""
     return in_float32(lambda x, a, b: x + scalar_like(value, x) * a * b)(

@@ -20,6 +20,7 @@ from torchlike.ops.decompositions import (
     adjoint,
     raise_failure,
     require_matrix,
+    require_no_nan,
     singular,
     singular_at,
 )
@@ -344,6 +345,8 @@ def slogdet_op(A: Input):
     """The sign and the logarithm of the absolute value of the determinant."""
     require_matrix(A, "linalg.slogdet", square=True)
     sign, logarithm = jnp.linalg.slogdet(A)
+    if A.dtype.kind != "c":
+        sign = jnp.where(jnp.isnan(sign), 0, sign)  # the sign of NaN is 0
     return sign, logarithm
 
 
@@ -421,7 +424,19 @@ def pseudoinverse(a: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
     return of(a)
 
 
-@op("pinv_op", namespaces=(), method=False, residuals=True, grad_name="LinalgPinvBackward0")
+def _check_not_nan(A: Any, atol: Any, rtol: Any, hermitian: Any) -> None:
+    if not hermitian:
+        require_no_nan(A)
+
+
+@op(
+    "pinv_op",
+    check=_check_not_nan,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgPinvBackward0",
+)
 def pinv_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     """The pseudoinverse."""
     require_matrix(A, "linalg.pinv", square=hermitian)
@@ -454,7 +469,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return pinv(input, rcond)
 
 
-@op("matrix_rank_op", namespaces=(), method=False, differentiable=False)
+@op("matrix_rank_op", check=_check_not_nan, namespaces=(), method=False, differentiable=False)
 def matrix_rank_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     """How many singular values are not negligible."""
     require_matrix(A, "linalg.matrix_rank", square=hermitian)

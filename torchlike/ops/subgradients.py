@@ -42,8 +42,12 @@ def power(x: Any, y: Any) -> Any:
     """``x ** y``."""
     if x.dtype.kind != "c":
         return jnp.power(x, y)
-    # By logarithms it is NaN: an infinity times an imaginary part.
-    return jnp.where((x == 0) & (y.real > 0), 0, jnp.power(x, y))
+    # Of 0 by logarithms it is NaN throughout; C's is 0 or infinite where the real part says so, and
+    # NaN for a zeroth power.
+    of_zero = jnp.where(
+        y.real > 0, 0, jnp.where(y.real < 0, complex(jnp.inf, jnp.nan), complex(jnp.nan, jnp.nan))
+    )
+    return jnp.where(x == 0, of_zero.astype(x.dtype), jnp.power(x, y))
 
 
 @power.defjvp
@@ -54,8 +58,23 @@ def _power_jvp(primals: Any, tangents: Any) -> Any:
     out = power(x, y)
     to_base = jnp.where(y == 0, 0, y * power(x, jnp.where(y == 0, 1, y - 1)))
     flat = (x == 0) & (y.real >= 0)
+    if y.dtype.kind == "c":
+        flat &= y.imag == 0
     to_exponent = jnp.where(flat, 0, out * jnp.log(jnp.where(flat, 1, x)))
     return out, to_base * dx + to_exponent * dy
+
+
+@jax.custom_jvp
+def hypot(x: Any, y: Any) -> Any:
+    """``sqrt(x ** 2 + y ** 2)``; the gradient at (0, 0) is NaN, 0 / 0."""
+    return jnp.hypot(x, y)
+
+
+@hypot.defjvp
+def _hypot_jvp(primals: Any, tangents: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    out = hypot(x, y)
+    return out, x / out * dx + y / out * dy
 
 
 @jax.custom_jvp

@@ -34,15 +34,9 @@ def assert_close(
     stride. Sequences and mappings are compared item by item. ValueError unless both tolerances or
     neither are given; TypeError for values that are not comparable.
     """
-    if (rtol is None) != (atol is None):
-        raise ValueError(
-            "rtol and atol must both be specified or both be unspecified, but got "
-            f"rtol={rtol} and atol={atol}."
-        )
     options = _Options(
-        None if rtol is None or atol is None else (rtol, atol), equal_nan, check_device,
-        check_dtype, check_stride, allow_subclasses,
-    )  # fmt: skip
+        rtol, atol, equal_nan, check_device, check_dtype, check_stride, allow_subclasses
+    )
     try:
         _compare(actual, expected, options, "")
     except AssertionError as error:
@@ -53,24 +47,37 @@ def assert_close(
 
 class _Options:
     def __init__(
-        self, tolerance: tuple[float, float] | None, equal_nan: Any, check_device: Any,
+        self, rtol: float | None, atol: float | None, equal_nan: Any, check_device: Any,
         check_dtype: Any, check_stride: Any, allow_subclasses: Any,
     ) -> None:  # fmt: skip
-        self.tolerance = tolerance
+        self.rtol, self.atol = rtol, atol
         self.equal_nan = equal_nan
         self.checks = {"device": check_device, "dtype": check_dtype, "stride()": check_stride}
         self.allow_subclasses = allow_subclasses
 
+    def check_tolerances(self, where: str) -> None:
+        """ValueError for one of the two; only where there is something to be close."""
+        if (self.rtol is None) != (self.atol is None):
+            missing = "rtol" if self.rtol is None else "atol"
+            raise ValueError(_at(
+                "Both 'rtol' and 'atol' must be either specified or omitted, but got no "
+                f"{missing}.", where,
+            ))  # fmt: skip
+
     def tolerances(self, *found: dtypes.dtype) -> tuple[float, float]:
         """Of two dtypes the looser, as PyTorch does."""
-        if self.tolerance is not None:
-            return self.tolerance
+        if self.rtol is not None and self.atol is not None:
+            return self.rtol, self.atol
         pairs = [TOLERANCES.get(d.name, (0.0, 0.0)) for d in found]
         return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
+def _at(text: str, where: str) -> str:
+    return f"{text}\n\nThe failure occurred for item {where}" if where else text
+
+
 def _fail(text: str, where: str) -> None:
-    raise AssertionError(f"{text}\n\nThe failure occurred for item {where}" if where else text)
+    raise AssertionError(_at(text, where))
 
 
 def _compare(actual: Any, expected: Any, options: _Options, where: str) -> None:
@@ -86,15 +93,14 @@ def _compare(actual: Any, expected: Any, options: _Options, where: str) -> None:
             _compare(a, e, options, f"{where}[{i}]")
     elif _is_number(actual) and _is_number(expected):
         _compare_numbers(actual, expected, options, where)
-    elif _is_array(actual) and _is_array(expected):
-        if not options.allow_subclasses and type(actual) is not type(expected):
-            raise TypeError(f"{type(actual)} and {type(expected)} are not directly related")
+    elif _are_arrays(actual, expected, options.allow_subclasses):
+        options.check_tolerances(where)
         _compare_tensors(as_tensor(actual), as_tensor(expected), options, where)
     else:
-        raise TypeError(
+        raise TypeError(_at(
             f"No comparison pair was able to handle inputs of type {type(actual)} and "
-            f"{type(expected)}."
-        )
+            f"{type(expected)}.", where,
+        ))  # fmt: skip
 
 
 def _is_sequence(x: Any) -> bool:
@@ -105,8 +111,13 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, (bool, int, float, complex, np.number, np.bool_))
 
 
-def _is_array(x: Any) -> bool:
-    return isinstance(x, (Tensor, np.ndarray)) or _is_number(x)
+def _are_arrays(actual: Any, expected: Any, subclasses: Any) -> bool:
+    """Two tensors or two arrays, not one of each, nor a number beside a tensor."""
+    if not isinstance(actual, (Tensor, np.ndarray)):
+        return False
+    if not subclasses:
+        return type(actual) is type(expected)
+    return isinstance(expected, type(actual)) or isinstance(actual, type(expected))
 
 
 def _compare_mappings(actual: Any, expected: Any, options: _Options, where: str) -> None:
@@ -124,6 +135,10 @@ def _compare_mappings(actual: Any, expected: Any, options: _Options, where: str)
 
 
 def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) -> None:
+    options.check_tolerances(where)
+    actual, expected = (x.item() if isinstance(x, np.generic) else x for x in (actual, expected))
+    if options.checks["dtype"] and type(actual) is not type(expected):
+        _fail(f"The (d)types do not match: {type(actual)} != {type(expected)}.", where)
     kinds = [dtypes.from_numpy_dtype(np.asarray(x).dtype) for x in (actual, expected)]
     rtol, atol = options.tolerances(*kinds)
     if actual == expected or (options.equal_nan and actual != actual and expected != expected):

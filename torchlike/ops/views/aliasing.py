@@ -19,7 +19,7 @@ def detach(input: Tensor) -> Tensor:
         found._storage = DetachedStorage(input._storage)
         if input._view is not None:  # not the one that keeps what it read
             found._view = views.View(*input._view.__reduce__()[1])
-    if modes.current.inference or input._inference:
+    if input._inference:
         found._inference = True
     return found
 

@@ -38,7 +38,7 @@ def make_view(
     t._view = chain.then(kind, dynamic)
     if modes.current.capture is not None:
         modes.current.capture.adopt_view(t)
-    if modes.current.inference or parent._inference:
+    if parent._inference:
         t._inference = True
     if not differentiable:
         return t

@@ -1,0 +1,228 @@
+"""Gradients, orders and refusals where PyTorch has a convention of its own, against PyTorch."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torchlike  # noqa: E402
+
+pytestmark = pytest.mark.parity
+BOTH = (torch, torchlike)
+
+
+def numbers(t):
+    """Elements that compare: real and imaginary parts, NaN as a word."""
+    flat = t.detach().reshape(-1).tolist()
+    flat = [int(x) if isinstance(x, bool) else x for x in flat]
+    parts = [p for x in flat for p in ((x.real, x.imag) if isinstance(x, complex) else (x,))]
+    return ["nan" if math.isnan(p) else pytest.approx(p, rel=1e-5, abs=1e-6) for p in parts]
+
+
+def both(run):
+    ours, theirs = run(torchlike), run(torch)
+    assert [numbers(t) for t in ours] == [numbers(t) for t in theirs]
+
+
+def refusal(run, m):
+    with pytest.raises((RuntimeError, TypeError, ValueError, AssertionError)) as caught:
+        run(m)
+    return type(caught.value).__name__.lstrip("_"), str(caught.value).replace("torchlike", "torch")
+
+
+def test_hypot_at_the_origin():
+    def run(m):
+        a = m.tensor([0.0, 3.0], requires_grad=True)
+        b = m.tensor([0.0, 4.0], requires_grad=True)
+        m.hypot(a, b).sum().backward()
+        return a.grad, b.grad
+
+    both(run)
+
+
+@pytest.mark.parametrize("power", [0j, 1 + 0j, 2 + 0j, 0.5 + 0j, 1j, 2 + 1j, -1 + 0j, -1 + 1j])
+@pytest.mark.parametrize("number", [True, False])
+def test_zero_to_complex_powers(power, number):
+    def run(m):
+        z = m.tensor([0j, 1 + 1j], requires_grad=True)
+        w = power if number else m.tensor(power, requires_grad=True)
+        y = z**w
+        y.sum().backward(m.ones((), dtype=m.complex64))
+        return (y, z.grad) if number else (y, z.grad, w.grad)
+
+    both(run)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "matrix_rank", "cond", "eig"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_matrices_that_are_not_finite(name, bad, batched):
+    def run(m):
+        a = m.tensor([[1.0, bad], [bad, 3.0]])
+        found = getattr(m.linalg, name)(m.stack([m.eye(2), a]) if batched else a)
+        return found if isinstance(found, tuple) else (found,)
+
+    if math.isnan(bad) or name == "eig":
+        assert refusal(run, torchlike) == refusal(run, torch)
+    else:
+        both(run)
+
+
+def test_sign_of_a_determinant_that_is_nan():
+    both(lambda m: m.linalg.slogdet(m.tensor([[1.0, math.nan], [2.0, 3.0]])))
+
+
+DROPS = {
+    "dropout": lambda m, x: m.nn.functional.dropout(x, 0.5),
+    "in place": lambda m, x: m.nn.functional.dropout(x, 0.5, inplace=True),
+    "channels": lambda m, x: m.nn.functional.dropout1d(x, 0.5),
+    "alpha": lambda m, x: m.nn.functional.alpha_dropout(x, 0.5, True),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
+@pytest.mark.parametrize("name", DROPS)
+def test_dropout_of_integers(name, dtype):
+    def run(m):
+        return DROPS[name](m, m.ones(1, 4, 2, dtype=getattr(m, dtype)))
+
+    assert refusal(run, torchlike) == refusal(run, torch)
+    both(lambda m: (m.nn.functional.dropout(m.ones(4, dtype=getattr(m, dtype)), 1.0) + 0,))
+
+
+ODD = {
+    "unfold kernel": lambda m: m.nn.functional.unfold(m.ones(1, 1, 4, 4), (2, 0)),
+    "unfold dilation": lambda m: m.nn.functional.unfold(m.ones(1, 1, 4, 4), 2, dilation=0),
+    "unfold stride": lambda m: m.nn.functional.unfold(m.ones(1, 1, 4, 4), 2, stride=0),
+    "unfold padding": lambda m: m.nn.functional.unfold(m.ones(1, 1, 4, 4), 2, padding=-1),
+    "fold kernel": lambda m: m.nn.functional.fold(m.ones(1, 4, 9), (4, 4), 0),
+    "fold dilation": lambda m: m.nn.functional.fold(m.ones(1, 4, 9), (4, 4), 2, dilation=0),
+    "fold stride": lambda m: m.nn.functional.fold(m.ones(1, 4, 9), (4, 4), 2, stride=0),
+    "fold padding": lambda m: m.nn.functional.fold(m.ones(1, 4, 9), (4, 4), 2, padding=-1),
+    "ctc_loss of nothing": lambda m: m.nn.functional.ctc_loss(
+        m.zeros(4, 0, 3), m.zeros(0, 2, dtype=m.int64), m.zeros(0, dtype=m.int64),
+        m.zeros(0, dtype=m.int64),
+    ),
+    "few strides": lambda m: m.empty_strided((2, 3), (1,)),
+    "many strides": lambda m: m.empty_strided((2,), (1, 2)),
+    "negative strides": lambda m: m.empty_strided((2, 3), (-1, 1)),
+    "negative sizes": lambda m: m.empty_strided((2, -3), (1, 1)),
+    "zeros": lambda m: m.zeros(), "ones": lambda m: m.ones(), "empty": lambda m: m.empty(),
+    "randn": lambda m: m.randn(dtype=m.float32), "new_zeros": lambda m: m.ones(2).new_zeros(),
+    "module to int": lambda m: m.nn.Linear(2, 2).to(int),
+    "version": lambda m: inference(m)._version,
+    "reflectors": lambda m: m.ormqr(m.ones(4, 3), m.ones(2), m.ones(4, 2)),
+}  # fmt: skip
+
+
+def inference(m):
+    with m.inference_mode():
+        return m.ones(2)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_arguments(name):
+    assert refusal(ODD[name], torchlike) == refusal(ODD[name], torch)
+
+
+@pytest.mark.filterwarnings("ignore:Complex modules are", "ignore:Casting complex values")
+@pytest.mark.parametrize("kind", [float, complex])
+def test_module_to_a_python_type(kind):
+    def dtypes(m):
+        module = m.nn.Linear(2, 2)
+        return str(module.to(kind).weight.dtype), str(module.to(dtype=float).weight.dtype)
+
+    assert dtypes(torchlike) == dtypes(torch)
+
+
+PAIRS = {
+    "number and tensor": lambda m: (1.0, m.tensor(1.0)),
+    "tensor and number": lambda m: (m.tensor(1.0), 1.0),
+    "inside": lambda m: ([1.0, m.tensor(2.0)], [1.0, 2.0]),
+    "under a key": lambda m: ({"a": 1.0}, {"a": m.tensor(1.0)}),
+    "kinds of numbers": lambda m: (1.0, 1),
+    "list and tensor": lambda m: ([1.0], m.tensor([1.0])),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_that_do_not_compare(name):
+    def run(m):
+        m.testing.assert_close(*PAIRS[name](m))
+
+    assert refusal(run, torchlike) == refusal(run, torch)
+
+
+def test_one_tolerance():
+    def run(m):
+        m.testing.assert_close([1.0], [1.0], rtol=0.1)
+
+    assert refusal(run, torchlike) == refusal(run, torch)
+    for m in BOTH:
+        m.testing.assert_close(None, None, rtol=0.1)
+        m.testing.assert_close((1,), [1])
+
+
+@pytest.mark.parametrize("batch", [(1,), (3,), ()])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_convolved_volumes_in_memory(batch, dtype):
+    def strides(m):
+        x = m.ones(*batch, 2, 5, 5, 5, dtype=getattr(m, dtype))
+        w = m.ones(4, 2, 3, 3, 3, dtype=x.dtype)
+        last = x.to(memory_format=m.channels_last_3d) if batch else x
+        found = [m.conv3d(last, w), m.conv3d(x, w.to(memory_format=m.channels_last_3d)),
+                 m.conv_transpose3d(last, w.transpose(0, 1).contiguous())]  # fmt: skip
+        return [tuple(y.stride()) for y in found]
+
+    assert strides(torchlike) == strides(torch)
+
+
+PACKED = {
+    "mul": lambda m, a, b, c: a * b, "div": lambda m, a, b, c: a / b,
+    "mm": lambda m, a, b, c: a @ b, "addmm": lambda m, a, b, c: m.addmm(a, b, c),
+    "maximum": lambda m, a, b, c: m.maximum(a, b), "lerp": lambda m, a, b, c: m.lerp(a, b, c),
+    "addcmul": lambda m, a, b, c: m.addcmul(a, b, c),
+    "mse": lambda m, a, b, c: m.nn.functional.mse_loss(a, b),
+    "linear": lambda m, a, b, c: m.nn.functional.linear(a, b, c[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_order_of_packing(name):
+    def seen(m):
+        found = []
+        operands = [m.full((2, 2), float(i), requires_grad=True) for i in (2, 3, 4)]
+
+        def pack(t):
+            found.append(t.detach().flatten()[0].item())
+            return t
+
+        with m.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+            PACKED[name](m, *operands)
+        return found
+
+    assert seen(torchlike) == seen(torch)
+
+
+def test_views_in_inference_mode():
+    def kinds(m):
+        outside = m.ones(2, 2)
+        with m.inference_mode():
+            inside = m.ones(2, 2)
+            made = [f(x) for x in (outside, inside) for f in (
+                lambda x: x[0], lambda x: x.detach(), lambda x: x.t(), lambda x: x.clone(),
+                lambda x: x.data, m.nn.Parameter, lambda x: x.detach().requires_grad_(),
+            )]  # fmt: skip
+        return [t.is_inference() for t in made]
+
+    assert kinds(torchlike) == kinds(torch)
+
+
+def test_scripted_before_its_first_call():
+    scripted = torchlike.jit.script(lambda x: x + 1)
+    assert not hasattr(scripted, "graph")
+    scripted(torchlike.ones(2))
+    assert hasattr(scripted, "graph")
