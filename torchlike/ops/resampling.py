@@ -19,6 +19,7 @@ from jax import lax
 from torchlike.dispatch.memory_order import of_first
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Input, Kind, Static, Str, ints
+from torchlike.ops.byte_resampling import resampled_bytes
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.tensor import Tensor
 
@@ -161,8 +162,10 @@ def interpolate_op(
     kernel = mode.replace("-", "_")
     if input.dtype != np.uint8:
         floats_only(input, f"upsample_{kernel}{len(size)}d_channels_last")
-    elif mode in ("bicubic", "trilinear", "linear") or antialias:
+    elif mode in ("trilinear", "linear"):
         floats_only(input, f"upsample_{kernel}")
+    elif mode in ("bilinear", "bicubic"):
+        return resampled_bytes(input, size, factors, align_corners, mode == "bicubic", antialias)
     x: Any = input
     narrow = x.dtype.itemsize < 4 and not mode.startswith("nearest")
     if narrow:
@@ -177,8 +180,6 @@ def interpolate_op(
             x = _cubic(x, axis, out, factor, align_corners)
         else:
             x = _linear(x, axis, out, factor, align_corners)
-    if input.dtype == np.uint8 and narrow:
-        x = jnp.clip(jnp.round(x), 0, 255)
     return x.astype(input.dtype)
 
 
