@@ -119,6 +119,7 @@ from torchlike.layouts import sparse_coo as sparse_coo
 from torchlike.layouts import sparse_csc as sparse_csc
 from torchlike.layouts import sparse_csr as sparse_csr
 from torchlike.layouts import strided as strided
+from torchlike.library.tags import Tag as Tag
 from torchlike.porting.allocator import tune_allocator as tune_allocator
 from torchlike.printing import set_printoptions as set_printoptions
 from torchlike.random import default_generator as default_generator
@@ -1219,6 +1220,13 @@ def expm1_(input: Tensor) -> Tensor:
 def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
     """The identity matrix of n rows (and m columns)."""
 
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
+    """``fake_quantize_per_tensor_affine`` with a scale and zero point for each index of ``axis``."""
+
+def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int) -> Tensor:
+    """The nearest of the values ``(level - zero_point) * scale``, for whole levels from
+``quant_min`` to ``quant_max``. The gradient is passed on where the level is in that range."""
+
 def feature_dropout(input: Any, p: Any, train: Any) -> Any: ...
 
 def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
@@ -1287,6 +1295,11 @@ def frobenius_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *, out:
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Tensor:
     """A tensor from any object with ``__dlpack__``, or from a capsule of the CPU's memory. A
 tensor's memory, and that of an object on the CPU, is shared: each side sees the other's writes."""
+
+def from_file(filename: _str, shared: _bool | None = None, size: _int | None = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False) -> Tensor:
+    """A tensor of ``size`` elements on the memory of a file, mapped; ``shared``: writes reach the
+file, which is made as long as it has to be. RuntimeError for a file that is not there or (not
+``shared``) is shorter."""
 
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor sharing memory with a NumPy array: each side sees the other's writes."""

@@ -28,6 +28,7 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     recurrent as recurrent,
     padding as padding,
     resampling as resampling,
+    fake_quantization as fake_quantization,
     operators as operators,
     joining as joining,
     masking as masking,

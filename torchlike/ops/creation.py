@@ -437,6 +437,20 @@ def new_tensor(
 
 
 @composite(method=False)
+def from_file(
+    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None,
+    layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of ``size`` elements on the memory of a file, mapped; ``shared``: writes reach the
+    file, which is made as long as it has to be. RuntimeError for a file that is not there or (not
+    ``shared``) is shorter."""
+    kind = dtypes.get_default_dtype() if dtype is None else dtypes.from_argument(dtype)
+    memory = UntypedStorage.from_file(filename, bool(shared), (size or 0) * kind.itemsize)
+    found = asarray(memory, dtype=kind, device=device)
+    return found.requires_grad_() if requires_grad else found
+
+
+@composite(method=False)
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: Any = False, pin_memory: Any = False,

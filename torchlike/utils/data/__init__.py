@@ -1,6 +1,7 @@
 """``torch.utils.data``: datasets, samplers, DataLoader."""
 
 from torchlike.unsupported import functions as _unsupported
+from torchlike.utils.data import _utils
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataloader import DataLoader, get_worker_info
 from torchlike.utils.data.dataset import (
@@ -39,6 +40,7 @@ __all__ = [
     "SubsetRandomSampler",
     "TensorDataset",
     "WeightedRandomSampler",
+    "_utils",
     "default_collate",
     "default_convert",
     "get_worker_info",

@@ -18,38 +18,61 @@ _MISFIT = (
 )
 
 
+def collate(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    """Samples become a batch: by the function that ``collate_fn_map`` has for the first one's type
+    (or a base of it), called with the batch and ``collate_fn_map=``; mappings and sequences element
+    by element. TypeError for anything else."""
+    first = batch[0]
+    table = {} if collate_fn_map is None else collate_fn_map
+    function = table.get(type(first))
+    if function is None:
+        function = next((f for kind, f in table.items() if isinstance(first, kind)), None)
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
+    if isinstance(first, abc.Mapping):
+        found = {key: collate([d[key] for d in batch], collate_fn_map=table) for key in first}
+        return _mapping_like(first, found)
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        parts = [collate(s, collate_fn_map=table) for s in zip(*batch, strict=True)]
+        return type(first)(*parts)
+    if isinstance(first, abc.Sequence) and not isinstance(first, (str, bytes)):
+        if any(len(sample) != len(first) for sample in batch):
+            raise RuntimeError("each element in list of batch should be of equal size")
+        parts = [collate(s, collate_fn_map=table) for s in zip(*batch, strict=True)]
+        return _sequence_like(first, parts)
+    raise TypeError(_MISFIT.format(type(first)))
+
+
 def default_collate(batch: Any) -> Any:
     """Stack samples: tensors and arrays along a new first dimension, numbers into a tensor, and
     mappings and sequences element by element. Strings stay as they are; a tuple becomes a list.
     TypeError for anything else."""
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def _arrays(batch: Any, *, collate_fn_map: Any = None) -> Any:
     first = batch[0]
-    if isinstance(first, Tensor):
-        return _stacked(batch)
-    if isinstance(first, np.ndarray):
-        if first.dtype.kind in "SUO":
-            raise TypeError(_MISFIT.format(first.dtype))
-        if all(type(a) is np.ndarray and a.shape == first.shape for a in batch):
-            return as_tensor(np.stack(batch))
-        return stack([as_tensor(a) for a in batch])  # raises, naming what does not fit
-    if isinstance(first, (np.bool_, np.number)):
-        return as_tensor(np.array(batch))
-    if isinstance(first, float):
-        return tensor(np.array(batch, np.float64))
-    if isinstance(first, int):
-        return tensor(list(batch))
-    if isinstance(first, (str, bytes)):
-        return batch
-    if isinstance(first, abc.Mapping):
-        return _mapping_like(
-            first, {key: default_collate([d[key] for d in batch]) for key in first}
-        )
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
-        return type(first)(*map(default_collate, zip(*batch, strict=True)))
-    if isinstance(first, abc.Sequence):
-        if any(len(sample) != len(first) for sample in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
-        return _sequence_like(first, [default_collate(s) for s in zip(*batch, strict=True)])
-    raise TypeError(_MISFIT.format(type(first)))
+    if first.dtype.kind in "SUO":
+        raise TypeError(_MISFIT.format(first.dtype))
+    if all(type(a) is np.ndarray and a.shape == first.shape for a in batch):
+        return as_tensor(np.stack(batch))
+    return stack([as_tensor(a) for a in batch])  # raises, naming what does not fit
+
+
+def _array_scalars(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return as_tensor(np.array(batch))
+
+
+def _floats(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return tensor(np.array(batch, np.float64))
+
+
+def _ints(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return tensor(list(batch))
+
+
+def _as_they_are(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return batch
 
 
 def _mapping_like(model: Any, values: dict[Any, Any]) -> Any:
@@ -83,7 +106,7 @@ def _sequence_like(model: Any, values: list[Any]) -> Any:
         return values
 
 
-def _stacked(batch: Any) -> Tensor:
+def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
     """Many small tensors on the host are stacked by NumPy: one transfer, not one per sample."""
     first = batch[0]
     if not all(isinstance(t, Tensor) and t.shape == first.shape for t in batch):
@@ -91,6 +114,19 @@ def _stacked(batch: Any) -> Tensor:
     if any(t.requires_grad or not t.is_cpu or t.dtype is not first.dtype for t in batch):
         return stack(batch)
     return wrap(device_array(np.stack([t._value("DataLoader") for t in batch])))
+
+
+#: Type -> how its samples become a batch; users add their own. NumPy's float64 and bool come before
+#: Python's, whose subclasses they may be.
+default_collate_fn_map: dict[Any, Any] = {
+    Tensor: _stacked,
+    np.ndarray: _arrays,
+    (np.bool_, np.number, np.object_): _array_scalars,
+    float: _floats,
+    int: _ints,
+    str: _as_they_are,
+    bytes: _as_they_are,
+}
 
 
 def default_convert(data: Any) -> Any:
