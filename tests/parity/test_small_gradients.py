@@ -114,6 +114,13 @@ ODD = {
     "randn": lambda m: m.randn(dtype=m.float32), "new_zeros": lambda m: m.ones(2).new_zeros(),
     "module to int": lambda m: m.nn.Linear(2, 2).to(int),
     "version": lambda m: inference(m)._version,
+    "covariance of bools": lambda m: m.cov(m.ones(2, 3, dtype=m.bool)),
+    "correlation of bools": lambda m: m.corrcoef(m.ones(2, 3, dtype=m.bool)),
+    "powers of bools": lambda m: m.linalg.vander(m.ones(3, dtype=m.bool)),
+    "powers of halves": lambda m: m.linalg.vander(m.ones(3, dtype=m.float16)),
+    "rfftn of a number": lambda m: m.fft.rfftn(m.tensor(2.0)),
+    "irfftn of a number": lambda m: m.fft.irfftn(m.tensor(2.0)),
+    "ihfftn of a number": lambda m: m.fft.ihfftn(m.tensor(2.0)),
     "reflectors": lambda m: m.ormqr(m.ones(4, 3), m.ones(2), m.ones(4, 2)),
 }  # fmt: skip
 

@@ -95,6 +95,8 @@ def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
     """Transforms along several axes; -1 in ``sizes`` keeps a size."""
     _check_norm(norm)
     axes, sizes = _axes_and_sizes(input, sizes, dims)
+    if not axes and kind not in ("fft", "ifft"):
+        raise RuntimeError(f"{kind}n must transform at least one axis")
     if not axes:
         return _prepared(input, _TRANSFORMS[kind][1], kind)
     last, others = _FAMILIES[kind]

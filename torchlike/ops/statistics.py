@@ -237,6 +237,8 @@ def cov_op(input: Input, correction: Int, fweights: OptInput, aweights: OptInput
             f"cov(): expected input to have two or fewer dimensions but got an input with "
             f"{input.ndim} dimensions"
         )
+    if input.dtype == np.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
     x = jnp.atleast_2d(input)
     if x.dtype.kind in "iub":
         x = x.astype(dtypes.get_default_dtype().numpy)
@@ -381,6 +383,11 @@ def vander(x: Tensor, N: int | None = None, increasing: Any = False) -> Tensor:
 @composite("vander", namespaces=("linalg",), method=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Rising powers of the last dimension as a new one."""
+    if x.dtype is dtypes.bool or (x.is_floating_point() and x.itemsize < 4):
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{dtypes.scalar_type(x.dtype)}"
+        )
     given_0d = not x.dim()
     x = x.unsqueeze(0) if given_0d else x
     n = x.shape[-1] if N is None else N
