@@ -71,6 +71,11 @@ def test_matrices_that_are_not_finite(name, bad, batched):
         both(run)
 
 
+@pytest.mark.parametrize("size", [(0, 0), (0, 3), (3, 0), (2, 0, 0), (0, 3, 3)])
+def test_condition_of_an_empty_matrix(size):
+    both(lambda m: (m.linalg.cond(m.zeros(*size)), m.ones(m.linalg.cond(m.zeros(*size)).shape)))
+
+
 def test_sign_of_a_determinant_that_is_nan():
     both(lambda m: m.linalg.slogdet(m.tensor([[1.0, math.nan], [2.0, 3.0]])))
 

@@ -164,6 +164,8 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     ``norm(A) * norm(inv(A))`` otherwise; infinite for a singular matrix."""
     if p is None or p in (2, -2):
         require_matrix(A._read(), "linalg.cond")
+        if not min(A.shape[-2:]):  # of no singular values PyTorch says 0
+            return given(out, A.new_zeros(A.shape[:-2], dtype=A.dtype.to_real()), cast=True)
         s = svdvals_op(A)
         ends = (s[..., 0], s[..., -1])
         return given(out, ends[0] / ends[1] if p != -2 else ends[1] / ends[0], cast=True)
