@@ -65,18 +65,6 @@ def softmax_parts(scores: Any, may_be_empty: bool) -> tuple[Any, Any, Any]:
     return powers, jnp.sum(powers, -1, keepdims=True), top
 
 
-@jax.custom_jvp
-def _at_least_one(total: Any) -> Any:
-    return jnp.maximum(total, 1)
-
-
-@_at_least_one.defjvp
-def _at_least_one_jvp(primals: Any, tangents: Any) -> Any:
-    """All of the tangent: that of ``maximum`` would be halved where one score alone is not masked
-    and the sum is 1. Where the sum is 0 so is its tangent."""
-    return _at_least_one(*primals), tangents[0]
-
-
 def powers_of(scores: Any, masks: Masks, first: int | None) -> tuple[Any, Any]:
     """Attention weights (…, L, S), and the sums (…, L, 1) they are still to be divided by.
 
@@ -90,8 +78,9 @@ def powers_of(scores: Any, masks: Masks, first: int | None) -> tuple[Any, Any]:
             scores = jnp.minimum(scores, limit)
     may_be_empty = any(m is not None for m in masks) or scores.shape[-1] == 0
     powers, total, _ = softmax_parts(scores, may_be_empty)
-    # The greatest score adds 1, so only a row masked whole has less.
-    return powers, _at_least_one(total) if may_be_empty else total
+    # The greatest score adds 1, so only a row masked whole has less. Half is below: a row of one key
+    # has a sum of exactly 1, and at a tie the derivative of a maximum goes to both sides by halves.
+    return powers, jnp.maximum(total, 0.5) if may_be_empty else total
 
 
 def _transposed(x: Any) -> Any:
