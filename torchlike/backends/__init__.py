@@ -3,6 +3,6 @@ nothing; they keep the values they are given."""
 
 from __future__ import annotations
 
-from torchlike.backends import cuda, cudnn, mkl, mkldnn, mps, openmp
+from torchlike.backends import cuda, cudnn, mha, mkl, mkldnn, mps, openmp
 
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+__all__ = ["cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp"]

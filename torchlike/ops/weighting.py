@@ -78,8 +78,8 @@ def powers_of(scores: Any, masks: Masks, first: int | None) -> tuple[Any, Any]:
             scores = jnp.minimum(scores, limit)
     may_be_empty = any(m is not None for m in masks) or scores.shape[-1] == 0
     powers, total, _ = softmax_parts(scores, may_be_empty)
-    # The greatest score adds 1, so only a row masked whole has less. Half is below: a row of one key
-    # has a sum of exactly 1, and at a tie the derivative of a maximum goes to both sides by halves.
+    # The greatest score adds 1, so only a row masked whole has less. A bound of 1 would be met by a
+    # row of one key, and at a tie the derivative of a maximum goes to both sides by halves.
     return powers, jnp.maximum(total, 0.5) if may_be_empty else total
 
 

@@ -1,8 +1,4 @@
-"""The transformer of "Attention Is All You Need", its encoder and decoder and their layers.
-
-Differs from PyTorch: there is no separate inference path on nested tensors, so with a padding mask
-the outputs at padded positions are computed like any others (PyTorch may give zeros there).
-"""
+"""The transformer of "Attention Is All You Need", its encoder and decoder and their layers."""
 
 from __future__ import annotations
 
@@ -12,9 +8,11 @@ from typing import Any
 
 from torchlike.nn import functional as F
 from torchlike.nn import init
+from torchlike.nn.modules.activation import GELU, ReLU
 from torchlike.nn.modules.attention import MultiheadAttention
 from torchlike.nn.modules.container import ModuleList
 from torchlike.nn.modules.dropout import Dropout
+from torchlike.nn.modules.left_out import left_out, may_leave_out
 from torchlike.nn.modules.linear import Linear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.normalization import LayerNorm
@@ -33,6 +31,13 @@ def _activation(given: Activation) -> Any:
 
 
 _get_activation_fn = _activation  # PyTorch's name for it
+
+
+def _relu_or_gelu(activation: Any) -> int:
+    """1 for relu, 2 for gelu, 0 for others."""
+    if activation is F.relu or isinstance(activation, ReLU):
+        return 1
+    return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
 
 
 def _clones(module: Module, n: int) -> ModuleList:
@@ -82,6 +87,7 @@ class TransformerEncoderLayer(_Layer):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.activation = _activation(activation)
+        self.activation_relu_or_gelu = _relu_or_gelu(self.activation)
 
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None,
@@ -158,9 +164,8 @@ class TransformerDecoderLayer(_Layer):
 class TransformerEncoder(Module):
     """``num_layers`` deep copies of an encoder layer, and a last norm.
 
-    Differs from PyTorch
-      With a padding mask, outputs at padded positions are computed like any others. PyTorch gives
-      zeros there in evaluation without gradients, where it leaves padding out (nested tensors).
+    In evaluation without gradients padding is left out, and zeros go into the last norm
+    (`left_out`).
     """
 
     def __init__(
@@ -172,6 +177,9 @@ class TransformerEncoder(Module):
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
+        self.use_nested_tensor = enable_nested_tensor and may_leave_out(
+            encoder_layer, TransformerEncoderLayer
+        )
         self.mask_check = mask_check
 
     def forward(
@@ -179,9 +187,12 @@ class TransformerEncoder(Module):
         is_causal: bool | None = None,
     ) -> Tensor:  # fmt: skip
         x = src
+        beyond = left_out(self, src, mask, src_key_padding_mask)
+        padding = src_key_padding_mask if beyond is None else beyond
         for layer in self.layers:
-            x = layer(x, src_mask=mask, is_causal=is_causal is True,
-                      src_key_padding_mask=src_key_padding_mask)  # fmt: skip
+            x = layer(x, src_mask=mask, is_causal=is_causal is True, src_key_padding_mask=padding)
+        if beyond is not None:
+            x = x.masked_fill(beyond.unsqueeze(-1), 0.0)
         return x if self.norm is None else self.norm(x)
 
 
