@@ -44,7 +44,8 @@ def run_at(
     ``base`` is autograd.Function, ``context()`` makes a fresh ctx. RuntimeError in PyTorch's words
     where the Function lacks what the transform needs.
     """
-    if function.setup_context is None:
+    forward_ad = isinstance(level, JvpLevel) and level.outlived
+    if function.setup_context is None and not forward_ad:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
             f"jacrev, ...), it must override the setup_context staticmethod. {_SEE}"
@@ -236,7 +237,12 @@ def _pushed(
 ) -> Any:  # fmt: skip
     moving = [mine and c.tangent is not None for c, mine in zip(cells, own, strict=True)]
     with _below(level):
-        output = function.apply(*inside)
+        # A forward that takes ctx runs once, and its jvp reads that very ctx.
+        at_once = context() if function.setup_context is None else None
+        if at_once is None:
+            output = function.apply(*inside)
+        else:
+            output = function._applied(inside, at_once, pushes=True)
         outputs = output if isinstance(output, tuple) else (output,)
         tangents: Sequence[Any] = (None,) * len(outputs)
         if any(moving):
@@ -245,10 +251,13 @@ def _pushed(
                     "You must implement the jvp function for custom autograd.Function to use it "
                     "with forward mode AD."
                 )
-            ctx = context()
-            function.setup_context(ctx, tuple(inside), output)
+            ctx = at_once
+            if ctx is None:
+                ctx = context()
+                function.setup_context(ctx, tuple(inside), output)
+            kept = ctx._kept
             if ctx._to_push is not None:
-                ctx._to_save = ctx._to_push
+                ctx._to_save, ctx._kept = ctx._to_push, None
             given = [c.tangent if m else None for c, m in zip(cells, moving, strict=True)]
             if ctx._materialize:
                 given = [
@@ -257,6 +266,8 @@ def _pushed(
                     for v, t in zip(inside, given, strict=True)
                 ]  # fmt: skip
             found = function.jvp(ctx, *given)
+            if kept is not None:  # recorded: what was saved is the node's
+                ctx._to_save, ctx._to_push, ctx._kept = (), None, kept
             tangents = found if isinstance(found, tuple) else (found,)
             if len(tangents) != len(outputs):
                 raise RuntimeError(

@@ -278,7 +278,11 @@ class Function:
         others. RuntimeError when a tensor marked dirty is not returned, or is a leaf."""
         if kwargs:
             args = _positional(cls, args, kwargs)
-        ctx = FunctionCtx()
+        return cls._applied(args, FunctionCtx())
+
+    @classmethod
+    def _applied(cls, args: Sequence[Any], ctx: FunctionCtx, pushes: bool = False) -> Any:
+        """`apply` with a given ctx, which keeps what was saved if a jvp is still to read it."""
         ctx._is_tensor = tuple([isinstance(a, Tensor) for a in args])
         # forward may set any attribute; user code reads it as an instance of its own class.
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
@@ -289,10 +293,16 @@ class Function:
         level = level_of(args)
         if level is not None:  # inside vmap or jvp: recorded there as well, so with grad mode on
             output = run_at(level, Function, cls, args, FunctionCtx)
+            if cls.setup_context is None and recording:
+                raise NotImplementedError(
+                    f"{cls.__name__} is recorded around a forward_ad level as well: give it a "
+                    "setup_context staticmethod, or call requires_grad_() before make_dual()"
+                )
         modes.current.grad_enabled = False
         try:
             if level is not None:
-                cls.setup_context(ctx, args, output)
+                if cls.setup_context is not None:
+                    cls.setup_context(ctx, args, output)
             elif cls.setup_context is not None:
                 output = cls.forward(*args)
                 cls.setup_context(ctx, args, output)
@@ -331,7 +341,8 @@ class Function:
             else (kept(t), *_place(t, args, edges, node), position.get(id(t), -1))
             for t in ctx._to_save
         ]  # fmt: skip
-        ctx._to_save, ctx._to_push = (), None
+        if not pushes:
+            ctx._to_save, ctx._to_push = (), None
         ctx._kept = node._kept
         return made if isinstance(output, tuple) else made[0]
 
