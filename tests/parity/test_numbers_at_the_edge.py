@@ -289,3 +289,14 @@ def test_nodes_of_random_fills():
         assert x.requires_grad
         with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
             x.normal_()
+
+
+@pytest.mark.parametrize("values", [[0.0, 0.25, 0.3, 0.75, 1.0, NAN], [0.25], [0.75]])
+def test_logit_passes_the_gradient_at_its_bounds(values):
+    both(lambda m, x: m.logit(x, eps=0.25), values, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 0.0, -0.0, 2.0])
+def test_copysign_of_zero_has_no_gradient(sign):
+    both(lambda m, x, y: m.copysign(x, y), [0.0, -0.0, 1.5, -2.0], [sign] * 4)
+    both(lambda m, x: m.copysign(x, sign), [0.0, -0.0, 1.5, -2.0])

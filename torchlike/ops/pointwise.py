@@ -243,7 +243,14 @@ _binary(
 _binary("hypot", subgradients.hypot, inplace=True, real=("hypot_cpu",))
 _binary("logaddexp", in_float32(subgradients.logaddexp), floats=True)
 _binary("logaddexp2", in_float32(jnp.logaddexp2), floats=True, real=("logaddexp2_cpu",))
-_binary("copysign", jnp.copysign, floats=True, inplace=True, other=Operand, real=("copysign_cpu",))
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    """As PyTorch, no gradient at zero, whose sign is neither."""
+    return jnp.copysign(jnp.where(x == 0, lax.stop_gradient(x), x), y)
+
+
+_binary("copysign", _copysign, floats=True, inplace=True, other=Operand, real=("copysign_cpu",))
 _binary("nextafter", subgradients.nextafter, floats=True, inplace=True, real=("nextafter_cpu",))
 _binary(
     "heaviside",

@@ -84,7 +84,9 @@ def logit(input: Input, eps: OptOperand = None):
     """``log(x / (1 - x))``, with x clamped to ``[eps, 1 - eps]`` when eps is given."""
     (x,) = promoted_float(input)
     if eps is not None:
-        x = jnp.clip(x, scalar_like(eps, x), 1 - scalar_like(eps, x))
+        low = scalar_like(eps, x)
+        # Not jnp.clip, which at a bound passes half of a gradient.
+        x = jnp.where(x < low, low, jnp.where(x > 1 - low, 1 - low, x))
     return jnp.log(x / (1 - x))
 
 
