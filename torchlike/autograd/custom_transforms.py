@@ -254,6 +254,7 @@ def _pushed(
             ctx = at_once
             if ctx is None:
                 ctx = context()
+                assert function.setup_context is not None
                 function.setup_context(ctx, tuple(inside), output)
             kept = ctx._kept
             if ctx._to_push is not None:

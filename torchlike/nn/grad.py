@@ -15,7 +15,10 @@ from torchlike.autograd.grad_mode import enable_grad, is_grad_enabled
 from torchlike.nn import functional as F
 from torchlike.tensor import Tensor
 
-__all__ = [f"conv{n}d_{of}" for n in (1, 2, 3) for of in ("input", "weight")]
+__all__ = [
+    "conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input",
+    "conv3d_weight",
+]  # fmt: skip
 
 
 def _at_zeros(
@@ -25,7 +28,9 @@ def _at_zeros(
     with enable_grad():
         zeros = like.detach().new_zeros(tuple(size)).requires_grad_()
         out = convolve(zeros)
-    return grad(out, zeros, grad_output, create_graph=recorded)[0]
+    (found,) = grad(out, zeros, grad_output, create_graph=recorded)
+    assert found is not None
+    return found
 
 
 def _pair(n: int) -> tuple[Any, Any]:
