@@ -158,43 +158,6 @@ def _forward(
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _forward_over_gates(
-    kind: str, reverse: bool, x: Any, w_hh: Any, b_hh: Any, state: State, mask: Any
-) -> tuple[State, State, Any]:
-    """`_forward` of an LSTM, whose saved gates take the place of what they were made from.
-
-    A scan fills an array for them with zeros before it writes them, and where two scans have such
-    arrays, XLA makes one of them by copying the other: 0.85 of 13 ms of the step above.
-    """
-    steps = len(x)
-    hidden = (steps, *state[0].shape)
-    # Different contents, or XLA would make one array and copy it.
-    states = jnp.zeros(hidden, x.dtype), jnp.ones(hidden, x.dtype)
-
-    def body(i: Any, carry: Any) -> Any:
-        state, gates, states = carry
-        t = steps - 1 - i if reverse else i
-        a = recurrent_part(state[0], w_hh, b_hh)
-        new, saved = CELLS[kind].step(lax.dynamic_index_in_dim(gates, t, 0, False), a, state)
-        live = None if mask is None else lax.dynamic_index_in_dim(mask, t, 0, False)
-        new = _live(live, new, state)
-        states = tuple(
-            lax.dynamic_update_index_in_dim(all_s, s, t, 0)
-            for all_s, s in zip(states, new, strict=True)
-        )
-        return new, lax.dynamic_update_index_in_dim(gates, saved, t, 0), states
-
-    last, gates, states = lax.fori_loop(0, steps, body, (state, x, states))
-    return last, states, gates
-
-
-@_forward_over_gates.defjvp
-def _forward_over_gates_jvp(kind: str, reverse: bool, primals: Any, tangents: Any) -> Any:
-    # A derivative of the loop as it stands would keep all gates at every step.
-    return jax.jvp(functools.partial(_forward, kind, reverse), primals, tangents)
-
-
-@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def over_time(
     kind: str, reverse: bool, x: Any, w_hh: Any, b_hh: Any, state: State, mask: Any
 ) -> tuple[Any, State]:
@@ -220,8 +183,7 @@ def _dense(tangent: Any, like: Any) -> Any:
 def _over_time_jvp(kind: str, reverse: bool, primals: Any, tangents: Any) -> Any:
     x, w_hh, b_hh, state, mask = primals
     dx, dw_hh, db_hh, dstate, _ = tangents
-    forward = _forward_over_gates if kind == "lstm" else _forward
-    last, states, saved = forward(kind, reverse, x, w_hh, b_hh, state, mask)
+    last, states, saved = _forward(kind, reverse, x, w_hh, b_hh, state, mask)
 
     def shifted(first: Any, rest: Any) -> Any:
         parts = (rest[1:], first[None]) if reverse else (first[None], rest[:-1])
