@@ -219,6 +219,8 @@ NOT_ALONE = {
     "standard_gamma_sample": "accepts or rejects: its draws jump; op_db compares with PyTorch",
     "drawn": "a draw: PyTorch defines its gradient by its parameters as zero",
     "grouped_mm_op": "has no float64; tests/parity/test_grouped.py compares with PyTorch",
+    "fake_quantize_per_tensor_affine_op": "rounds, and passes gradients on as if it did not",
+    "fake_quantize_per_channel_affine_op": "the same",
     "nextafter": "moves by the last bit: finite differences say nothing",
 }  # fmt: skip
 
