@@ -67,22 +67,3 @@ def test_a_long_row_of_16_bit_keys_neither_overflows_nor_loses_its_gradient(dtyp
         # Gradients of values are near 2e-6, which float16 holds to 6e-8.
         atol = 1e-7 if dtype is torch.float16 else 0
         np.testing.assert_allclose(a, b, rtol=2 * eps, atol=atol)
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.3])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-def test_a_row_of_one_key_has_no_gradient_for_its_query(dtype, dropout):
-    # Its weight is 1 whatever the score; the sum of exactly 1 must not meet a bound at a tie.
-    q, k, v = (t.to(dtype).requires_grad_() for t in tensors((2, 4, 3), (2, 4, 3), (2, 4, 3)))
-    for mask in (torch.ones(4, 4, dtype=torch.bool).tril(), torch.full((4, 4), -torch.inf).triu(1)):
-        out = F.scaled_dot_product_attention(q, k, v, mask, dropout)
-        (grad,) = torch.autograd.grad(out.sum(), q)
-        assert grad[:, 0].tolist() == [[0.0] * 3] * 2
-
-
-def test_second_derivatives_of_a_row_of_one_key():
-    q, k, v = (t.double().requires_grad_() for t in tensors((2, 3), (2, 3), (2, 3)))
-    mask = torch.tensor([[True, False], [True, True]])
-    assert torch.autograd.gradgradcheck(
-        lambda *given: F.scaled_dot_product_attention(*given, mask), (q, k, v)
-    )

@@ -111,19 +111,22 @@ def test_a_nan_among_the_keys_reaches_every_row_that_sees_it(run):
     assert not out[:, :70].isnan().any()  # the first block has not read it
 
 
-def one_key_a_row(dtype):
+def one_key_a_row(dtype, as_bias=False):
     leaves, _, c = problem((4, 3, 2, 2), "bool", torch.float64)
     mask = torch.tensor([[True, False, False], [False, False, False], [False, True, False],
                          [True, True, True]])  # fmt: skip
     leaves = [t.detach().to(dtype).requires_grad_() for t in leaves]
+    if as_bias:
+        mask = torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, -torch.inf)
     return leaves, mask, c.to(dtype)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("dropped", [False, True])
-def test_a_row_that_attends_to_one_key_has_no_gradient_of_its_scores(dtype, dropped, run):
+@pytest.mark.parametrize("as_bias", [False, True])
+def test_a_row_that_attends_to_one_key_has_no_gradient_of_its_scores(dtype, dropped, as_bias, run):
     """Its sum of powers is 1, the least that a row has: a bound there would halve the gradient."""
-    (q, k, v), mask, c = one_key_a_row(dtype)
+    (q, k, v), mask, c = one_key_a_row(dtype, as_bias)
 
     def gradients(c):
         # A dropout of nothing that matters takes the weights' own path.
@@ -132,6 +135,7 @@ def test_a_row_that_attends_to_one_key_has_no_gradient_of_its_scores(dtype, drop
 
     of_query, *_ = found = run(gradients, c)
     assert of_query[:, :3].abs().max().item() == 0.0
+    mask = one_key_a_row(dtype)[1]
     wide = [t.detach().to(torch.float64).requires_grad_() for t in (q, k, v)]
     wanted = torch.autograd.grad(
         (by_definition(*wide, mask, False) * c.to(torch.float64)).sum(), wide
