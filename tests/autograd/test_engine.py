@@ -288,7 +288,7 @@ def test_a_gradient_that_is_passed_on_is_nobodys_alone(combine):
     assert b.grad.tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize("other", [torch.ones(3), torch.ones(2, 3).double(), 2.0])
+@pytest.mark.parametrize("other", [torch.ones(3), torch.ones(2, 3), torch.ones(2, 3).double(), 2.0])
 def test_a_gradient_that_is_not_passed_on_has_the_operands_shape_and_dtype(other):
     x = torch.ones(2, 3, requires_grad=True)
     if isinstance(other, torch.Tensor):
