@@ -166,7 +166,7 @@ class Artifact:
         }
         capture.fail()
         capture.undo_python()
-        run.finish()
+        run.returned.cut()
         json.dumps(about)  # plain data, or a TypeError here rather than when it is saved
         return cls(about, forward, backward)
 

@@ -315,8 +315,8 @@ class JitFunction:
         del first_arrays
         numbers = run.numbers.evaluate(leaves)
         ran = program.run(arguments, run.first_values, numbers)
-        result = deliver(program, arguments, ran, run.made, numbers)
-        run.finish()
+        result = deliver(program, arguments, ran, run.returned.made, numbers)
+        run.returned.cut()
         if run.modes_left is not None:
             run.modes_left.restore()
         if capture.unrepeatable:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import types
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,18 +14,16 @@ from jax import core
 from torchlike import modes, tape
 from torchlike.autograd import engine, partial, saved
 from torchlike.autograd.partial import Partial
-from torchlike.dispatch.inplace import reads_a_view
-from torchlike.dispatch.record import OpNode
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.effects import ThreadModes
-from torchlike.jit.places import MISSING, VALUES, describe, same
+from torchlike.jit.places import MISSING, describe, same
 from torchlike.jit.program import Program
-from torchlike.jit.scalars import Number, Table, is_device
-from torchlike.jit.templates import Again, Anew, NumberTemplate, Template
+from torchlike.jit.returning import Returned, without_unknown_place
+from torchlike.jit.scalars import Table, is_device
 from torchlike.sharing import tensors_on
 from torchlike.storage import Storage
-from torchlike.tape import AccumulateGrad, Edge, Node
+from torchlike.tape import AccumulateGrad, Edge
 from torchlike.tensor import Tensor, wrap
 from torchlike.trees import (
     flatten,
@@ -49,7 +45,6 @@ class Tracing:
         self.capture = Capture(name, drawn)
         self.program = Program()
         self.arguments = arguments
-        self.made: list[Storage] = []
         self.n_forward = 0
         self.cotangents: list[Any] = []
         self.first_values: list[Any] = []
@@ -71,13 +66,13 @@ class Tracing:
             next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
         ]
         self._structure = structure
+        self.returned = Returned(self.capture, self.program, self._position)
         self.args, self.kwargs = unflatten_call(structure, self._given)
         watch = self.capture.watch
         watch.visit(fn, name)
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
                 watch.visit(leaf, f"argument {i}")
-        self._roots: list[tuple[Tensor, Edge]] = []
         #: For create_graph (see double): record the backward, and run that one's backward too.
         self.create_graph = False
         self.first_gradients: list[Any] = []
@@ -86,9 +81,6 @@ class Tracing:
         self.second_roots: list[int] = []
         self.second_targets: list[tuple[str, int]] = []
         self._second: list[Any] = []
-        self._new: list[Tensor] = []
-        #: Tensors to be given back, by their ids, and how.
-        self._templates: dict[int, tuple[Tensor, Template]] = {}
 
     def _stand_ins(self) -> list[Tensor]:
         """What the function gets for its arguments: the same values in cells of their own, so that
@@ -195,8 +187,8 @@ class Tracing:
 
     def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
         """Arrays of the cells written, of what is returned, and of the gradients."""
-        capture, program = self.capture, self.program
-        leaves = [_without_unknown_place(x) for x in leaves]
+        capture, program, returned = self.capture, self.program, self.returned
+        leaves = [without_unknown_place(x) for x in leaves]
         capture.see_plain_slots()
         capture.check_histories()
         self._check_sizes()
@@ -205,25 +197,23 @@ class Tracing:
             for t, before in capture.flags_written()
         ]
         slots = [
-            (s, _without_unknown_place(slot_value(s.owner, s.name)))
+            (s, without_unknown_place(slot_value(s.owner, s.name)))
             for s in capture.slots_written.values()
         ]
-        index: dict[int, int] = {}
         gradients: list[Any] = []
-        templates = [self._leaf(x, index) for x in leaves]
+        templates = [returned.leaf(x) for x in leaves]
         program.slot_outputs = [
-            (slot, None if v is None else self._template(v, index)) for slot, v in slots
+            (slot, None if v is None else returned.tensor(v)) for slot, v in slots
         ]
         for i, (_, v) in enumerate(slots):
             _, condition = capture.conditions.get(id(v), (None, None))
             if condition is not None:
-                self.made.append(wrap(condition)._storage)
-                index[id(self.made[-1])] = program.slot_conditions[i] = len(self.made) - 1
-        self._join_views(index)
+                program.slot_conditions[i] = returned.add(wrap(condition)._storage)
+        returned.join_views()
         capture.conditions.clear()  # they would keep gradients that were dropped
         capture.watch.settle()
-        self._check_kept(index)
-        if self._roots:
+        self._check_kept()
+        if returned.roots:
             if self.create_graph:
                 return self._recorded_backward()
             gradients = self._joint_backward()
@@ -231,179 +221,16 @@ class Tracing:
         self._check_python()
         forget_examples(structure)
         program.result = (templates, structure)
-        program.written = [self._where(s) for s in capture.written]
-        outputs = [capture.read(s) for s in capture.written] + [s.read() for s in self.made]
-        program.n_made = len(self.made)
+        program.written = [returned.where(s) for s in capture.written]
+        outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
+        program.n_made = len(returned.made)
         self.n_forward = len(outputs)
         self.first_values = capture.first_values
         return outputs + gradients
 
-    # -- outputs -----------------------------------------------------------------------------------
-
-    def _leaf(self, x: Any, index: dict[int, int]) -> Any:
-        """How to give one leaf of the result back at each call."""
-        if isinstance(x, Tensor):
-            return self._template(x, index)
-        if type(x) is not Number:
-            return self._made_anew(x)
-        if x.table is not None:
-            return NumberTemplate(x.kind, x.index, -1)
-        self.made.append(x._storage)
-        index[id(x._storage)] = len(self.made) - 1
-        return NumberTemplate(x.kind, -1, len(self.made) - 1)
-
-    def _made_anew(self, x: Any) -> Any:
-        """An object that is no tensor: itself where it was there before (or cannot change), else
-        one like it at each call."""
-        if isinstance(x, VALUES) or self.capture.watch.is_from_outside(x):
-            return x
-        if _is_plain(x):
-            return Anew(copy.deepcopy(x))
-        self.program.cacheable = False
-        self.program.why_not = (
-            f"it returns an object that it made, of type {type(x).__name__}, which each call has "
-            "to make anew; return tensors, numbers, or tuples, lists, dictionaries or dataclasses "
-            "of such"
-        )
-        return x
-
-    def _template(self, t: Tensor, index: dict[int, int]) -> Template:
-        """How to give a tensor back; the same template for the same tensor, which is one object at
-        each call, too."""
-        known = self._templates.get(id(t))
-        if known is None:
-            known = self._templates[id(t)] = t, self._template_of(t, index)
-        else:
-            self.program.repeats = True
-        return known[1]
-
-    def _template_of(self, t: Tensor, index: dict[int, int]) -> Template:
-        storage = t._storage
-        if not self.capture.is_created(storage):
-            argument = self.capture.stand_ins.get(id(t), -1)
-            if argument < 0 and (again := self._view_again(t)) is not None:
-                template = Template(t, -1, None, -1)
-                template.again = again
-                return template
-            if argument < 0 and t._node is not None and (
-                t._node.sequence >= self.capture.first_sequence
-            ):  # fmt: skip
-                self.capture.refuse(
-                    "returning a tensor that shares memory with one from outside, and has another "
-                    "history", "tensor.clone()",
-                )  # fmt: skip
-            kind, slot = self._where(storage)
-            if kind == "slot" and argument < 0:
-                return Template(t, -1, None, -1, slot)  # what it holds is another at each call
-            return Template(t, -1, t, argument)
-        where = index.get(id(storage))
-        if where is None:
-            where = index[id(storage)] = len(self.made)
-            self.made.append(storage)
-        if t.retains_grad and not _is_freed(t.grad_fn, self.capture.first_sequence):
-            # What it retains would include the other results' gradients (CompiledNode.check_whole).
-            self.capture.refuse(
-                "returning a tensor that retains its gradient",
-                "backward() inside the jitted function, or retain_grad() on its one result",
-            )
-        return self._new_template(t, where)
-
-    def _new_template(self, t: Tensor, where: int, recorded: bool = True) -> Template:
-        """That of a tensor made inside, on output ``where``."""
-        template = Template(t, where, None, -1)
-        self._new.append(t)
-        if not recorded:
-            template.root = -2 if t.requires_grad else -1
-        elif t.requires_grad and t.grad_fn is not None:
-            edge = tape.gradient_edge(t)
-            assert edge is not None
-            if _is_freed(edge[0], self.capture.first_sequence):
-                template.root = -2
-            else:
-                template.root = len(self._roots)
-                self._roots.append((t, edge))
-        return template
-
-    def _join_views(self, index: dict[int, int]) -> None:
-        """Which results made inside are views of which, where that matters: of several that share
-        memory a write into one becomes the others' history, and those that may not be written to
-        say so. A base that is not returned is made as well; where nobody may write to its views,
-        it is asked for no gradient."""
-        sharing: dict[int, list[Tensor]] = {}
-        for t in self._new:
-            sharing.setdefault(id(t._storage), []).append(t)
-        for tensors in sharing.values():
-            for t in tensors:
-                base = t._base
-                if base is None or (len(tensors) == 1 and not t._made_by):
-                    continue
-                known = self._templates.get(id(base))
-                if known is None:
-                    recorded = any(v._base is base and not v._made_by for v in tensors)
-                    known = base, self._new_template(base, index[id(t._storage)], recorded)
-                    self._templates[id(base)] = known
-                self.program.views.append((self._templates[id(t)][1], known[1], t._made_by))
-                self.program.repeats = True
-
-    def _view_again(self, t: Tensor) -> Again | None:
-        """How to make a view of an argument or of a tensor from outside anew; None for what is more
-        than a view, or where its steps cannot be told from its parent's."""
-        view, parent = t._view, t._base
-        where: Any = -1 if parent is None else self.capture.stand_ins.get(id(parent), -1)
-        if where < 0:
-            # Of an alias (``x.detach()[0]``), or of a tensor from outside.
-            where = self._position.get(id(t._storage), -1)
-            parent = parent if where < 0 else None
-        is_view = parent is not None
-        if where < 0:
-            if self._where(t._storage)[0] == "slot":
-                return None
-            if self.capture.is_adopted(t) and parent is None:
-                where = t  # a new object at each call: the user may write to it
-            elif view is None or parent is None:
-                return None
-            else:
-                where = parent
-        nodes = [] if t._node is None else self._views_behind((t._node, t._output_nr), parent)
-        if nodes is None:
-            return None
-        return Again(where, tuple(nodes), view, t._made_by, is_view)
-
-    def _views_behind(self, edge: tape.Edge, parent: Tensor | None) -> list[Any] | None:
-        """The nodes from an edge from outside to this one, if they are views and nothing else."""
-        end = None if parent is None else tape.gradient_edge(parent)
-        if end is None or not (
-            isinstance(end[0], AccumulateGrad) or end[0].sequence < self.capture.first_sequence
-        ):  # fmt: skip
-            return None
-        found = []
-        node, nr = edge
-        while reads_a_view(node) and not (node.pre_hooks or node.hooks or node.retained):
-            assert isinstance(node, OpNode)
-            found.append((node.exe, node.saved, node.avals, node.n_outputs, nr))
-            following = node.edges[0]
-            if following == end:
-                return found[::-1]
-            if following is None:
-                return None
-            node, nr = following
-        return None
-
-    def _where(self, storage: Storage) -> tuple[str, Any]:
-        """Where an existing storage is found again at the next call."""
-        i = self._position.get(id(storage))
-        if i is not None:
-            return "argument", i
-        for slot in self.capture.slots.values():
-            if slot.is_read and self.capture.is_rebound(slot) and (
-                isinstance(slot.initial, Tensor) and slot.initial._storage is storage
-            ):  # fmt: skip
-                return "slot", slot
-        return "fixed", storage
-
     def sources(self) -> dict[int, Any]:
         """What each constant of the jaxpr is."""
-        found = {id(array): self._where(s) for s, array in self.capture.inputs.items()}
+        found = {id(array): self.returned.where(s) for s, array in self.capture.inputs.items()}
         for i, (_, placeholder) in enumerate(self.capture.host_values):
             found[id(placeholder)] = ("host", i)
         for i, placeholder in enumerate(self.cotangents):
@@ -414,21 +241,21 @@ class Tracing:
             found[id(placeholder)] = ("second cotangent", i)
         return found
 
-    def _check_kept(self, index: dict[int, int]) -> None:
+    def _check_kept(self) -> None:
         """Tensors made inside and kept outside by other means than results and slots."""
         written = {id(owner): owner for owner, *_ in self.capture.attributes_written.values()}
         # A module that the body made (a loss) is made again by the next capture; asked before
         # anything collects garbage.
         own = {key for key, owner in written.items() if self._is_own(owner)}
-        kept = [s for s in self.capture.created_alive() if id(s) not in index]
+        kept = [s for s in self.capture.created_alive() if s not in self.returned]
         if kept:
             del kept
             gc.collect()
-            kept = [s for s in self.capture.created_alive() if id(s) not in index]
+            kept = [s for s in self.capture.created_alive() if s not in self.returned]
         kept = [s for s in kept if isinstance(s.cell, core.Tracer)]
         if kept:
             # They get their values from this run, but a later run could not find their owners.
-            self.made += kept
+            self.returned.made += kept
             self.program.cacheable = False
             self.program.why_not = (
                 f"{len(kept)} tensor(s) made inside are kept outside (in a list, dict or "
@@ -515,18 +342,17 @@ class Tracing:
 
     def _joint_backward(self) -> list[Any]:
         """Gradients of everything outside that the outputs depend on, from placeholders."""
-        capture = self.capture
-        boundary = joint.boundary_of(
-            [edge for _, edge in self._roots], capture.first_sequence, capture.is_created
-        )
-        for t, _ in self._roots:
+        capture, roots = self.capture, self.returned.roots
+        edges = [edge for _, edge in roots]
+        boundary = joint.boundary_of(edges, capture.first_sequence, capture.is_created)
+        for t, _ in roots:
             aval = (tuple(t.shape), t.dtype.numpy)
             self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
             with capture.outside():
                 self.cotangents.append(jax.numpy.zeros(*aval))
         with joint.hooks_left_to_others(boundary):
             gradients = engine.run(
-                [edge for _, edge in self._roots],
+                edges,
                 [Partial(c, {i: True}) for i, c in enumerate(self.cotangents)],
                 retain_graph=True,
                 create_graph=False,
@@ -534,7 +360,7 @@ class Tracing:
                 accumulate=False,
                 stop_before=capture.first_sequence,
             )
-        self.program.behind = joint.behind([e for _, e in self._roots], capture.first_sequence)
+        self.program.behind = joint.behind(edges, capture.first_sequence)
         self.program.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
         self.program.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
@@ -543,10 +369,10 @@ class Tracing:
     def _recorded_backward(self) -> list[Any]:
         """The gradients, recorded, and their own gradients from placeholders (see double)."""
         capture = self.capture
-        edges = [edge for _, edge in self._roots]
+        edges = [edge for _, edge in self.returned.roots]
         boundary = joint.boundary_of(edges, capture.first_sequence, capture.is_created)
         incoming = []
-        for t, _ in self._roots:
+        for t, _ in self.returned.roots:
             with capture.outside():
                 self.cotangents.append(jax.numpy.zeros(tuple(t.shape), t.dtype.numpy))
             incoming.append(wrap(self.cotangents[-1]).requires_grad_())
@@ -599,46 +425,6 @@ class Tracing:
             ):  # fmt: skip
                 return slot
         return node.variable if isinstance(node, AccumulateGrad) else edge
-
-    def finish(self) -> None:
-        """Cut the capture's own tensors off its tape: their nodes hold tracers."""
-        self._templates.clear()
-        for t in self._new:
-            t._node, t._base = None, None
-            if t._view is not None:
-                t._view.cached_version = -1
-
-
-def _without_unknown_place(x: Any) -> Any:
-    """A view at an index that only the compiled program knows, as a copy; the rest as it is."""
-    if isinstance(x, Tensor) and x._view is not None:
-        offset = x._view.geometry.offset
-        if offset != offset:  # views.UNKNOWN
-            return x.clone()
-    return x
-
-
-def _is_plain(x: Any) -> bool:
-    """Whether an object consists of plain values alone."""
-    if isinstance(x, (*VALUES, bytearray, np.ndarray)):
-        return not isinstance(x, np.ndarray) or not x.dtype.hasobject
-    if isinstance(x, dict):
-        return all(_is_plain(k) and _is_plain(v) for k, v in x.items())
-    return isinstance(x, (list, tuple, set, frozenset, deque)) and all(map(_is_plain, x))
-
-
-def _is_freed(node: Node, first_sequence: int) -> Any:
-    """Whether backward already ran through the graph behind a node."""
-    seen, stack = set(), [node]
-    while stack:
-        at = stack.pop()
-        if at in seen or at.sequence < first_sequence:
-            continue
-        seen.add(at)
-        if at.is_released():
-            return True
-        stack += [e[0] for e in at.edges if e is not None]
-    return False
 
 
 def cleaned(error: BaseException) -> BaseException:
