@@ -8,7 +8,6 @@ from torchlike.porting import hints
     [
         ("torch.fx", "jax.make_jaxpr"),
         ("torch.fx.experimental.Proxy", "jax.make_jaxpr"),
-        ("torch.utils.tensorboard.SummaryWriter", "tensorboardX"),
         ("torch.fxx", "torchlike.from_jax"),
         ("torch.zeta", "torchlike.from_jax"),
         ("elsewhere", "torchlike.from_jax"),

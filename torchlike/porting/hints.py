@@ -21,7 +21,6 @@ INSTEAD = {
     "torch.onnx": "torchlike.export.save_stablehlo writes a program that other compilers take",
     "torch.profiler": "jax.profiler.trace records a profile",
     "torch.utils.cpp_extension": "jax.ffi calls native code, jax.experimental.pallas for kernels",
-    "torch.utils.tensorboard": "the package tensorboardX has the same SummaryWriter",
     "torch.xpu": "JAX manages the accelerator: see jax.devices()",
 }
 

@@ -1,0 +1,10 @@
+"""``torch.utils.tensorboard``: event files for TensorBoard.
+
+Needs the package tensorboard (``pip install 'torchlike[tensorboard]'``), whose protocol buffers and
+file writer it uses; ModuleNotFoundError without it, which is what scripts look for.
+"""
+
+from torchlike.utils.tensorboard._protos import RecordWriter
+from torchlike.utils.tensorboard.writer import FileWriter, SummaryWriter
+
+__all__ = ["FileWriter", "RecordWriter", "SummaryWriter"]
