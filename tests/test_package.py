@@ -72,6 +72,7 @@ FLOORS = [
         "settings",
         "sparse_names",
         "sparse_tensor",
+        "storage_types",
         "tensor_types",
         "typed_storage",
         "types",

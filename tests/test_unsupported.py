@@ -53,12 +53,6 @@ def test_wrapped_functions_stay_themselves():
         torch.fx.wrap(3)
 
 
-def test_storages_are_not_made_from_sizes():
-    for kind in (torch.UntypedStorage, torch.TypedStorage):
-        with pytest.raises(NotImplementedError, match="Use instead"):
-            kind(3)
-
-
 def test_there_are_no_symbols():
     for kind in (torch.SymInt, torch.SymFloat, torch.SymBool):
         assert not isinstance(torch.ones(3).shape[0], kind)

@@ -90,6 +90,7 @@ from torchlike.settings import (  # noqa: E402
     use_deterministic_algorithms,
 )
 from torchlike.size import Size  # noqa: E402
+from torchlike.storage_types import STORAGE_TYPES as _STORAGE_TYPES  # noqa: E402
 from torchlike.tensor import Tensor, from_jax  # noqa: E402
 from torchlike.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
 from torchlike.untyped_storage import UntypedStorage  # noqa: E402
@@ -100,6 +101,7 @@ globals().update(_absent_dtypes.DTYPES)
 globals().update(_absent_dtypes.ALIASES)
 globals().update(_registry.NAMESPACES[""])
 globals().update(_TENSOR_TYPES)
+globals().update(_STORAGE_TYPES)
 
 from torchlike import (  # noqa: E402
     accelerator,

@@ -10,6 +10,8 @@ from torchlike import dtypes
 from torchlike.ops.creation import empty, tensor
 from torchlike.size import Size
 from torchlike.tensor import Tensor
+from torchlike.typed_storage import TypedStorage
+from torchlike.untyped_storage import UntypedStorage
 
 _TYPES = {
     "FloatTensor": dtypes.float32,
@@ -33,6 +35,8 @@ class TensorType(type):
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         """``LongTensor(2, 3)`` (a size), ``LongTensor([1, 2])`` (data), ``LongTensor()``."""
+        if len(args) == 1 and isinstance(args[0], (TypedStorage, UntypedStorage)):
+            return _on_storage(args[0], cls.dtype)
         if len(args) == 1 and isinstance(args[0], (Tensor, list, tuple, np.ndarray)) and (
             not isinstance(args[0], Size)
         ):  # fmt: skip
@@ -47,6 +51,16 @@ class TensorType(type):
 
     def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"
+
+
+def _on_storage(storage: Any, dtype: dtypes.dtype) -> Tensor:
+    """A tensor that covers a storage. RuntimeError for a storage of another dtype."""
+    if isinstance(storage, TypedStorage) and storage.dtype is not dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {dtypes.scalar_type(dtype)} or an UntypedStorage, but got "
+            f"type {dtypes.scalar_type(storage.dtype)} for argument 1 'storage'"
+        )
+    return empty(0, dtype=dtype, device=storage.device).set_(storage)
 
 
 TENSOR_TYPES = {

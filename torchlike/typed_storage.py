@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torchlike import devices, dtypes
 from torchlike.dispatch.registry import composite
 from torchlike.errors import warn_once
 from torchlike.homes import are_also_in
+from torchlike.ops.creation import asarray, empty, tensor
 from torchlike.tensor import Tensor
 from torchlike.untyped_storage import UntypedStorage
 
@@ -22,20 +23,29 @@ _DEPRECATED = (
 class TypedStorage:
     """The memory of a tensor as a flat sequence of numbers: read, written, asked for its size.
 
-    Differs from PyTorch: it is had from ``Tensor.storage()`` alone; new storages are made of
-    tensors (``torch.empty(n).storage()``).
+    ``TypedStorage(3, dtype=torch.float32)`` makes one of three elements,
+    ``TypedStorage([1, 2], dtype=…)`` one of these, ``TypedStorage(wrap_storage=untyped, dtype=…)``
+    one on memory that is there. Most have a class by their dtype (``torch.FloatStorage``).
     """
 
     is_sparse = False
 
-    def __init__(self, flat: Tensor) -> None:
-        if not isinstance(flat, Tensor):
-            raise NotImplementedError(
-                "torch.TypedStorage(…): storages are made of tensors. Use instead: "
-                "torch.empty(n).storage()."
-            )
+    def __init__(
+        self, data: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
+        device: Any = None,
+    ) -> None:  # fmt: skip
         #: The whole memory as a vector; a view of it.
-        self._flat = flat
+        self._flat: Tensor
+        if isinstance(data, Tensor):
+            self._flat = data
+        elif wrap_storage is not None:
+            self._flat = asarray(wrap_storage, dtype=dtype or dtypes.get_default_dtype())
+        elif type(data) is int:
+            self._flat = empty(data, dtype=dtype, device=device)
+        elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+            self._flat = tensor(data, dtype=dtype or dtypes.get_default_dtype(), device=device)
+        else:
+            raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -140,7 +150,7 @@ class TypedStorage:
 
     def __repr__(self) -> str:
         kind = f"dtype={self.dtype}, device={self.device}"
-        lines = "".join(f" {x}\n" for x in self)
+        lines = " " + "\n ".join(map(str, self)) + "\n"
         return f"{lines}[torch.storage.TypedStorage({kind}) of size {self.size()}]"
 
 

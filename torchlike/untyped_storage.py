@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from torchlike import devices
+from torchlike import devices, dtypes
 from torchlike.storage import Storage, Unread
 
 
 class UntypedStorage:
-    """What ``Tensor.untyped_storage()`` gives: identity, size and address of the memory."""
+    """What ``Tensor.untyped_storage()`` gives: identity, size and address of the memory.
+
+    ``UntypedStorage(3)`` makes one of three bytes (0 here, anything in PyTorch),
+    ``UntypedStorage([1, 2])`` one of these bytes.
+    """
 
     __module__ = "torchlike"
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Any = 0) -> None:
         if not isinstance(storage, Storage):
-            raise NotImplementedError(
-                "torch.UntypedStorage(…): storages are made of tensors. Use instead: "
-                "torch.empty(n, dtype=torch.uint8).untyped_storage()."
-            )
+            if type(storage) is int:
+                memory = np.zeros(storage, np.uint8)
+            elif isinstance(storage, (list, tuple)):
+                memory = np.array(storage, np.uint8)
+            else:
+                raise TypeError(f"new(): invalid data type '{type(storage).__name__}'")
+            storage = Storage(None, memory)
         self._storage = storage
 
     def data_ptr(self) -> int:
@@ -112,6 +120,56 @@ class UntypedStorage:
             return _Bytes(np.empty(0, np.uint8))
         mapped = np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,))
         return _Bytes(mapped.view(np.ndarray), private=not shared)
+
+    @staticmethod
+    def from_buffer(
+        buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *,
+        dtype: dtypes.dtype | None = None,
+    ) -> UntypedStorage:  # fmt: skip
+        """A copy of what a Python buffer holds: ``count`` elements of ``dtype``, ``offset`` bytes
+        after its beginning (-1: all).
+
+        ``byte_order`` of elements of several bytes is "little", "big" or "native". RuntimeError
+        without one, ValueError for a buffer that is too short or ends within an element.
+        """
+        if dtype is None:
+            raise RuntimeError("argument 'dtype' cannot be None")
+        size = dtype.numpy.itemsize
+        if size > 1 and byte_order is None:
+            raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+        if byte_order not in (None, "little", "big", "native"):
+            raise ValueError(
+                f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
+            )
+        raw = memoryview(buffer).cast("B")
+        given = np.frombuffer(raw, np.uint8) if len(raw) else np.empty(0, np.uint8)
+        if not 0 <= offset <= given.size:
+            raise ValueError(
+                f"offset must be non-negative and no greater than buffer length ({given.size}) "
+                f"(got {offset})"
+            )
+        if count < 0:
+            if (given.size - offset) % size:
+                raise ValueError(
+                    f"buffer size ({given.size}) must be a multiple of element size ({size})"
+                )
+            count = (given.size - offset) // size
+        if offset + count * size > given.size:
+            raise ValueError(
+                f"buffer has only {given.size - offset} elements after offset {offset}, but "
+                f"specified a size of {count}"
+            )
+        taken = np.array(given[offset : offset + count * size])
+        if byte_order in ("little", "big") and byte_order != sys.byteorder:
+            part = size // 2 if dtype.is_complex else size
+            taken = np.ascontiguousarray(taken.reshape(-1, part)[:, ::-1]).reshape(-1)
+        return UntypedStorage(Storage(None, taken))
+
+    def __repr__(self) -> str:
+        lines = " " + "\n ".join(map(str, self.tolist())) + "\n"
+        return (
+            f"{lines}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and other._storage is self._storage

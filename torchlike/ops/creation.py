@@ -494,7 +494,8 @@ def eye(
 
 
 def _legacy(*args: Any, **kwargs: Any) -> Tensor:
-    """``torch.Tensor(2, 3)`` (a size) and ``torch.Tensor([1, 2])`` (data), in the default dtype."""
+    """``torch.Tensor(2, 3)`` (a size), ``torch.Tensor([1, 2])`` (data), ``torch.Tensor(storage)``
+    (all of that memory), in the default dtype."""
     device = kwargs.pop("device", None)
     if "data" in kwargs and not args:
         args = (kwargs.pop("data"),)
@@ -508,6 +509,8 @@ def _legacy(*args: Any, **kwargs: Any) -> Tensor:
     data = args[0]
     if len(args) == 1 and isinstance(data, Tensor):
         return data._alias()
+    if len(args) == 1 and hasattr(data, "untyped"):  # a storage
+        return empty(0, device=data.device).set_(data)
     if len(args) > 1 or isinstance(data, Size) or type(data) is int or (
         isinstance(data, np.integer)
     ):  # fmt: skip
