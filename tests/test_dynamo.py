@@ -49,13 +49,13 @@ def test_a_patch_decorates():
 def test_suppressed_errors_run_eagerly():
     x = torch.ones(3)
     with pytest.raises(torch.jit.JitCaptureError):
-        torch.compile(branches)(x)
+        torch.compile(branches, fullgraph=True)(x)
     with torch._dynamo.config.patch(suppress_errors=True):
-        compiled = torch.compile(branches)
+        compiled = torch.compile(branches, fullgraph=True)
     with pytest.warns(RuntimeWarning, match="runs eagerly"):
         assert compiled(x).tolist() == [3.0] * 3
     with pytest.raises(torch.jit.JitCaptureError):
-        torch.compile(branches)(x)
+        torch.compile(branches, fullgraph=True)(x)
 
 
 def test_explain_counts_graphs():
@@ -132,16 +132,28 @@ def test_a_forbidden_function_is_refused_inside_only():
         torch._dynamo.forbid_in_graph(3)
 
 
-def test_no_graph_breaks_to_ask_for():
+def test_the_innermost_word_on_graph_breaks_counts():
     x = torch.ones(3)
 
     @torch._dynamo.error_on_graph_break(True)
-    def inside(x):
+    def strict(x):
+        return branches(x)
+
+    @torch._dynamo.error_on_graph_break(True)
+    def lenient_inside(x):
         with torch._dynamo.error_on_graph_break(False):
             return branches(x)
 
     with pytest.raises(torch.jit.JitCaptureError):
-        torch.compile(inside)(x)
+        torch.compile(strict)(x)
+    for fullgraph in (False, True):
+        with pytest.warns(RuntimeWarning, match="runs eagerly"):
+            found = torch.compile(lenient_inside, fullgraph=fullgraph)(x)
+        assert found.tolist() == [3.0] * 3
+
+
+def test_names_without_another_backend():
+    x = torch.ones(3)
     assert torch._dynamo.optimize_assert("eager")(lambda x: x + 1)(x).tolist() == [2.0] * 3
     for refused in (torch._dynamo.register_backend, torch._dynamo.lookup_backend):
         with pytest.raises(NotImplementedError, match="XLA is the only backend"):

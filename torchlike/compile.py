@@ -24,11 +24,11 @@ def compile(
     A module comes back as the ``OptimizedModule`` around it, which calls it compiled; the module
     itself stays as it is. ``module.compile()`` compiles it in place.
 
-    Differs from PyTorch: the whole function becomes one graph or JitCaptureError says why not
-    (``fullgraph`` is always on; ``torch._dynamo.config.suppress_errors`` lets a function run
-    eagerly instead); ``backend``, ``mode`` and ``options`` are accepted and have no effect, since
-    XLA is the only backend. ``dynamic`` speaks of Python numbers among the arguments (see
-    ``torchlike.jit``): each shape compiles once.
+    Differs from PyTorch: there are no graph breaks. The whole function becomes one graph, or runs
+    eagerly with a warning that names the line that is in the way (its modules are compiled by
+    themselves then); with ``fullgraph=True`` that line is a JitCaptureError. ``backend``, ``mode``
+    and ``options`` are accepted and have no effect, since XLA is the only backend. ``dynamic``
+    speaks of Python numbers among the arguments (see ``torchlike.jit``): each shape compiles once.
     """
     if model is None:
         return functools.partial(
@@ -38,8 +38,8 @@ def compile(
     if disable:
         return model
     if isinstance(model, Module):
-        return OptimizedModule(model, dynamic)
-    return jit.jit(model, dynamic=dynamic)
+        return OptimizedModule(model, dynamic, fullgraph)
+    return jit.jit(model, dynamic=dynamic, fallback=None if fullgraph else "eager")
 
 
 compiler.install({"compile": compile})

@@ -162,6 +162,10 @@ class JitCaptureError(RuntimeError):
             return torchlike.where(x.sum() > 0, x, -x)
     """
 
+    #: Whether it was asked that this be raised (True), or the function run eagerly (False), instead
+    #: of what the function was compiled with (``torch._dynamo.error_on_graph_break``).
+    is_final: bool | None = None
+
 
 class InternalError(AssertionError):
     """torchlike's own bookkeeping is inconsistent: a bug in torchlike, never the user's mistake."""

@@ -15,6 +15,8 @@ class _Modes(threading.local):
         self.multithreading: bool = True
         #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
         self.capture: Any = None
+        #: What compiles the modules of a function that runs eagerly (jit.parts.Parts), or None.
+        self.parts: Any = None
         #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
         self.device: Any = None
         #: Anomaly detection: whether nodes remember the stack, and backward looks for NaN.

@@ -10,7 +10,7 @@ from torchlike import jit
 from torchlike.nn import Module, hooks
 
 #: Attributes of its own; all others are the wrapped module's.
-_OWN = frozenset(("_dynamic", "_orig_mod", "forward"))
+_OWN = frozenset(("_dynamic", "_fullgraph", "_orig_mod", "forward"))
 
 
 class OptimizedModule(Module):
@@ -21,11 +21,12 @@ class OptimizedModule(Module):
     checkpoints of compiled modules. ``module.compile()`` compiles a module without a wrapper.
     """
 
-    def __init__(self, module: Module, dynamic: Any = None) -> None:
+    def __init__(self, module: Module, dynamic: Any = None, fullgraph: Any = False) -> None:
         super().__init__()
         self._orig_mod = module
         self._dynamic = dynamic
-        self.forward = jit.jit(module, dynamic=dynamic)
+        self._fullgraph = fullgraph
+        self.forward = jit.jit(module, dynamic=dynamic, fallback=None if fullgraph else "eager")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if hooks.everywhere.around_calls():
@@ -74,4 +75,4 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         # A compiled program belongs to its process.
-        return type(self), (self._orig_mod, self._dynamic)
+        return type(self), (self._orig_mod, self._dynamic, self._fullgraph)

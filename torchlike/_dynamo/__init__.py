@@ -177,8 +177,8 @@ def forbid_in_graph(fn: Any) -> Any:
 
 
 class error_on_graph_break(contextlib.ContextDecorator):
-    """Nothing, as a context manager or decorator: there are no graph breaks, so what cannot be
-    compiled raises whatever is asked for here."""
+    """Whether what cannot be compiled inside raises (True), or its function runs eagerly (False):
+    a context manager or decorator. The innermost one counts."""
 
     def __init__(self, error_on_graph_break: bool) -> None:
         self.error_on_graph_break = error_on_graph_break
@@ -186,8 +186,9 @@ class error_on_graph_break(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, *exc: object) -> None:
-        pass
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if isinstance(error, errors.JitCaptureError) and error.is_final is None:
+            error.is_final = self.error_on_graph_break
 
 
 _BACKEND = Gap("XLA is the only backend", "torchlike.export and its StableHLO for other compilers")

@@ -18,6 +18,7 @@ from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
 from torchlike.jit.environment import Snapshot
 from torchlike.jit.keys import static_key
+from torchlike.jit.parts import Parts
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recompiles import Recompiles, key_difference
 from torchlike.jit.steady import UNFIT
@@ -28,6 +29,8 @@ from torchlike.trees import flatten_call
 logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).
 _WARN_AFTER = 3
+#: After so many kinds of calls that cannot be compiled, try no further (PyTorch's limit, too).
+_GIVE_UP_AFTER = 8
 #: The structure and the modes stand before the leaves in a key.
 _LEAVES = 5
 _capturing = threading.RLock()
@@ -75,6 +78,7 @@ class JitFunction:
         self._heeds_stance = heeds_stance
         self._deferred = False
         self.fell_back: dict[Any, str] = {}
+        self._parts: Parts | None = None
         #: Whether the last call did.
         self.ran_eagerly = False
         self.compiles = 0
@@ -84,6 +88,7 @@ class JitFunction:
         """Forget every compiled program."""
         self._programs.clear()
         self.fell_back.clear()
+        self._parts = None
         self._deferred = False
         self._latest_key = self.latest = None
 
@@ -118,9 +123,8 @@ class JitFunction:
                 numbers = program.numbers.evaluate(leaves) if program.numbers else ()
                 if numbers is not None:
                     return self._run(program, tensors, numbers)
-        if self.fell_back and whole in self.fell_back:
-            self.ran_eagerly = True
-            return self._fn(*args, **kwargs)
+        if self.fell_back and (whole in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
+            return self._call_in_parts(args, kwargs)
         if _stance != "default" and not self._may_compile(whole, tensors):
             self.ran_eagerly = True
             return self._fn(*args, **kwargs)
@@ -134,10 +138,21 @@ class JitFunction:
             try:
                 return self._capture(whole, tensors, leaves, structure, traced)
             except JitCaptureError as error:
-                if self._fallback is None:
+                falls_back = self._fallback is not None
+                if error.is_final or (error.is_final is None and not falls_back):
                     raise
-                self._fall_back(whole, error)
-        return self._fn(*args, **kwargs)
+                self._fall_back(whole, str(error))
+        return self._call_in_parts(args, kwargs)
+
+    def _call_in_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that cannot be compiled: eagerly, its modules compiled by themselves."""
+        self.ran_eagerly = True
+        if self._parts is None:
+            compile = functools.partial(
+                JitFunction, fallback="eager", heeds_stance=self._heeds_stance
+            )
+            self._parts = Parts(self._fn, compile)
+        return self._parts.run(self._fn, args, kwargs)
 
     def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
         """What a call is while the stance is "force_eager"."""
@@ -178,13 +193,11 @@ class JitFunction:
             result = steady(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
 
-    def _fall_back(self, key: Any, error: JitCaptureError) -> None:
+    def _fall_back(self, key: Any, why: str) -> None:
         """Run calls like this one eagerly from now on, and say so."""
-        self.fell_back[key] = str(error)
-        self.ran_eagerly = True
+        self.fell_back[key] = why
         warnings.warn(
-            f"torchlike.jit: {self._name} runs eagerly (fallback='eager'), because it cannot be "
-            f"compiled: {error}",
+            f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}",
             RuntimeWarning,
             stacklevel=4,
         )
@@ -285,6 +298,7 @@ class JitFunction:
         traced: Sequence[int],
     ) -> Any:  # fmt: skip
         """Trace, compile, run for the first time and remember."""
+        asked = key
         reason = self._reason(key, arguments)
         if not traced:
             key, traced = self._traced_again(key, leaves, structure)
@@ -326,7 +340,9 @@ class JitFunction:
             self._say_recorded(run.records)
         else:
             self._uncacheable += 1
-            if self._uncacheable == _WARN_AFTER:
+            if self._fallback is not None and self._uncacheable >= _WARN_AFTER:
+                self._fall_back(asked, program.why_not)
+            elif self._uncacheable == _WARN_AFTER:
                 warnings.warn(
                     f"torchlike.jit: {self._name} was compiled {self._uncacheable} times and "
                     f"cannot be kept: {program.why_not}. Each call compiles anew.",

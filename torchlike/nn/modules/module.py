@@ -104,6 +104,8 @@ class Module(StateDicts, Hooks, Conversions):
         capture = modes.current.capture
         if capture is not None:
             capture.enter_module(self)
+        elif (parts := modes.current.parts) is not None and parts.takes(self):
+            return parts.call(self, args, kwargs)
         elif self._compiled_call_impl is not None:
             forward = self._compiled_call_impl
         if (
@@ -116,11 +118,13 @@ class Module(StateDicts, Hooks, Conversions):
             return hooks.call(self, forward, args, kwargs)
         return forward(*args, **kwargs)
 
-    def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile ``forward`` with ``torchlike.jit``, in place; hooks run around it as before.
+    def _is_worth_compiling(self) -> bool:
+        """Whether a call is more than an op or two, as far as can be told without one."""
+        return bool(self._modules) or not type(self).__module__.startswith("torchlike.nn.")
 
-        Arguments for PyTorch's compiler are accepted and have no effect.
-        """
+    def compile(self, *, fullgraph: Any = False, dynamic: Any = None, **options: Any) -> None:
+        """Compile ``forward`` in place, with ``torch.compile``'s arguments; hooks run around it as
+        before."""
         forward = self.forward
 
         @functools.wraps(forward)
@@ -130,7 +134,9 @@ class Module(StateDicts, Hooks, Conversions):
                 capture.enter_module(self)
             return forward(*args, **kwargs)
 
-        self.__dict__["_compiled_call_impl"] = jit(entered)
+        self.__dict__["_compiled_call_impl"] = jit(
+            entered, dynamic=dynamic, fallback=None if fullgraph else "eager"
+        )
 
     # -- training or evaluation --------------------------------------------------------------------
 
