@@ -1,5 +1,7 @@
 """Counters and logs in a jitted body: kept once per compile where nothing can depend on them."""
 
+import collections
+
 import pytest
 
 import torchlike as torch
@@ -82,3 +84,95 @@ def test_uses(body, expected):
     space = {}
     exec(f"def f(x, o):\n    global n\n    {body}", space)
     assert only_records(space["f"].__code__, "n") is expected
+
+
+def test_with_a_fallback_they_go_on_at_each_call(caplog):
+    calls, seen, layer, latest = 0, [], Layer(), collections.deque(maxlen=100)
+    shapes = set()
+
+    @torch.compile
+    def f(x):
+        nonlocal calls
+        global total
+        calls += 1
+        calls -= 3
+        total += 1
+        seen.append(tuple(x.shape))
+        seen.extend(["a", 1])
+        latest.append(len(x))
+        shapes.add(tuple(x.shape))
+        return layer(x)
+
+    before = total
+    for n in (2, 2, 3, 3, 2):
+        assert f(torch.ones(n)).tolist() == [2] * n
+    assert f.compiles == 2
+    assert (calls, layer.calls, total - before) == (-10, 5, 5)
+    assert seen == [x for n in (2, 2, 3, 3, 2) for x in ((n,), "a", 1)]
+    assert list(latest) == [2, 2, 3, 3, 2]
+    assert shapes == {(2,), (3,)}
+    assert not caplog.records
+    seen.clear()  # between calls they are the script's
+    calls = 7
+    f(torch.ones(2))
+    assert (calls, seen) == (5, [(2,), "a", 1])
+
+
+def test_objects_and_classes_count_on():
+    class Counter:
+        everywhere = 0
+
+        def __init__(self):
+            self.n = 0
+
+        def step(self):
+            self.n += 2
+            Counter.everywhere += 1
+
+    counter = Counter()
+
+    @torch.compile
+    def f(x):
+        counter.step()
+        return x + 1
+
+    for _ in range(4):
+        f(torch.ones(2))
+    assert (f.compiles, counter.n, Counter.everywhere) == (1, 8, 4)
+
+
+@pytest.mark.parametrize(
+    "change", ["total *= 2", "total += 0.5", "words += 'a'", "latest.appendleft(1)"]
+)
+def test_what_cannot_be_done_again_runs_eagerly(change):
+    space = {"total": 1, "words": "", "latest": collections.deque()}
+    name = change.split()[0].split(".")[0]
+    exec(f"def f(x):\n    global {name}\n    {change}\n    return x * 2", space)
+    f = torch.compile(space["f"])
+    x = torch.ones(2)
+    f(x), f(x)
+    with pytest.warns(RuntimeWarning, match=f"runs eagerly.*{name}"):
+        f(x)
+    f(x)
+    expected = {"total": 1, "words": "", "latest": collections.deque()}
+    for _ in range(4):
+        exec(change, expected)
+    assert space[name] == expected[name]
+    assert (f.compiles, f.ran_eagerly) == (3, True)
+
+
+def test_a_full_log_runs_eagerly():
+    latest = collections.deque(maxlen=3)
+
+    @torch.compile
+    def f(x):
+        latest.append(len(x))
+        return x * 2
+
+    for n in (1, 2, 3, 4, 5):
+        f(torch.ones(n))
+    with pytest.warns(RuntimeWarning, match="runs eagerly"):
+        f(torch.ones(6))
+    for n in (6, 1, 6, 2):
+        f(torch.ones(n))
+    assert list(latest) == [1, 6, 2]

@@ -88,8 +88,9 @@ def jit(
       static_argnames: the same by name.
       dynamic: True traces numbers from the first call on; False never does. (Shapes are always
         compiled for: XLA's programs have fixed shapes.)
-      fallback: "eager" runs calls that cannot be compiled eagerly, with a warning that names the
-        line, instead of raising JitCaptureError; ``explain`` says so.
+      fallback: "eager" runs calls that cannot be compiled (or would be at every call) eagerly, with
+        a warning that names the line, instead of raising JitCaptureError, and compiles the modules
+        that they call; counters and logs go on at every call. ``torch.compile`` means this.
 
     ``if``, ``while``, ``for``, ``and``, ``or``, ``not`` and ternaries on tensors' values become
     part of the graph (see ``jit.conversion``).

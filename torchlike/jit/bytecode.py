@@ -241,6 +241,18 @@ def only_records(code: types.CodeType, name: str) -> bool:
     return True
 
 
+@functools.lru_cache(maxsize=8192)
+def only_adds(code: types.CodeType, name: str) -> bool:
+    """Whether of what ``only_records`` finds, each ``name op= constant`` is an addition or a
+    subtraction."""
+    steps = [i for i in dis.get_instructions(code) if i.opname not in _NOISE]
+    return all(
+        steps[k + 2].argrepr in ("+=", "-=")
+        for k, i in enumerate(steps)
+        if i.argval == name and _counter_store(steps, k, name) is not None
+    )
+
+
 def _counter_store(steps: list[dis.Instruction], k: int, name: str) -> int | None:
     """Where ``name += constant``, of a variable or an attribute loaded at ``k``, stores it."""
     following = steps[k + 1 : k + 5]

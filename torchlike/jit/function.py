@@ -185,6 +185,9 @@ class JitFunction:
     def _run(self, program: Program, tensors: list[Tensor], numbers: Any) -> Any:
         self._calls = program.used = self._calls + 1
         self.latest, self.ran_eagerly = program, False
+        if program.effects:
+            for effect in program.effects:
+                effect()
         steady = program.steady or program.write_out(len(tensors))
         if not (program.written or program.slot_outputs):
             result = steady(tensors, numbers)
@@ -316,6 +319,14 @@ class JitFunction:
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         program.take_for_granted(Snapshot(capture), capture)
         program.numbers = run.numbers
+        if self._fallback is not None:
+            program.effects = run.effects
+            if run.not_again and program.cacheable:
+                program.cacheable = False
+                program.why_not = (
+                    f"it changes {', '.join(f'`{x}`' for x in run.not_again)}, which a compiled "
+                    "program would do only once"
+                )
         plain = [_TENSOR if isinstance(x, Tensor) else x for x in leaves]
         program.retrace = functools.partial(
             self._double, plain, structure, shared, run.numbers.positions
@@ -337,7 +348,8 @@ class JitFunction:
             return result
         if program.cacheable:
             self._keep(key, program)
-            self._say_recorded(run.records)
+            if self._fallback is None:
+                self._say_recorded(run.records)
         else:
             self._uncacheable += 1
             if self._fallback is not None and self._uncacheable >= _WARN_AFTER:

@@ -99,7 +99,20 @@ class Place:
         raise NotImplementedError
 
 
-class Name(Place):
+class Variable(Place):
+    """Base: one value under a name, which can be bound anew."""
+
+    __slots__ = ()
+
+    def put(self, value: Any) -> None:
+        """Bind it to a value, or (MISSING) to none."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        self.put(self.before())
+
+
+class Name(Variable):
     """A name in a dictionary that Python looks names up in: globals, an instance, a class."""
 
     __slots__ = ("name", "space", "value")
@@ -120,19 +133,19 @@ class Name(Place):
         now = self.space.get(self.name, MISSING)
         return now is self.value or same(now, self.value)
 
-    def restore(self) -> None:
+    def put(self, value: Any) -> None:
         if isinstance(self.space, types.MappingProxyType):
-            if self.value is MISSING:
+            if value is MISSING:
                 delattr(self.owner, self.name)
             else:
-                setattr(self.owner, self.name, self.value)
-        elif self.value is MISSING:
+                setattr(self.owner, self.name, value)
+        elif value is MISSING:
             self.space.pop(self.name, None)
         else:
-            self.space[self.name] = self.value
+            self.space[self.name] = value
 
 
-class Member(Place):
+class Member(Variable):
     """An attribute kept in ``__slots__``."""
 
     __slots__ = ("descriptor", "value")
@@ -154,14 +167,14 @@ class Member(Place):
     def holds(self) -> bool:
         return same(self.now(), self.value)
 
-    def restore(self) -> None:
-        if self.value is MISSING:
+    def put(self, value: Any) -> None:
+        if value is MISSING:
             self.descriptor.__delete__(self.owner)
         else:
-            self.descriptor.__set__(self.owner, self.value)
+            self.descriptor.__set__(self.owner, value)
 
 
-class Cell(Place):
+class Cell(Variable):
     """A variable that functions share (a closure)."""
 
     __slots__ = ("value",)
@@ -188,11 +201,11 @@ class Cell(Place):
             return super().condition(name)
         return f"{name(self.owner)}.cell_contents is {name(self.value)}"
 
-    def restore(self) -> None:
-        if self.value is MISSING:
+    def put(self, value: Any) -> None:
+        if value is MISSING:
             del self.owner.cell_contents
         else:
-            self.owner.cell_contents = self.value
+            self.owner.cell_contents = value
 
 
 class Items(Place):

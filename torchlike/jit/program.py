@@ -17,6 +17,7 @@ from torchlike.autograd.partial import When, arriving, placed, with_flags
 from torchlike.jit import double, joint
 from torchlike.jit.capture import Capture, Slot, rebound_slots
 from torchlike.jit.keys import static_key
+from torchlike.jit.recorded import Effect
 from torchlike.jit.scalars import Table
 from torchlike.jit.steady import guard, written_out
 from torchlike.jit.templates import Anew, NumberTemplate, Template, build, number, once_each
@@ -144,6 +145,8 @@ class Program:
         #: The storages written, where they are the same at each call.
         self.written_cells: list[Storage] | None = None
         self.n_made = 0
+        #: What the body recorded in Python's objects, for the later calls.
+        self.effects: list[Effect] = []
         #: What the function returned: templates of its leaves, and their structure (trees.py).
         self.result: Any = None
         self.cotangent_avals: list[Any] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import types
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.effects import ThreadModes
 from torchlike.jit.places import MISSING, describe, same
 from torchlike.jit.program import Program
+from torchlike.jit.recorded import Effect, counting
 from torchlike.jit.returning import Returned, without_unknown_place
 from torchlike.jit.scalars import Table, is_device
 from torchlike.sharing import tensors_on
@@ -50,8 +52,11 @@ class Tracing:
         self.first_values: list[Any] = []
         #: The modes that the body left set, where it changed any.
         self.modes_left: ThreadModes | None = None
-        #: Plain values that the body only recorded something in.
+        #: Plain values that the body only recorded something in; what does it again at a later
+        #: call, and those where nothing can.
         self.records: list[str] = []
+        self.effects: list[Effect] = []
+        self.not_again: list[str] = []
         self._as_themselves = as_themselves
         self._seen = self._stand_ins()
         self._position: dict[int, int] = {}
@@ -273,7 +278,13 @@ class Tracing:
         for owner, name, _ in self.capture.attributes_written.values():
             self._refuse_kept_number(owner.__dict__.get(name), f"{type(owner).__name__}.{name}")
         counted = {c for c in changed if self.capture.watch.only_records(c.rpartition(".")[2])}
-        self.records += counted
+        for owner, name, before in self.capture.attributes_written.values():
+            if (label := f"{type(owner).__name__}.{name}") in counted and id(owner) not in own:
+                space = owner.__dict__
+                self._record(label, counting(
+                    before, space.get(name), functools.partial(space.get, name),
+                    functools.partial(space.__setitem__, name),
+                ) if self.capture.watch.only_adds(name) else None)  # fmt: skip
         changed = [c for c in changed if c not in counted]
         if changed:
             self.program.cacheable = False
@@ -312,7 +323,8 @@ class Tracing:
     def _check_python(self) -> None:
         """Plain Python values that the body changed, and what it took from clocks and iterators."""
         watch, program = self.capture.watch, self.program
-        self.records += [p.label for p in watch.take_records()]
+        for p in watch.take_records():
+            self._record(p.label, watch.effect_of(p))
         for p in watch.changes():
             self._refuse_kept_number(p.now(), p.label)
         changes = [
@@ -328,6 +340,13 @@ class Tracing:
             program.why_not = "; ".join(dict.fromkeys((*watch.reasons, program.why_not))).rstrip(
                 "; "
             )
+
+    def _record(self, label: str, effect: Effect | None) -> None:
+        self.records.append(label)
+        if effect is None:
+            self.not_again.append(label)
+        else:
+            self.effects.append(effect)
 
     def _refuse_kept_number(self, value: Any, label: str) -> None:
         """A number of the program has no value that Python could keep."""

@@ -33,10 +33,11 @@ import numpy as np
 
 from torchlike import devices, dtypes
 from torchlike.jit import places
-from torchlike.jit.bytecode import mentions, only_records
+from torchlike.jit.bytecode import mentions, only_adds, only_records
 from torchlike.jit.libraries import LIBRARIES, is_library
 from torchlike.jit.places import MISSING, Place
 from torchlike.jit.reach import ATOMS, MAX_ELEMENTS, Entered, Reach, legacy_state
+from torchlike.jit.recorded import Effect, counting, logging
 from torchlike.tensor import Tensor
 
 #: What differs at each call and cannot be seen to: asked for inside a capture, it would be frozen.
@@ -371,10 +372,8 @@ class Watch(Reach):
         """Places that are variables or attributes, with their names."""
         found: list[tuple[Place, str]] = []
         for p in self.places.values():
-            if isinstance(p, places.Name):
-                found.append((p, p.name))
-            elif isinstance(p, places.Cell):
-                found.append((p, p.label.rpartition(".")[2]))
+            if isinstance(p, (places.Name, places.Cell)):
+                found.append((p, _name_of(p)))
         return found
 
     def only_records(self, name: str) -> bool:
@@ -384,6 +383,20 @@ class Watch(Reach):
         return any(mentions(code, name) for code in codes) and all(
             only_records(code, name) for code in codes
         )
+
+    def only_adds(self, name: str) -> bool:
+        """Of a name that is only recorded in: whether numbers are added to it, and nothing else."""
+        return all(only_adds(e.code, name) for e in self._entered.values())
+
+    def effect_of(self, place: Place) -> Effect | None:
+        """What does at a later call what the body did to a place of ``take_records``."""
+        if isinstance(place, places.Items):
+            if any(mentions(e.code, "appendleft") for e in self._entered.values()):
+                return None  # to one that was empty, which end it was cannot be told
+            return logging(place.owner, place.before(), place.now())
+        if isinstance(place, places.Variable) and self.only_adds(_name_of(place)):
+            return counting(place.before(), place.now(), place.now, place.put)
+        return None
 
     def loads(self, name: str) -> bool:
         """Whether code that ran may look up an attribute of this name."""
@@ -417,6 +430,11 @@ def _look_up(value: Any, name: str) -> Any:
         if name in table:
             return table[name]
     return MISSING
+
+
+def _name_of(place: places.Variable) -> str:
+    """The name that code has for a variable or attribute."""
+    return place.name if isinstance(place, places.Name) else place.label.rpartition(".")[2]
 
 
 def _is_plain(value: Any) -> bool:
