@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -231,6 +232,35 @@ def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
 # -- eigenvalues -----------------------------------------------------------------------------------
 
 
+def _by_gaps(values: Any) -> Any:
+    """``1 / (l_j - l_i)``. Not infinite where eigenvalues repeat: of a gradient of the values alone
+    nothing arrives here, and must stay nothing. What arrives for the vectors overflows."""
+    gaps = values[..., None, :] - values[..., :, None]
+    none = gaps == 0
+    return jnp.where(none, jnp.finfo(gaps.dtype).max, 1 / jnp.where(none, 1, gaps))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _eigh(x: Any, lower: bool) -> tuple[Any, Any]:
+    vectors, values = lax.linalg.eigh(x, lower=lower, symmetrize_input=False)
+    return values, vectors
+
+
+@_eigh.defjvp
+def _eigh_jvp(lower: bool, primals: Any, tangents: Any) -> Any:
+    """dl = diag(P), dV = V Q, with P = V^H dA V and Q_ij = P_ij / (l_j - l_i).
+
+    JAX's own rule decomposes the mean of both triangles, so that eigenvalues would change as soon
+    as a gradient is wanted. The gradient is Hermitian, as PyTorch's is.
+    """
+    (x,), (dx,) = primals, tangents
+    values, vectors = _eigh(x, lower)
+    p = adjoint(vectors) @ ((dx + adjoint(dx)) / 2) @ vectors
+    same = jnp.eye(x.shape[-1], dtype=bool)
+    q = jnp.where(same, 0, p * _by_gaps(values).astype(p.dtype))
+    return (values, vectors), (jnp.diagonal(p, axis1=-2, axis2=-1).real, vectors @ q)
+
+
 @op(
     "eigh_op",
     memory_order=in_columns,
@@ -242,8 +272,7 @@ def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
 def eigh_op(input: Input, lower: Bool):
     """Eigenvalues, rising, and eigenvectors of Hermitian matrices; looks at one triangle only."""
     require_matrix(input, "linalg.eigh", square=True)
-    vectors, values = lax.linalg.eigh(input, lower=lower, symmetrize_input=False)
-    return values, vectors
+    return _eigh(input, lower)
 
 
 def _lower(uplo: str) -> bool:
@@ -281,9 +310,8 @@ def _eig_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (dx,) = primals, tangents
     values, vectors = _eig(x)
     p = jnp.linalg.solve(vectors, dx.astype(vectors.dtype) @ vectors)
-    gaps = values[..., None, :] - values[..., :, None]
     same = jnp.eye(x.shape[-1], dtype=bool)
-    q = jnp.where(same, 0, p / jnp.where(same, 1, gaps))
+    q = jnp.where(same, 0, p * _by_gaps(values))
     change = vectors @ q
     drift = jnp.sum(jnp.conj(vectors) * change, -2, keepdims=True).real
     return (values, vectors), (jnp.diagonal(p, axis1=-2, axis2=-1), change - vectors * drift)
