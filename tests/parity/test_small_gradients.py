@@ -238,3 +238,51 @@ def test_scripted_before_its_first_call():
     assert not hasattr(scripted, "graph")
     scripted(torchlike.ones(2))
     assert hasattr(scripted, "graph")
+
+
+def gradients(f, *values):
+    def run(m):
+        leaves = [m.tensor(v, requires_grad=True) for v in values]
+        f(m, *leaves).sum().backward()
+        return [leaf.grad for leaf in leaves]
+
+    return run
+
+
+NAN, INF = math.nan, math.inf
+
+
+def test_logit_beyond_its_domain():
+    both(gradients(lambda m, x: m.logit(x), [0.0, 1.0, 0.5, -1.0, 2.0, NAN]))
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_logaddexp_beside_infinities(name):
+    x = [INF, INF, -INF, -INF, 1.0, 500.0, NAN, 3.0]
+    y = [1.0, INF, -INF, 2.0, 1.0, -500.0, 1.0, INF]
+    both(gradients(lambda m, x, y: getattr(m, name)(x, y), x, y))
+
+
+@pytest.mark.parametrize("name", ["smooth_l1_loss", "huber_loss", "l1_loss", "mse_loss"])
+def test_losses_of_nan(name):
+    def loss(m, x, y):
+        return getattr(m.nn.functional, name)(x, y, reduction="none")
+
+    both(gradients(loss, [NAN, 1.0, 0.5, 3.0], [1.0, NAN, 0.5, 0.0]))
+
+
+def test_margin_loss_of_nan():
+    def loss(m, x, y):
+        return m.nn.functional.margin_ranking_loss(x, y, m.ones(3), reduction="none")
+
+    both(gradients(loss, [NAN, 1.0, 0.5], [1.0, NAN, 2.0]))
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_ties_with_what_was_there_before(reduce, include_self):
+    def scatter(m, x, s):
+        at = m.tensor([0, 0, 1, 1])
+        return x.scatter_reduce(0, at, s, reduce, include_self=include_self)
+
+    both(gradients(scatter, [1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.0]))

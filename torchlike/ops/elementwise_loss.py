@@ -78,8 +78,9 @@ def smooth_l1_loss_op(input: Input, target: Input, reduction: Str, beta: Float):
     distance = subgradients.absolute(x - y)
     if beta == 0:
         return reduced(distance, reduction)
-    inner = jnp.where(distance < beta, distance, 0)
-    loss = jnp.where(distance < beta, 0.5 / beta * inner * inner, distance - 0.5 * beta)
+    far = distance >= beta  # a NaN is near, where its gradient is NaN
+    inner = jnp.where(far, 0, distance)
+    loss = jnp.where(far, distance - 0.5 * beta, 0.5 / beta * inner * inner)
     return reduced(loss, reduction)
 
 
@@ -92,9 +93,9 @@ def huber_loss_op(input: Input, target: Input, weight: OptInput, reduction: Str,
     x, y = promoted(input, target)
     floats_only(x, "huber_cpu")
     distance = subgradients.absolute(x - y)
-    near = distance <= delta
-    inner = jnp.where(near, distance, 0)
-    loss = jnp.where(near, 0.5 * inner * inner, delta * (distance - 0.5 * delta))
+    far = distance > delta  # a NaN is near, where its gradient is NaN
+    inner = jnp.where(far, 0, distance)
+    loss = jnp.where(far, delta * (distance - 0.5 * delta), 0.5 * inner * inner)
     # Unlike mse_loss, PyTorch's weighted mean here is over the number of elements.
     return reduced(loss if weight is None else loss * weight, reduction)
 

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, Int, OptInput, Str
@@ -22,8 +23,9 @@ _F = ("nn.functional",)
 
 
 def _relu(x: Any) -> Any:
-    """``max(x, 0)`` with derivative 1 at 0: PyTorch clamps here, and clamp passes ties and NaN."""
-    return jnp.where(x < 0, 0, x)
+    """``max(x, 0)`` with derivative 1 at 0: PyTorch clamps here, and clamp passes ties. NaN stays,
+    without a gradient."""
+    return jnp.where(x >= 0, x, jnp.where(x < 0, 0, lax.stop_gradient(x)))
 
 
 # -- pairs and triplets ----------------------------------------------------------------------------

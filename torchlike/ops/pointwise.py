@@ -242,7 +242,7 @@ _binary(
 )
 _binary("hypot", subgradients.hypot, inplace=True, real=("hypot_cpu",))
 _binary("logaddexp", in_float32(subgradients.logaddexp), floats=True)
-_binary("logaddexp2", in_float32(jnp.logaddexp2), floats=True, real=("logaddexp2_cpu",))
+_binary("logaddexp2", in_float32(subgradients.logaddexp2), floats=True, real=("logaddexp2_cpu",))
 
 
 def _copysign(x: Any, y: Any) -> Any:

@@ -166,20 +166,21 @@ def scatter_add(input: Input, dim: Int, index: Input, src: Input):
 
 def reduced(x: Any, at: Any, values: Any, reduce: str, include_self: Any) -> Any:
     """``values`` combined into ``x`` at an index; places not written keep their value."""
+    before = x
     if not include_self:
         written = jnp.zeros(x.shape, bool).at[at].set(True, mode="drop")
         x = jnp.where(written, _identity(reduce, x.dtype), x)
     if reduce == "sum":
         return in_float32(lambda x, v: add_at(x, at, v))(x, values)
     if reduce == "mean":
-        total = x.at[at].add(values, mode="drop")
+        total = in_float32(lambda x, v: x.at[at].add(v, mode="drop"))(x, values)
         ones = jnp.ones(values.shape, np.int64)
         count = jnp.full(x.shape, int(include_self), np.int64).at[at].add(ones, mode="drop")
         count = jnp.maximum(count, 1).astype(x.dtype)
         return total / count if dtypes.kind_of(x.dtype) in "fc" else total // count
     if reduce == "prod":
         return x.at[at].min(values, mode="drop") if x.dtype == np.bool_ else _product(at, x, values)
-    return _extremum(at, reduce == "amax", x, values)
+    return _extremum(at, reduce == "amax", x, values, before)
 
 
 def _identity(reduce: str, dtype: Any) -> Any:
@@ -195,25 +196,28 @@ def _identity(reduce: str, dtype: Any) -> Any:
     return jnp.asarray(limits.min if reduce == "amax" else limits.max, dtype)
 
 
-def _extremum(at: Any, largest: bool, x: Any, values: Any) -> Any:
-    """Maximum or minimum at an index; the gradient is shared evenly by all that attain it."""
+def _extremum(at: Any, largest: bool, x: Any, values: Any, before: Any) -> Any:
+    """Maximum or minimum at an index; the gradient is shared evenly by all that attain it.
+
+    What was there ``before`` counts among them, as in PyTorch, also where it takes no part.
+    """
 
     @jax.custom_jvp
-    def put(x: Any, values: Any) -> Any:
+    def put(x: Any, values: Any, before: Any) -> Any:
         place = x.at[at]
         return place.max(values, mode="drop") if largest else place.min(values, mode="drop")
 
     @put.defjvp
     def _(primals: Any, tangents: Any) -> Any:
-        (x, values), (dx, dvalues) = primals, tangents
-        result = put(x, values)
-        old = (x == result).astype(x.dtype)
+        (x, values, before), (dx, dvalues, _) = primals, tangents
+        result = put(x, values, before)
+        old = (before == result).astype(x.dtype)
         new = (values == result[at]).astype(x.dtype)
         ties = jnp.maximum(old.at[at].add(new, mode="drop"), 1)
         change = (old * dx).at[at].add(new * dvalues, mode="drop")
         return result, change / ties
 
-    return put(x, values)
+    return put(x, values, before)
 
 
 def _product(at: Any, x: Any, values: Any) -> Any:

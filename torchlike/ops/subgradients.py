@@ -6,6 +6,7 @@ NaN.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -150,10 +151,40 @@ fmax = _floating(_choosing(jnp.fmax, _first(jnp.greater_equal)), jnp.fmax)
 fmin = _floating(_choosing(jnp.fmin, _first(jnp.less_equal)), jnp.fmin)
 
 
+@jax.custom_jvp
+def logit(x: Any) -> Any:
+    """``log(x / (1 - x))``; the derivative, too, is NaN outside of [0, 1]."""
+    return jnp.log(x / (1 - x))
+
+
+@logit.defjvp
+def _logit_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return logit(x), jnp.where((x >= 0) & (x <= 1), 1 / (x * (1 - x)), jnp.nan) * t
+
+
+def _log_of_sum(fn: Any, log_of_base: float) -> Any:
+    """A logarithm of a sum of powers, whose gradient to each side is its share in the sum: none
+    beside an infinity (JAX's is all), NaN between two equal ones."""
+    total = jax.custom_jvp(fn)
+
+    @total.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (x, y), (dx, dy) = primals, tangents
+        ahead = (x - y) * log_of_base
+        return total(x, y), jax.nn.sigmoid(ahead) * dx + jax.nn.sigmoid(-ahead) * dy
+
+    return total
+
+
+_real_logaddexp = _log_of_sum(jnp.logaddexp, 1)
+logaddexp2 = _log_of_sum(jnp.logaddexp2, math.log(2))
+
+
 def logaddexp(x: Any, y: Any) -> Any:
     """``log(exp(x) + exp(y))``; for complex numbers by the one of larger real part."""
     if x.dtype.kind != "c":
-        return jnp.logaddexp(x, y)
+        return _real_logaddexp(x, y)
     x, y = jnp.broadcast_arrays(x, y)
     high = jnp.where(x.real >= y.real, x, y)
     low = jnp.where(x.real >= y.real, y, x)

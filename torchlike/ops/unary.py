@@ -87,7 +87,7 @@ def logit(input: Input, eps: OptOperand = None):
         low = scalar_like(eps, x)
         # Not jnp.clip, which at a bound passes half of a gradient.
         x = jnp.where(x < low, low, jnp.where(x > 1 - low, 1 - low, x))
-    return jnp.log(x / (1 - x))
+    return subgradients.logit(x)
 
 
 @op(casts_out=False, inplace=True, elementwise=True, needs="nothing", aliases=("negative",))
