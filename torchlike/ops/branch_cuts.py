@@ -1,0 +1,42 @@
+"""Complex functions on their branch cuts, where the sign of a zero says from which side.
+
+XLA's take one side whatever the zero's sign: its root of -4 - 0j is 2j, in C and PyTorch -2j.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+
+def _mirrored(
+    fn: Callable[[Any], Any], beyond: Callable[[Any], Any], mirror: Callable[[Any], Any]
+) -> Callable[[Any], Any]:
+    """``fn``, where ``beyond`` says so as the mirror image of what it is of the mirror image."""
+
+    @functools.wraps(fn)
+    def of(x: Any) -> Any:
+        if x.dtype.kind != "c":
+            return fn(x)
+        far = beyond(x)
+        found = fn(jnp.where(far, mirror(x), x))
+        return jnp.where(far, mirror(found), found)
+
+    return of
+
+
+def _is_minus_zero(x: Any) -> Any:
+    return (x == 0) & jnp.signbit(x)
+
+
+def along_reals(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function with ``fn(conj(z)) = conj(fn(z))`` and cuts on the real axis."""
+    return _mirrored(fn, lambda x: _is_minus_zero(x.imag), jnp.conj)
+
+
+def along_imaginaries(fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """An odd function of the same kind with cuts on the imaginary axis."""
+    return _mirrored(fn, lambda x: _is_minus_zero(x.real), lambda x: -jnp.conj(x))
