@@ -1815,7 +1815,7 @@ def nan_to_num_(input: Tensor, nan: Tensor | Number | None = None, posinf: Tenso
     """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
 
 def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The mean of what is not NaN."""
+    """The mean of what is not NaN. RuntimeError for integers unless a float ``dtype`` is given."""
 
 def nanmedian(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """The nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""

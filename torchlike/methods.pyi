@@ -1180,7 +1180,7 @@ with another tensor, elementwise."""
         """NaN and infinities replaced (by 0 and the dtype's limits unless given)."""
 
     def nanmean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The mean of what is not NaN."""
+        """The mean of what is not NaN. RuntimeError for integers unless a float ``dtype`` is given."""
 
     def nanmedian(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         """The nanmedian (the lower of two) of all elements; with ``dim``, values and indices along it."""

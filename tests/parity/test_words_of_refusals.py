@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import operator
 
+import numpy as np
 import pytest
 
 import torchlike
@@ -11,6 +13,13 @@ import torchlike
 torch = pytest.importorskip("torch")
 
 REFUSALS = {
+    "mean": lambda t: t.mean(t.ones(3), dtype=t.int32),
+    "nanmean": lambda t: t.nanmean(t.ones(3), dtype=t.int32),
+    "nanmean: integers": lambda t: t.nanmean(t.ones(3).long()),
+    "slice": lambda t: t.ones(3)[1:2.5],
+    "slice: step": lambda t: t.ones(3)[::2.0],
+    "slice: zero": lambda t: t.ones(3)[::0],
+    "slice: negative": lambda t: t.ones(3)[::-1],
     "split: negative": lambda t: t.zeros(10).split([-1, 11]),
     "split: sum": lambda t: t.zeros(10).split([5, 6]),
     "split: 0-dim": lambda t: t.tensor(3).split(1),
@@ -88,13 +97,21 @@ REFUSALS = {
 def test_words(name):
     errors = []
     for library in (torch, torchlike):
-        with pytest.raises((RuntimeError, TypeError, IndexError)) as caught:
+        with pytest.raises((RuntimeError, TypeError, IndexError, ValueError)) as caught:
             REFUSALS[name](library)
         errors.append((caught.type, str(caught.value)))
     assert errors[1] == errors[0]
 
 
 WORKING = {
+    "index": lambda t: t.arange(12).view(3, 4)[np.array(1)],
+    "index: two": lambda t: t.arange(12).view(3, 4)[np.array(1), np.array(2)].stride(),
+    "index: mask": lambda t: t.arange(12).view(3, 4)[np.array(1, np.uint8)],
+    "slice": lambda t: t.arange(6)[t.tensor(1) : t.tensor(5) : np.int64(2)],
+    "floor of -0.0": lambda t: [
+        t.tensor([-0.0, 0.0, -0.0, 5.0, -0.0]) // t.tensor([3.0, -3.0, -3.0, math.inf, math.inf]),
+        t.div(t.tensor([-0.0, -0.5]), 2.0, rounding_mode="floor"),
+    ],
     "logcumsumexp": lambda t: t.logcumsumexp(t.zeros(0, 3, dtype=t.complex64), 0),
     "fftfreq": lambda t: t.fft.fftfreq(0),
     "rfftfreq": lambda t: t.fft.rfftfreq(0),

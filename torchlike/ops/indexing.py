@@ -123,6 +123,8 @@ def _normalize(item: Any) -> Any:
             array = array.astype(np.int64)
         if array.dtype.kind not in "iub":
             raise IndexError(_INVALID.format(kind=type(item).__name__))
+        if not array.ndim and array.dtype not in (np.bool_, np.uint8):  # those are masks
+            return array.item()
         return make_tensor(array)
     if isinstance(item, (np.integer, np.bool_)):
         return item.item()
@@ -155,13 +157,9 @@ def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
 
 def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
     """Start, length and step of a slice of a dimension of size n."""
-    by = 1 if s.step is None else s.step.__index__()
+    start, stop, by = s.indices(n)
     if by <= 0:
         raise ValueError("step must be greater than zero")
-    start, stop, _ = slice(
-        None if s.start is None else s.start.__index__(),
-        None if s.stop is None else s.stop.__index__(),
-    ).indices(n)
     return start, max(-(-(stop - start) // by), 0), by
 
 

@@ -100,10 +100,11 @@ def _rounded_div(mode: str, x: Any, y: Any) -> Any:
         return lax.div(*jnp.broadcast_arrays(x, y)) if mode == "trunc" else jnp.floor_divide(x, y)
     if mode == "trunc":
         return jnp.trunc(in_float32(divide)(x, y))
-    # jnp.floor_divide follows Python for infinities; PyTorch gives the plain quotient for y == 0.
-    return jnp.where(
-        y == 0, divide(x, y), jnp.floor_divide(x, jnp.where(y == 0, jnp.ones_like(y), y))
-    )
+    # jnp.floor_divide follows Python for infinities; PyTorch gives the plain quotient for y == 0,
+    # and a zero the sign of the quotient.
+    plain = divide(x, y)
+    floor = jnp.floor_divide(x, jnp.where(y == 0, jnp.ones_like(y), y))
+    return jnp.where(y == 0, plain, jnp.where(floor == 0, jnp.copysign(floor, plain), floor))
 
 
 def _div_rounded(input: Operand, other: Operand, rounding_mode: Str):

@@ -66,24 +66,34 @@ def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DTyp
     return _total(jnp.nansum, input, dim, keepdim, dtype)
 
 
+def _no_mean(name: str, given: str, x: Any) -> str:
+    return (
+        f"{name}(): could not infer output dtype. {given} dtype must be either a floating point or "
+        f"complex dtype. Got: {dtypes.scalar_type(x.dtype)}"
+    )
+
+
 @op(casts_out=True, needs="nothing")
 def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
     x = input if dtype is None else casts.convert(input, dtype)
     if x.dtype.kind in "iub":
-        name = dtypes.scalar_type(x.dtype)
-        raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or "
-            f"complex dtype. Got: {name}"
-        )
+        raise RuntimeError(_no_mean("mean", "Input" if dtype is None else "Optional", x))
     return division.mean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
 @op(casts_out="kernel")
 @real_only("nansum on CPU does not support complex inputs", RuntimeError)
 def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """The mean of what is not NaN."""
-    x = input if dtype is None else input.astype(dtype)
+    """The mean of what is not NaN. RuntimeError for integers unless a float ``dtype`` is given."""
+    if input.dtype.kind in "iub":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{dtypes.scalar_type(input.dtype)}"
+        )
+    x = input if dtype is None else casts.convert(input, dtype)
+    if x.dtype.kind in "iub":
+        raise RuntimeError(_no_mean("nanmean", "Optional", x))
     # jnp.nanmean adds 16-bit numbers up in 16 bits.
     if dtypes.is_half(x.dtype):
         wide = x.astype(np.float32)
