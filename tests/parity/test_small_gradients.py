@@ -286,3 +286,12 @@ def test_ties_with_what_was_there_before(reduce, include_self):
         return x.scatter_reduce(0, at, s, reduce, include_self=include_self)
 
     both(gradients(scatter, [1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.0]))
+
+
+def test_distances_by_the_largest_difference():
+    def distances(m, x, y):
+        return m.cdist(x, y, p=INF)
+
+    both(gradients(distances, [[1.0, 1.0], [3.0, 1.0]], [[0.0, 0.0], [2.0, 4.0]]))
+    both(gradients(lambda m, x: m.pdist(x, p=INF), [[0.0, 0.0], [1.0, 1.0], [3.0, 1.0]]))
+    both(lambda m: (m.cdist(m.ones(2, 0), m.ones(3, 0), p=INF),))

@@ -13,9 +13,9 @@ from torchlike.dispatch.schema import Bool, DType, Input, Int, Number, Scalar, S
 from torchlike.ops.decompositions import require_matrix, svdvals_op
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
+from torchlike.ops.pairwise import lengths
 from torchlike.ops.promotion import in_float32, promoted
 from torchlike.ops.reduction import axes, norm_op
-from torchlike.ops.reduction import vector_norm as norm_of_vectors
 from torchlike.ops.solving import inv_ex_op
 from torchlike.ops.subgradients import absolute
 from torchlike.tensor import Tensor
@@ -246,7 +246,7 @@ def cdist_op(x1: Input, x2: Input, p: Number, mode: Str):
     large = a.shape[-2] > 25 or b.shape[-2] > 25
     if p.value == 2 and (mode == _MODES[1] or (mode == _MODES[0] and large)):
         return _by_product(a, b)
-    return norm_of_vectors(a[..., :, None, :] - b[..., None, :, :], p.value, (a.ndim,), False)
+    return lengths(a[..., :, None, :] - b[..., None, :, :], p.value)
 
 
 def _by_product(a: Any, b: Any) -> Any:

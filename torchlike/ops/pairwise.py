@@ -4,14 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Number
+from torchlike.ops import subgradients
 from torchlike.ops.gathering import type_name
 from torchlike.ops.reduction import vector_norm as norm_of_vectors
 from torchlike.tensor import Tensor
+
+
+def lengths(differences: Any, p: float) -> Any:
+    """Norms along the last axis. Of the largest ones that tie, each has the whole gradient."""
+    if not differences.shape[-1]:
+        return jnp.sum(differences, -1)
+    if p == np.inf:
+        return _largest(differences)
+    return norm_of_vectors(differences, p, (differences.ndim - 1,), False)
+
+
+@jax.custom_jvp
+def _largest(x: Any) -> Any:
+    return jnp.max(jnp.abs(x), -1)
+
+
+@_largest.defjvp
+def _largest_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    found = _largest(x)
+    slopes = jnp.where(jnp.abs(x) == found[..., None], subgradients.sign(x), 0)
+    return found, jnp.sum(slopes * t, -1)
 
 
 @op("pdist_op", namespaces=(), method=False, residuals=True, grad_name="PdistBackward0")
@@ -30,7 +55,7 @@ def pdist_op(input: Input, p: Number):
     first, second = np.triu_indices(input.shape[0], 1)
     if not first.size or not input.shape[1]:
         return input.sum() * 0 + np.zeros(first.size, input.dtype)
-    return norm_of_vectors(input[first] - input[second], p.value, (1,), False)
+    return lengths(input[first] - input[second], p.value)
 
 
 @composite(namespaces=("", "nn.functional"), method=False)
