@@ -3,13 +3,15 @@ it is where nothing is multiplied or summed."""
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike import dtypes
+from torchlike import dtypes, views
+from torchlike.dispatch.memory_order import whatever_the_operands
 from torchlike.tensor import Tensor
 
 #: By the numbers they have in lists.
@@ -67,6 +69,56 @@ def permuted(equation: str, x: Tensor) -> Tensor | None:
     for part in right.replace("...", "."):
         order += covered if part == "." else [labels.index(part)]
     return x.permute(order)
+
+
+@whatever_the_operands
+def of_product(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
+    """As PyTorch's matrix product leaves it, of which the result is a permuted view."""
+    if len(operands) == 2:
+        size = result._storage.shape
+        order = _order_of_product(statics[-1], *(tuple(o.shape) for o in operands))
+        if order != tuple(range(len(size))):
+            result._storage.strides = views.dense_strides(size, order)
+
+
+@functools.lru_cache(1024)
+def _order_of_product(
+    equation: str, left: tuple[int, ...], right: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The dimensions of an equation's result, outermost first: those of both operands, which are
+    the batch, of the left one, of the right one; the right one's before where the result has them
+    so. In place where no matrix product is needed."""
+    terms, arrow, out = equation.partition("->")
+    a, b = (_sizes(t, s) for t, s in zip(terms.split(","), (left, right), strict=True))
+    dots = max((k for k in (*a, *b) if type(k) is int), default=-1) + 1
+    if not arrow:
+        letters = terms.replace(",", "").replace(".", "")
+        out = "..." + "".join(sorted(s for s in set(letters) if letters.count(s) == 1))
+    labels: list[Any] = []
+    for part in out.replace("...", "."):
+        labels += range(dots - 1, -1, -1) if part == "." else [part]
+    summed = {*a, *b} - {*labels}
+    together = {k for k in summed if a.get(k, 1) != 1 and b.get(k, 1) != 1}
+    if not together:
+        return tuple(range(len(labels)))
+    batch: list[int] = []
+    of_left: list[int] = []
+    of_right: list[int] = []
+    for d, k in enumerate(labels):
+        in_left, in_right = a.get(k, 1) != 1, b.get(k, 1) != 1
+        (of_right if not in_left else batch if in_right else of_left).append(d)
+    if of_left and of_right and of_right[-1] < of_left[0] and summed == together:
+        return (*batch, *of_right, *of_left)
+    return (*batch, *of_left, *of_right)
+
+
+def _sizes(term: str, size: tuple[int, ...]) -> dict[Any, int]:
+    """The size of each letter, and of dimensions that dots cover by their number from the last."""
+    covered = len(size) - len(term.replace("...", ""))
+    labels: list[Any] = []
+    for part in term.replace("...", "."):
+        labels += range(covered - 1, -1, -1) if part == "." else [part]
+    return dict(zip(labels, size, strict=True))
 
 
 def check_einsum(equation: str, operands: Sequence[Any]) -> None:

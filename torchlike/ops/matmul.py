@@ -14,7 +14,7 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Factor, Input, Inputs, OptInput, Static, Str
 from torchlike.dtypes import c_name
 from torchlike.ops.checks import scalar_type_of
-from torchlike.ops.einstein import NO_OPERANDS, check_einsum, from_lists, permuted
+from torchlike.ops.einstein import NO_OPERANDS, check_einsum, from_lists, of_product, permuted
 from torchlike.ops.products import times_transposed
 from torchlike.ops.promotion import result_dtype, scalar_like
 from torchlike.tensor import Tensor
@@ -307,7 +307,8 @@ def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None)
     return out if bias is None else out + bias
 
 
-@op("einsum_op", namespaces=(), method=False, grad_name="EinsumBackward0")
+@op("einsum_op", namespaces=(), method=False, memory_order=of_product,
+    grad_name="EinsumBackward0")  # fmt: skip
 def einsum_op(operands: Inputs, equation: Str):
     """Sums of products by index letters."""
     check_einsum(equation, operands)
