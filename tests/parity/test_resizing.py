@@ -314,3 +314,29 @@ def test_the_same_jitted(script):
         return lib.jit(lambda: script(lib))()
 
     assert outcome(torchlike, in_one) == outcome(torchlike, script)
+
+
+MAKERS = {
+    "zeros": lambda m, out: m.zeros(5, out=out),
+    "full": lambda m, out: m.full((5,), 1.0, out=out),
+    "eye": lambda m, out: m.eye(3, out=out),
+    "rand": lambda m, out: m.rand(5, out=out),
+    "randint": lambda m, out: m.randint(5, (5,), out=out),
+    "linspace": lambda m, out: m.linspace(0, 1, 5, out=out),
+    "logspace": lambda m, out: m.logspace(0, 1, 5, out=out),
+    "arange": lambda m, out: m.arange(5, out=out),
+    "bernoulli": lambda m, out: m.bernoulli(m.ones(5), out=out),
+    "exp": lambda m, out: m.exp(m.ones(5), out=out),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_who_warns_of_another_size(name):
+    def of(m):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            out = m.ones(2, 2)
+            MAKERS[name](m, out)
+        return [w.category for w in caught], out.shape, out.dtype == m.float32
+
+    assert of(torchlike) == of(torch)

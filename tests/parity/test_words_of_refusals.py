@@ -20,6 +20,8 @@ REFUSALS = {
     "slice: step": lambda t: t.ones(3)[::2.0],
     "slice: zero": lambda t: t.ones(3)[::0],
     "slice: negative": lambda t: t.ones(3)[::-1],
+    "cumsum: bool": lambda t: t.cumsum(t.ones(3), 0, dtype=t.bool),
+    "cumprod: bool": lambda t: t.ones(3).cumprod(0, dtype=t.bool),
     "split: negative": lambda t: t.zeros(10).split([-1, 11]),
     "split: sum": lambda t: t.zeros(10).split([5, 6]),
     "split: 0-dim": lambda t: t.tensor(3).split(1),

@@ -41,12 +41,13 @@ def check_overlap(out: Any, operands: Any, name: str) -> None:
                     )
 
 
-def store(target: Tensor, value: Tensor, name: str, cast: Any) -> None:
+def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = False) -> None:
     """Write one result into its ``out=`` tensor, resized to its shape.
 
     ``cast`` says whether the result may be cast (PyTorch's elementwise kernels and reductions: to
     any dtype of at least its category) or the dtype must be its own. RuntimeError where that is
-    not so, or where gradients would be needed; UserWarning when elements are thrown away.
+    not so, or where gradients would be needed; UserWarning when elements are thrown away, unless
+    the function ``resizes`` what it is given.
     """
     if modes.current.grad_enabled and (target.requires_grad or value.requires_grad):
         raise RuntimeError(
@@ -79,7 +80,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any) -> None:
                 f"output type {dtypes.scalar_type(target.dtype)}"
             )
     if target.shape != value.shape:
-        if target.numel():
+        if target.numel() and not resizes:
             warnings.warn(
                 "An output with one or more elements was resized since it had shape "
                 f"{list(target.shape)}, which does not match the required output shape "
@@ -97,7 +98,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any) -> None:
     target._write(casts.convert(value._read(), target.dtype.numpy))
 
 
-def store_all(out: Any, results: Any, name: str, cast: Any) -> None:
+def store_all(out: Any, results: Any, name: str, cast: Any, resizes: Any = False) -> None:
     """``store`` for a result or a tuple of them."""
     targets = check_targets(out, name)
     values = results if isinstance(results, (tuple, list)) else (results,)
@@ -106,4 +107,4 @@ def store_all(out: Any, results: Any, name: str, cast: Any) -> None:
             f"{name}(): argument 'out' must be a tuple of {len(values)} tensors, not {len(targets)}"
         )
     for target, value in zip(targets, values, strict=True):
-        store(target, value, name, cast)
+        store(target, value, name, cast, resizes)

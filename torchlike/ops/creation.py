@@ -269,7 +269,8 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
-        return given(out, finish(filled(shape, value, kind, device), device, requires_grad, layout))
+        made = finish(filled(shape, value, kind, device), device, requires_grad, layout)
+        return given(out, made, resizes=True)
 
     function.__doc__ = f"A tensor of the given size, filled with {value}."
     return function
@@ -352,7 +353,7 @@ def full(
     shape = checked_size((size,), "full")
     kind = out_dtype(out, dtype, _dtype_of_number(fill_value, "full"))
     array = filled(shape, _fill_number(fill_value, kind, shape, "full"), kind, device)
-    return given(out, finish(array, device, requires_grad, layout))
+    return given(out, finish(array, device, requires_grad, layout), resizes=True)
 
 
 def _like(name: str, default: Any) -> None:
@@ -490,7 +491,7 @@ def eye(
     else:
         values = device_array(np.eye(n, m, dtype=kind))
     made = finish(values, device, requires_grad, layout)
-    return given(out, made)
+    return given(out, made, resizes=True)
 
 
 def _legacy(*args: Any, **kwargs: Any) -> Tensor:

@@ -137,7 +137,7 @@ def _made(
         array: Any = MetaArray(size, dtype)
     else:
         array = draw(generator, fill) if math.prod(size) else jnp.zeros(size, dtype)
-    return given(out, finish(array, device, requires_grad, layout))
+    return given(out, finish(array, device, requires_grad, layout), resizes=True)
 
 
 def _made_like(
@@ -449,7 +449,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
                 f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'"
             )
     result = _drawn(wrap(_bernoulli_each(input, generator).astype(kind.numpy)), input)
-    return given(out, result)
+    return given(out, result, resizes=True)
 
 
 def _one_uniform(name: str, fill: Callable[..., np.ndarray], names: tuple[str, ...],
@@ -537,7 +537,7 @@ def multinomial(
     else:
         index = _with_replacement(weights, num_samples, generator)
     result = wrap(index.astype(np.int64))
-    return given(out, result)
+    return given(out, result, resizes=True)
 
 
 def _check_weights(weights: np.ndarray) -> None:

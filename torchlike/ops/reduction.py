@@ -385,6 +385,8 @@ def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
 def cumsum(input: Input, dim: Int, *, dtype: DType = None):
     """The running sum along ``dim``."""
     x = _accumulated(input, dtype)
+    if x.dtype == np.bool_:
+        raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     d = errors.wrap_dim(dim, x.ndim)
     return in_float32(lambda x: jnp.cumsum(x, d))(x) if x.ndim else x
 
@@ -393,6 +395,8 @@ def cumsum(input: Input, dim: Int, *, dtype: DType = None):
 def cumprod(input: Input, dim: Int, *, dtype: DType = None):
     """The running product along ``dim``."""
     x = _accumulated(input, dtype)
+    if x.dtype == np.bool_:
+        raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
     d = errors.wrap_dim(dim, x.ndim)
     return in_float32(lambda x: jnp.cumprod(x, d))(x) if x.ndim else x
 

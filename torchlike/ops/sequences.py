@@ -63,7 +63,7 @@ def arange(
     else:
         rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
         values = device_array(rising.astype(target))
-    return _sequence_into(out, finish(values, device, requires_grad, layout))
+    return _sequence_into(out, finish(values, device, requires_grad, layout), resizes=False)
 
 
 @composite("range", method=False)
@@ -124,10 +124,11 @@ def _is_meta(*ends: Any) -> Any:
     return any(isinstance(e, Tensor) and e.is_meta for e in ends)
 
 
-def _sequence_into(out: Tensor | None, made: Tensor) -> Tensor:
+def _sequence_into(out: Tensor | None, made: Tensor, *, resizes: Any = True) -> Tensor:
     """``out=`` of a sequence: keeps its shape where the number of elements is right."""
     fits = out is not None and out.numel() == made.numel()
-    return given(out, made.reshape(out.shape) if fits else made)  # type: ignore[union-attr]
+    shaped = made.reshape(out.shape) if fits else made  # type: ignore[union-attr]
+    return given(out, shaped, resizes=resizes)
 
 
 #: Where a product and a sum of the dtype have no rounding worth the name.
