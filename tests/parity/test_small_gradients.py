@@ -295,3 +295,15 @@ def test_distances_by_the_largest_difference():
     both(gradients(distances, [[1.0, 1.0], [3.0, 1.0]], [[0.0, 0.0], [2.0, 4.0]]))
     both(gradients(lambda m, x: m.pdist(x, p=INF), [[0.0, 0.0], [1.0, 1.0], [3.0, 1.0]]))
     both(lambda m: (m.cdist(m.ones(2, 0), m.ones(3, 0), p=INF),))
+
+
+@pytest.mark.parametrize("name", ["GRU", "LSTM", "RNN"])
+def test_the_last_state_of_a_recurrent_layer_alone(name):
+    def run(m):
+        m.manual_seed(0)
+        x = m.ones(4, 3, requires_grad=True)
+        state = getattr(m.nn, name)(3, 2)(x)[1]
+        (state[1] if name == "LSTM" else state).sum().backward()
+        return (x.grad,)
+
+    both(run)

@@ -76,7 +76,7 @@ def of_product(result: Any, operands: Sequence[Any], spec: Any, statics: Any) ->
     """As PyTorch's matrix product leaves it, of which the result is a permuted view."""
     if len(operands) == 2:
         size = result._storage.shape
-        order = _order_of_product(statics[-1], *(tuple(o.shape) for o in operands))
+        order = _order_of_product(statics[-1], *(o._geometry.size for o in operands))
         if order != tuple(range(len(size))):
             result._storage.strides = views.dense_strides(size, order)
 
