@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Callable
 from typing import Any
 
 
 class _Modes(threading.local):
     def __init__(self) -> None:  # in every thread; a read costs ~40 ns
         self.grad_enabled: bool = True
-        self.inference: bool = False
+        #: 0; 1 in inference mode; 2 where enable_grad was said there: nothing is recorded anyway.
+        self.inference: int = 0
         #: What autograd.set_multithreading_enabled said.
         self.multithreading: bool = True
         #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
@@ -28,6 +30,18 @@ class _Modes(threading.local):
         self.levels: tuple[Any, ...] = ()
         #: What torch.autocast has on in this thread (dispatch.autocast.State), or None.
         self.autocast: Any = None
+
+    @property
+    def grad_mode(self) -> bool:
+        """What no_grad, enable_grad and their kin said: ``grad_enabled`` but in inference mode."""
+        return self.inference == 2 if self.inference else self.grad_enabled
+
+    @grad_mode.setter
+    def grad_mode(self, mode: bool) -> None:
+        if self.inference:
+            self.inference = 2 if mode else 1
+        else:
+            self.grad_enabled = mode
 
 
 current = _Modes()
@@ -61,6 +75,13 @@ class capturing:
 def outside() -> Any:
     """``with outside():`` what is made inside counts as having existed before a running capture."""
     return contextlib.nullcontext() if current.capture is None else current.capture.outside()
+
+
+def setting_seen(name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+    """A switch outside of ``current`` is about to be read or set: a running capture's program is
+    for calls that find it as ``ask`` says now; ``tell`` sets it back."""
+    if current.capture is not None:
+        current.capture.setting_seen(name, ask, tell)
 
 
 class _Epoch:

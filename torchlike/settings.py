@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from torchlike import dtypes, xla_flags
+from torchlike import dtypes, modes, xla_flags
 from torchlike.tensor_types import TENSOR_TYPES, TensorType
 
 #: PyTorch's names -> JAX's, from most to fewest bits.
@@ -25,6 +25,7 @@ def get_float32_matmul_precision() -> str:
 
     Differs from PyTorch: on accelerators "medium" until it is set.
     """
+    modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
     if _precision is None:
         return "highest" if jax.default_backend() == "cpu" else "medium"
     return _precision
@@ -36,13 +37,24 @@ def set_float32_matmul_precision(precision: str) -> None:
     "highest": none; "high": three bfloat16 or one TF32 product; "medium": the device's fastest.
     ValueError for anything else. Applies to JAX code in the process too.
     """
-    global _precision
     if precision not in _PRECISIONS:
         raise ValueError(
             f"precision must be one of {', '.join(map(repr, _PRECISIONS))}, but got {precision!r}"
         )
-    _precision = precision
-    jax.config.update("jax_default_matmul_precision", _PRECISIONS[precision])
+    modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
+    _tell_precision(precision)
+
+
+def _precision_told() -> str | None:
+    return _precision
+
+
+def _tell_precision(precision: str | None) -> None:
+    global _precision
+    if precision != _precision:
+        _precision = precision
+        jax.config.update("jax_default_matmul_precision", _PRECISIONS.get(precision or ""))
+        modes.epoch.advance()  # products have it in compiled programs, too
 
 
 # -- determinism -----------------------------------------------------------------------------------
@@ -57,22 +69,33 @@ def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
     know before it starts, by ``XLA_FLAGS=--xla_gpu_deterministic_ops=true``. RuntimeError where a
     GPU is in use and that flag is not set (a warning's worth with ``warn_only``).
     """
-    global _deterministic, _warn_only
     flag = "--xla_gpu_deterministic_ops=true"
     if mode and not warn_only and flag not in os.environ.get("XLA_FLAGS", "") and (
         jax.default_backend() == "gpu"
     ):  # fmt: skip
         raise RuntimeError(f"set XLA_FLAGS={flag} in the environment before Python starts")
-    _deterministic, _warn_only = bool(mode), bool(warn_only)
+    modes.setting_seen("torch.use_deterministic_algorithms()", _determinism, _tell_determinism)
+    _tell_determinism((bool(mode), bool(warn_only)))
+
+
+def _determinism() -> tuple[bool, bool]:
+    return _deterministic, _warn_only
+
+
+def _tell_determinism(told: tuple[bool, bool]) -> None:
+    global _deterministic, _warn_only
+    _deterministic, _warn_only = told
 
 
 def are_deterministic_algorithms_enabled() -> Any:
     """What ``use_deterministic_algorithms`` was told."""
+    modes.setting_seen("torch.use_deterministic_algorithms()", _determinism, _tell_determinism)
     return _deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> Any:
     """Whether it was told to warn only."""
+    modes.setting_seen("torch.use_deterministic_algorithms()", _determinism, _tell_determinism)
     return _warn_only
 
 
@@ -81,6 +104,7 @@ _MODES = ("default", "warn", "error")
 
 def get_deterministic_debug_mode() -> int:
     """0: nothing was asked for; 1: warnings; 2: errors."""
+    modes.setting_seen("torch.use_deterministic_algorithms()", _determinism, _tell_determinism)
     return (1 if _warn_only else 2) if _deterministic else 0
 
 
@@ -110,14 +134,24 @@ _warns_always = False
 
 def set_warn_always(b: bool, /) -> None:
     """Kept: warnings are given as Python's filters say, which is once a place by default."""
-    global _warns_always
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    modes.setting_seen("torch.set_warn_always()", _warning, _tell_warning)
+    _tell_warning(b)
+
+
+def _warning() -> bool:
+    return _warns_always
+
+
+def _tell_warning(b: bool) -> None:
+    global _warns_always
     _warns_always = b
 
 
 def is_warn_always_enabled() -> bool:
     """What ``set_warn_always`` was told."""
+    modes.setting_seen("torch.set_warn_always()", _warning, _tell_warning)
     return _warns_always
 
 

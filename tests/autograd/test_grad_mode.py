@@ -138,6 +138,40 @@ def test_inference_tensors(x):
         assert (x * 2).requires_grad
 
 
+def test_nothing_is_recorded_in_inference_mode_whatever_is_said(x):
+    with torch.inference_mode():
+        assert not torch.is_grad_enabled()
+        with torch.enable_grad():
+            assert torch.is_grad_enabled()
+            y = x * 2
+            with torch.no_grad():
+                assert not torch.is_grad_enabled()
+            with torch.inference_mode(False):
+                assert (x * 2).requires_grad
+            assert torch.is_grad_enabled()
+        assert not torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        z = x * 2
+        assert torch.is_grad_enabled()
+        assert torch.is_inference_mode_enabled()
+    for made in (y, z):
+        assert made.is_inference()
+        assert not made.requires_grad
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+    assert (x * 2).requires_grad
+
+
+def test_a_jitted_function_asks_what_was_said_in_inference_mode(x):
+    f = torch.jit(lambda x: x * (2 if torch.is_grad_enabled() else 3))
+    for _ in range(2):
+        with torch.inference_mode():
+            with torch.enable_grad():
+                assert f(x).tolist() == (x * 2).tolist()
+            assert f(x).tolist() == (x * 3).tolist()
+    assert f.compiles == 2
+
+
 def test_backward_under_no_grad(x):
     y = (x * x).sum()
     with torch.no_grad():

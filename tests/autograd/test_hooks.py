@@ -183,3 +183,10 @@ def test_hooks_of_the_node_that_accumulates():
     )
     (x * 3).sum().backward()
     assert seen == [("before", None, [3, 3]), ([3, 3], (), [3, 3])]
+
+
+def test_a_post_accumulate_hook_gives_nothing_back():
+    x = leaf(1.0)
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match="post accumulate grad hooks should return None"):
+        (x * 2).sum().backward()

@@ -34,6 +34,11 @@ def value(t):
 @pytest.fixture(autouse=True)
 def _globals():
     CONFIG.a = CONFIGS[0].a = 2.0
+    yield
+    torch.use_deterministic_algorithms(False)
+    torch.set_float32_matmul_precision("highest")
+    torch.set_warn_always(False)
+    torch.set_autocast_dtype("cpu", torch.bfloat16)
 
 
 # Each case: (function of a tensor, change): the function gives 2 on ones before and 5 after.
@@ -220,6 +225,41 @@ def case_the_data_of_a_tensor_in_a_closure():
     return lambda x: x * t.numel(), lambda: setattr(t, "data", torch.ones(5))
 
 
+def case_a_switch_of_torchlike():
+    deterministic = torch.are_deterministic_algorithms_enabled
+    return (
+        lambda x: x * (5.0 if deterministic() else 2.0),
+        lambda: torch.use_deterministic_algorithms(True),
+    )
+
+
+def case_the_precision_of_products():
+    precision = torch.get_float32_matmul_precision
+    return (
+        lambda x: x * (5.0 if precision() == "high" else 2.0),
+        lambda: torch.set_float32_matmul_precision("high"),
+    )
+
+
+def case_whether_warnings_are_always_given():
+    return (
+        lambda x: x * (5.0 if torch.is_warn_always_enabled() else 2.0),
+        lambda: torch.set_warn_always(True),
+    )
+
+
+def case_the_lower_dtype_that_autocast_would_have():
+    def f(x):
+        with torch.autocast("cpu"):
+            return (
+                torch.ones(1, 2)
+                @ torch.tensor([[1.0], [1.0]])
+                * (2.5 if torch.get_autocast_dtype("cpu") is torch.float16 else 1)
+            )
+
+    return f, lambda: torch.set_autocast_dtype("cpu", torch.float16)
+
+
 CASES = [v for k, v in list(globals().items()) if k.startswith("case_")]
 
 
@@ -235,6 +275,39 @@ def test_a_change_between_calls_is_seen(case):
         assert value(jitted(one())) == 5
         assert value(f(one())) == 5
     assert jitted.compiles == 2
+
+
+def test_a_default_dtype_of_autocast_is_the_programs():
+    def f(x):
+        with torch.autocast("cpu"):
+            return x @ x
+
+    x, f = torch.ones(2, 2), torch.jit(f)
+    for dtype in (torch.bfloat16, torch.float16, torch.bfloat16):
+        torch.set_autocast_dtype("cpu", dtype)
+        for _ in range(2):
+            assert f(x).dtype is dtype
+    assert f.compiles == 2
+
+
+def test_a_switch_that_the_function_sets_is_set_at_each_call():
+    @torch.jit
+    def f(x):
+        torch.use_deterministic_algorithms(True)
+        return x * (5.0 if torch.are_deterministic_algorithms_enabled() else 2.0)
+
+    for _ in range(2):
+        torch.use_deterministic_algorithms(False)
+        assert value(f(one())) == 5
+        assert torch.are_deterministic_algorithms_enabled()
+
+
+def test_products_have_the_precision_of_the_call():
+    f = torch.jit(lambda x: x @ x)
+    for precision in ("highest", "high", "highest"):
+        torch.set_float32_matmul_precision(precision)
+        f(torch.ones(2, 2))
+    assert f.compiles == 2
 
 
 def test_a_computed_name_watches_its_object_alone():

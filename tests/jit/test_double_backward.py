@@ -96,6 +96,15 @@ def test_a_second_backward_is_refused_as_eagerly():
         torch.autograd.grad(loss, x, create_graph=True)
 
 
+def test_jacobians_of_the_gradient_of_a_jitted_call():
+    grad, jacrev, vmap = torch.func.grad, torch.func.jacrev, torch.vmap
+    f, x = lambda x: (x**3).sum() * x.sin().sum(), torch.tensor([[1.0, 2.0], [0.5, -1.0]])
+    jitted = torch.jit(f)
+    for _ in range(2):
+        for take in (lambda f: jacrev(grad(f))(x[0]), lambda f: vmap(jacrev(grad(f)))(x)):
+            np.testing.assert_allclose(take(jitted).numpy(), take(f).numpy(), rtol=1e-5)
+
+
 SCALAR, VECTOR = lambda x: (W * x).sin().sum(), lambda x: ((W * x).sin() * x).cumsum(0)
 JACOBIANS = {
     "jacrev": lambda f, x: torch.func.jacrev(f)(x),

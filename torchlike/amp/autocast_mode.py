@@ -25,10 +25,9 @@ class _Settings(threading.local):
     """What is set in a thread, by device type."""
 
     def __init__(self) -> None:
-        self.enabled: dict[str, bool] = {}
-        self.dtypes: dict[str, dtypes.dtype] = dict.fromkeys(
-            ("cpu", "xla", "ipu", "hpu"), dtypes.bfloat16
-        )
+        self.enabled: dict[str, bool] = dict.fromkeys(_AVAILABLE, False)
+        self.dtypes: dict[str, dtypes.dtype] = dict.fromkeys(_AVAILABLE, dtypes.float16)
+        self.dtypes.update(dict.fromkeys(("cpu", "xla", "ipu", "hpu"), dtypes.bfloat16))
         self.cache = True
         self.nesting = 0
         self.counted = False
@@ -38,19 +37,33 @@ class _Settings(threading.local):
         on one of the two."""
         state = None
         for device in ("cuda", "cpu"):
-            if self.enabled.get(device):
-                state = casts.State(device, self.dtype(device).numpy)
+            if self.enabled[device]:
+                state = casts.State(device, self.dtypes[device].numpy)
                 break
         if (state is not None) != self.counted:
             self.counted = not self.counted
             (casts.enter if self.counted else casts.leave)()
         modes.current.autocast = state
 
-    def dtype(self, device: str) -> dtypes.dtype:
-        return self.dtypes.get(device, dtypes.float16)
-
 
 _settings = _Settings()
+
+
+def _told() -> tuple[Any, ...]:
+    return tuple(_settings.enabled.values()), tuple(_settings.dtypes.values()), _settings.cache
+
+
+def _tell(told: tuple[Any, ...]) -> None:
+    enabled, lower, _settings.cache = told
+    _settings.enabled = dict(zip(_AVAILABLE, enabled, strict=True))
+    _settings.dtypes = dict(zip(_AVAILABLE, lower, strict=True))
+    _settings.apply()
+
+
+def _seen() -> _Settings:
+    """This thread's settings, to be read or set: part of what a compiled program is for."""
+    modes.setting_seen("what torch.autocast is told", _told, _tell)
+    return _settings
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -71,7 +84,7 @@ def _check_device(device_type: Any) -> None:
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether autocast is on in this thread for a device type."""
     _check_device(device_type)
-    return _settings.enabled.get(device_type, False)
+    return _seen().enabled[device_type]
 
 
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
@@ -79,20 +92,20 @@ def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
     if enabled is None:
         device_type, enabled = "cuda", device_type
     _check_device(device_type)
-    _settings.enabled[device_type] = bool(enabled)
+    _seen().enabled[device_type] = bool(enabled)
     _settings.apply()
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """The lower dtype for a device type: bfloat16 on the CPU, float16 on GPUs, unless set."""
     _check_device(device_type)
-    return _settings.dtype(device_type)
+    return _seen().dtypes[device_type]
 
 
 def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
     """Set the lower dtype."""
     _check_device(device_type)
-    _settings.dtypes[device_type] = dtype
+    _seen().dtypes[device_type] = dtype
     _settings.apply()
 
 
@@ -139,12 +152,12 @@ def set_autocast_gpu_dtype(dtype: dtypes.dtype) -> None:
 
 def is_autocast_cache_enabled() -> bool:
     """What ``set_autocast_cache_enabled`` set. Casts are parts of compiled ops: none is cached."""
-    return _settings.cache
+    return _seen().cache
 
 
 def set_autocast_cache_enabled(enabled: Any) -> None:
     """Accepted, and remembered."""
-    _settings.cache = bool(enabled)
+    _seen().cache = bool(enabled)
 
 
 def clear_autocast_cache() -> None:
@@ -192,7 +205,7 @@ class autocast:
         _check_device(device_type)
         self.device = device_type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._cache_enabled = _settings.cache if cache_enabled is None else cache_enabled
+        self._cache_enabled = _seen().cache if cache_enabled is None else cache_enabled
         if enabled and device_type == "cuda" and not devices.available("cuda"):
             warnings.warn(
                 "CUDA is not available or torch_xla is imported. Disabling autocast.",
@@ -212,8 +225,8 @@ class autocast:
         self._before: list[Any] = []
 
     def __enter__(self) -> autocast:
-        s = _settings
-        self._before.append((s.enabled.get(self.device, False), s.dtype(self.device), s.cache))
+        s = _seen()
+        self._before.append((s.enabled[self.device], s.dtypes[self.device], s.cache))
         self._set(self._enabled, self.fast_dtype, self._cache_enabled)
         s.nesting += 1
         return self

@@ -360,7 +360,8 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
     if capture is not None and when is not None:
         capture.hold_gradient(leaf, when)
     for hook in list((node.post_hooks or {}).values()):
-        hook(leaf)
+        if hook(leaf) is not None:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def _lay_out_like(gradient: Tensor, leaf: Tensor) -> None:

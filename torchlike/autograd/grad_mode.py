@@ -70,19 +70,19 @@ class no_grad(_Switch):
         self._previous: list[Any] = []
 
     def __enter__(self) -> None:
-        self._previous.append(modes.current.grad_enabled)
-        modes.current.grad_enabled = False
+        self._previous.append(modes.current.grad_mode)
+        modes.current.grad_mode = False
 
     def __exit__(self, *exc: object) -> None:
-        modes.current.grad_enabled = self._previous.pop()
+        modes.current.grad_mode = self._previous.pop()
 
 
 class enable_grad(no_grad):
     """Ops are recorded again inside ``no_grad``."""
 
     def __enter__(self) -> None:
-        self._previous.append(modes.current.grad_enabled)
-        modes.current.grad_enabled = True
+        self._previous.append(modes.current.grad_mode)
+        modes.current.grad_mode = True
 
 
 class _Setting(_Switch):
@@ -112,7 +112,7 @@ class _Setting(_Switch):
 class set_grad_enabled(_Setting):
     """Record ops or not, from the call on; as a context manager, until its end."""
 
-    _of = "grad_enabled"
+    _of = "grad_mode"
 
 
 class set_multithreading_enabled(_Setting):
@@ -144,7 +144,7 @@ class inference_mode(_Switch):
 
     def __enter__(self) -> None:
         self._previous.append((modes.current.grad_enabled, modes.current.inference))
-        modes.current.inference = self.mode
+        modes.current.inference = int(self.mode)
         modes.current.grad_enabled = not self.mode
 
     def __exit__(self, *exc: object) -> None:
@@ -152,8 +152,9 @@ class inference_mode(_Switch):
 
 
 def is_grad_enabled() -> Any:
-    """Whether ops are recorded in this thread."""
-    return modes.current.grad_enabled
+    """Whether ops are recorded in this thread. What was said counts in inference mode, where none
+    are."""
+    return modes.current.grad_mode
 
 
 def is_multithreading_enabled() -> Any:
@@ -163,4 +164,4 @@ def is_multithreading_enabled() -> Any:
 
 def is_inference_mode_enabled() -> Any:
     """Whether inference mode is on in this thread."""
-    return modes.current.inference
+    return modes.current.inference > 0

@@ -315,6 +315,10 @@ class Capture:
             (id(owner), name), (owner, name, owner.__dict__.get(name, MISSING))
         )
 
+    def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+        """A switch is about to be read or set: a guard."""
+        self.watch.see_setting(name, ask, tell)
+
     def enter_module(self, module: Any) -> None:
         """A module is being called: its plain attributes become guards."""
         self.modules[id(module)] = module

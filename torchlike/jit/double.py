@@ -54,8 +54,8 @@ class Double:
         self.arrived = run.first_arrived
         self.forward = jax.jit(joint.evaluator(split.forward, bound))
         self.residual_inputs = split.residual_inputs
-        #: `forward` under a transform, once one asked for it.
-        self.for_boxes: Any = None
+        #: `forward` and `backward` under a transform, once one asked for them.
+        self.for_boxes: dict[str, Executable] = {}
         self.backward = None
         if split.backward is not None:
             self.backward = jax.jit(joint.backward_evaluator(split, bound))
@@ -67,7 +67,9 @@ class Double:
         arrays = [values[key[1]] if key[0] == "cotangent" else given[key] for key in self.inputs]
         # A Jacobian by vmap hands in boxes: a cotangent for each example.
         boxed = boxes.top(values) is not None
-        outputs = on_boxes(self, self.forward, arrays) if boxed else self.forward(*arrays)
+        outputs = (
+            on_boxes(self, self.forward, arrays, "forward") if boxed else self.forward(*arrays)
+        )
         gradients = [wrap(a) for a in outputs[: self.n]]
         leading = [
             gradient_edge(cotangents[i]) if kind == "cotangent" else edges[i]
@@ -84,7 +86,16 @@ class Double:
                     "a second derivative through a jitted function whose gradient vmap took "
                     "(jacrev of jacrev) is not supported: call the function eagerly there"
                 )
-            return backward(residuals, tuple(filled(arrived, of_roots)))
+            given = tuple(filled(arrived, of_roots))
+            if modes.current.levels and boxes.top(given) is not None:
+                flat, structure = jax.tree_util.tree_flatten((residuals, given))
+                return on_boxes(
+                    self,
+                    lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)),
+                    flat,
+                    "backward",
+                )
+            return backward(residuals, given)
 
         node = RegionNode("CompiledBackwardBackward", leading, len(self.roots), run)
         for nr, i in enumerate(self.roots):
@@ -94,15 +105,18 @@ class Double:
         return placed(gradients, self.arrived)
 
 
-def on_boxes(owner: Any, function: Callable[..., Any], arrays: Sequence[Any]) -> Sequence[Any]:
-    """A compiled function where some of the arrays are boxes; ``owner`` keeps it transformed."""
-    if owner.for_boxes is None:
-        owner.for_boxes = Executable(
+def on_boxes(
+    owner: Any, function: Callable[..., Any], arrays: Sequence[Any], which: str
+) -> Sequence[Any]:
+    """A compiled function where some of the arrays are boxes; ``owner`` keeps it transformed, under
+    a name."""
+    if which not in owner.for_boxes:
+        owner.for_boxes[which] = Executable(
             "CompiledBackward", lambda *a: tuple(function(*a)), 0, len(arrays)
         )
     level = boxes.top(arrays)
     assert level is not None
-    found = level.apply(owner.for_boxes, list(arrays))
+    found = level.apply(owner.for_boxes[which], list(arrays))
     return found if isinstance(found, (tuple, list)) else (found,)
 
 

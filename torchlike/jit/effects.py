@@ -120,7 +120,7 @@ class ThreadModes:
     def __init__(self) -> None:
         current = modes.current
         self._values = {
-            "the grad mode": current.grad_enabled,
+            "the grad mode": (current.grad_enabled, current.inference),
             "the default dtype": dtypes.get_default_dtype(),
             "the default device": current.device,
             "autocast": current.autocast,
@@ -134,7 +134,7 @@ class ThreadModes:
 
     def restore(self) -> None:
         values, current = self._values, modes.current
-        current.grad_enabled = values["the grad mode"]
+        current.grad_enabled, current.inference = values["the grad mode"]
         dtypes.set_default_dtype(values["the default dtype"])
         current.device, current.autocast = values["the default device"], values["autocast"]
         current.anomaly, current.anomaly_nan = values["anomaly detection"]

@@ -16,6 +16,7 @@ from torchlike.jit import places
 from torchlike.jit.capture import rebound_slots
 from torchlike.jit.libraries import is_library
 from torchlike.jit.places import MISSING, Name, describe, same
+from torchlike.settings import get_float32_matmul_precision
 from torchlike.tensor import Tensor
 
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
@@ -62,6 +63,7 @@ class Snapshot:
         self._optimizers = [Settings(o, capture) for o in capture.optimizers.values()]
         self._checks += [o.holds for o in self._optimizers]
         own = [t for o in capture.optimizers.values() for t in o._hooks.values()]
+        self._precision = get_float32_matmul_precision()
         self._hook_tables = [(table, tuple(table)) for table in (*hook_tables, *own)]
         #: Tensors reached by name, and whether they required grad.
         self._tensor_names = [(t, watch.label_of(t)) for t in watch.tensors.values()]
@@ -174,6 +176,9 @@ class Snapshot:
         return [p.label for p in (*self._labels, *self._others)]
 
     def _structure_differences(self) -> Iterator[str]:
+        precision = get_float32_matmul_precision()
+        if precision != self._precision:
+            yield f"the precision of float32 products changed: {self._precision} → {precision}"
         for owner, name, value in self._attributes:
             now = owner.__dict__.get(name)
             if not same(now, value):

@@ -60,7 +60,7 @@ class CompiledNode(Node):
             backward = self.program.backward
             return placed(double.on_boxes(
                 self.program,
-                lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat,
+                lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat, "backward",
             ), whens)  # fmt: skip
         found = self.program.run_backward(self.residuals, filled)
         if len(found) == len(whens) == n and all(c is not None for c in cotangents):
@@ -160,7 +160,7 @@ class Program:
         self.forward: Any = None
         self.backward: Any = None
         #: `backward` under a transform, once one asked for it.
-        self.for_boxes: Any = None
+        self.for_boxes: dict[str, Any] = {}
         self.residual_inputs: tuple[int, ...] = ()
         self.donated: tuple[int, ...] = ()
         self.epoch = -1

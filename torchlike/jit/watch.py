@@ -26,7 +26,7 @@ import sys
 import time
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -260,6 +260,11 @@ class Watch(Reach):
                 "frozen; call it outside and pass the value as a tensor"
             )
 
+    def see_setting(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+        """A switch of torchlike's own, as it is before the body reads or sets it."""
+        if ask not in self.places:
+            self.places[ask] = places.State(ask, name, _answer, lambda _, value: tell(value))
+
     # -- what it comes to --------------------------------------------------------------------------
 
     def settle(self) -> None:
@@ -442,6 +447,10 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
     return isinstance(value, places.VALUES)
+
+
+def _answer(ask: Callable[[], Any]) -> Any:
+    return ask()
 
 
 def _closes_over(fn: types.FunctionType, values: dict[str, Any]) -> bool:

@@ -50,7 +50,7 @@ def _clone_value(t: Tensor) -> Tensor:
         return clone_op(t)
     # Sharing the immutable array is a copy: a write through either cell makes a new one.
     made = tensors.wrap(t._read())
-    made._inference = modes.current.inference
+    made._inference = bool(modes.current.inference)
     return made
 
 
