@@ -225,6 +225,32 @@ def case_the_data_of_a_tensor_in_a_closure():
     return lambda x: x * t.numel(), lambda: setattr(t, "data", torch.ones(5))
 
 
+def case_a_mark_that_a_tensor_did_not_have():
+    w = torch.nn.Parameter(torch.ones(2))
+    return lambda x: x * (5.0 if getattr(w, "marked", False) else 2.0), lambda: setattr(
+        w, "marked", True
+    )
+
+
+def case_a_mark_that_a_modules_parameter_did_not_have():
+    m = nn.Linear(2, 2)
+    return lambda x: x * max(5.0 if hasattr(p, "marked") else 2.0 for p in m.parameters()), (
+        lambda: setattr(m.bias, "marked", True)
+    )
+
+
+def case_a_mark_that_is_missed():
+    w = torch.nn.Parameter(torch.ones(2))
+
+    def f(x):
+        try:
+            return x * w.factor
+        except AttributeError:
+            return x * 2
+
+    return f, lambda: setattr(w, "factor", 5)
+
+
 def case_a_switch_of_torchlike():
     deterministic = torch.are_deterministic_algorithms_enabled
     return (
@@ -275,6 +301,55 @@ def test_a_change_between_calls_is_seen(case):
         assert value(jitted(one())) == 5
         assert value(f(one())) == 5
     assert jitted.compiles == 2
+
+
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_a_mark_on_a_tensor_is_made_at_each_call():
+    m = nn.Linear(2, 2)
+
+    @torch.jit
+    def f(x):
+        for p in m.parameters():
+            p.uses = getattr(p, "uses", 0) + 1
+        return x * m.bias.uses
+
+    assert [value(f(one())) for _ in range(4)] == [1, 2, 3, 4]
+    assert m.weight.uses == 4
+
+
+def test_a_mark_on_a_tensor_that_is_made_once():
+    w = torch.ones(2)
+
+    @torch.jit
+    def f(x):
+        if not hasattr(w, "seen"):
+            w.seen = True
+            return x * 10
+        return x * 2
+
+    assert [value(f(one())) for _ in range(4)] == [10, 2, 2, 2]
+    assert f.compiles == 2
+
+
+def test_a_mark_on_what_is_made_inside_is_no_state():
+    @torch.jit
+    def f(x):
+        m, y = nn.Linear(2, 2), x * 2
+        m.weight.marked = y.marked = True
+        return y * (m.weight.marked and y.marked and not hasattr(m.bias, "marked"))
+
+    for _ in range(3):
+        assert value(f(one())) == 2
+    assert f.compiles == 1
+
+
+def test_a_mark_on_an_argument_is_refused():
+    def f(x):
+        x.marked = True
+        return x * 2
+
+    with pytest.raises(torch.errors.JitCaptureError, match="setting the attribute `marked`"):
+        torch.jit(f)(one())
 
 
 def test_a_default_dtype_of_autocast_is_the_programs():

@@ -31,6 +31,9 @@ class Reads(NamedTuple):
     methods: frozenset[str]
     #: Attributes that may be missing and matter for that: stored, or asked for by ``hasattr``.
     probed: frozenset[str]
+    #: Those of them that may be a tensor's: stored in or asked of something else than the method's
+    #: own object.
+    noted: frozenset[str]
     imports: tuple[str, ...]
     #: Whether attributes of any name may be reached, of objects that cannot be told.
     whole: bool
@@ -95,8 +98,33 @@ def reads_of(code: types.CodeType) -> Reads:
     if by_name or mentioned & _WHOLE:
         found += _computed_names(code)
     whole, whole_of = None in found, {path for path in found if path is not None}
+    noted = stored if "AttributeError" in names else set(_noted(code)) if stored else ()
     return Reads(tuple(names), frozenset(attributes), frozenset(loaded), frozenset(methods),
-                 frozenset(stored), tuple(imports), whole, tuple(whole_of))  # fmt: skip
+                 frozenset(stored), frozenset(noted), tuple(imports), whole, tuple(whole_of)
+                 )  # fmt: skip
+
+
+def _noted(code: types.CodeType) -> Iterator[str]:
+    """Attributes that ``code`` stores in, deletes from, or asks by a literal name of something else
+    than ``self``."""
+    skipped = ("CACHE", "PRECALL", "EXTENDED_ARG")
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in skipped]
+    own = "self", ()
+    for k, i in enumerate(instructions):
+        if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
+            if _path_before(instructions, k) != own:
+                yield i.argval
+        elif i.argval in _BY_NAME and i.opname.startswith("LOAD_") and i.opname != "LOAD_CONST":
+            path, after = _path(instructions, k + 1)
+            spelled = range(after, min(after + 2, len(instructions)))
+            if path is None:  # of what another expression gives
+                yield from _strings(code.co_consts)
+            elif path != own:
+                for j in spelled:
+                    name = instructions[j].argval
+                    if instructions[j].opname == "LOAD_CONST" and isinstance(name, str):
+                        yield name
+                        break
 
 
 _Path = tuple[str, tuple[str, ...]]

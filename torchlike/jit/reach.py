@@ -70,6 +70,9 @@ class Reach:
         self._tensor_labels: dict[int, set[str]] = {}
         #: Modules (of nn) that were reached by name: their owner guards their plain attributes.
         self.modules: dict[int, Any] = {}
+        #: Tensors whose attributes of the user's count: {id: (tensor, label)}. Most have none.
+        self._noted_on: dict[int, tuple[Tensor, str]] = {}
+        self._noted: set[str] = set()
         self.names: set[str] = set()
         #: Names that are read as values somewhere; the others are only called.
         self._read: set[str] = set()
@@ -112,6 +115,7 @@ class Reach:
             self.tensors[key] = value
             if not vars(value).keys() <= _FIELDS:
                 self._follow(value, label, depth)
+            self._note_on(value, label)
             return
         visitor = _visitor(kind)
         if visitor is not None:
@@ -123,6 +127,30 @@ class Reach:
         for key, t in self.tensors.items():
             found.setdefault(id(t._storage), set()).update(self._tensor_labels[key])
         return found
+
+    def _note_on(self, t: Tensor, label: str) -> None:
+        """Look up the names that code notes something under in one more tensor."""
+        key = id(t)
+        if not self._rooted and key not in self._noted_on:
+            self._unrooted.add(key)
+        elif self._rooted:
+            self._unrooted.discard(key)
+        if key not in self._noted_on:
+            self._noted_on[key] = t, label
+            self._look_for_notes(t, label, self._noted)
+
+    def note(self, names: frozenset[str]) -> None:
+        """Code stores or asks for attributes of these names, which a tensor may have or not."""
+        new = {name for name in names - self._noted if not hasattr(Tensor, name)}
+        self._noted |= new
+        if new:
+            for t, label in list(self._noted_on.values()):
+                self._look_for_notes(t, label, new)
+
+    def _look_for_notes(self, t: Tensor, label: str, names: set[str]) -> None:
+        for name in names:
+            if name not in vars(t) and not hasattr(type(t), name):
+                self._name(t, vars(t), name, MISSING, f"{label}.{name}")
 
     def _place(self, key: Any, place: Place) -> None:
         self.places.setdefault(key, place)
@@ -412,8 +440,12 @@ class Reach:
             for name, child in list(space["_modules"].items()):
                 self.visit(child, f"{label}.{name}", depth + 1)
             for name, held in (*space["_parameters"].items(), *space["_buffers"].items()):
-                if held is not None and not vars(held).keys() <= _FIELDS:  # attributes of a user's
+                if held is None:
+                    continue
+                if not vars(held).keys() <= _FIELDS:  # attributes of a user's
                     self.visit(held, f"{label}.{name}", depth + 1)
+                else:
+                    self._note_on(held, f"{label}.{name}")
             for name, held in list(space.items()):
                 if name.endswith("_hooks") and held:
                     for hook in list(held.values()):

@@ -26,7 +26,7 @@ from torchlike.jit.scalars import Table, is_device
 from torchlike.sharing import tensors_on
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge
-from torchlike.tensor import Tensor, wrap
+from torchlike.tensor import _FIELDS, Tensor, wrap
 from torchlike.trees import (
     flatten,
     flatten_call,
@@ -319,6 +319,14 @@ class Tracing:
                 "changing a list or dictionary that was passed as an argument",
                 "a returned list or dictionary",
             )
+        for t, argument in zip(self._seen, self.arguments, strict=True):
+            now, before = ({k: v for k, v in vars(x).items() if k not in _FIELDS}
+                           for x in (t, argument))  # fmt: skip
+            for name in {**before, **now}:
+                if not same(now.get(name, MISSING), before.get(name, MISSING)):
+                    self.capture.refuse(
+                        f"setting the attribute `{name}` of an argument", "a returned value"
+                    )
 
     def _check_python(self) -> None:
         """Plain Python values that the body changed, and what it took from clocks and iterators."""

@@ -210,6 +210,7 @@ class Watch(Reach):
             entered.free = {n: at.get(n, MISSING) for n in entered.code.co_freevars}
         if new:
             self.learn(new)
+        self.note(reads.noted)
         if entered.reads.whole:
             self.follow_all_whole()
 
@@ -331,6 +332,7 @@ class Watch(Reach):
             self._spaces.pop(key, None)
             self.modules.pop(key, None)
             self.tensors.pop(key, None)
+            self._noted_on.pop(key, None)
         self._unrooted -= own
 
     def is_from_outside(self, value: Any) -> bool:
