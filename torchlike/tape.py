@@ -295,6 +295,18 @@ def _ambiguous_view(view: Tensor, what: str) -> str:
     return words.format(what=what, output=view._output_nr, name=name)
 
 
+def _has_hooks(view: Tensor, base: Tensor) -> bool:
+    """Whether there are hooks on a view or on the views of ``base`` that it was made of. What is
+    about to be written hangs on the base alone, without them, as in PyTorch."""
+    node = view._node
+    while node is not None and node is not base._node and len(node.edges) == 1:
+        if node.pre_hooks or node.hooks:
+            return True
+        edge = node.edges[0]
+        node = None if edge is None else edge[0]
+    return False
+
+
 def check_in_place(t: Tensor, recorded: Any = None) -> None:
     """Refuse in-place ops where PyTorch does: leaves that require grad, and views of them.
 
@@ -316,5 +328,7 @@ def check_in_place(t: Tensor, recorded: Any = None) -> None:
             raise RuntimeError(errors.LEAF_VIEW_IN_PLACE)
         if t._requires_grad and t._node is None:
             raise RuntimeError(errors.LEAF_IN_PLACE)
+        if _has_hooks(t, base):
+            rejoin(t)
     elif requires_grad and (t._node is None or t._made_by == VARIABLE):
         raise RuntimeError(errors.LEAF_IN_PLACE)

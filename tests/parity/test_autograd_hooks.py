@@ -68,3 +68,40 @@ def test_hooks_of_a_former_leaf_change_what_reaches_it():
         return lib.autograd.grad((x * 3).sum(), edge)[0].tolist()
 
     assert reached(torchlike) == reached(torch) == [600.0, 600.0]
+
+
+def of_a_view(*lines):
+    return ("z = x * 2", "v = z[:2]", *lines)
+
+
+TIMES_TEN = "v.register_hook(lambda g: (seen.append(g.tolist()), g * 10)[1])"
+#: Views with hooks that are written to afterwards.
+VIEWS = {
+    "multiplied": of_a_view(TIMES_TEN, "v.mul_(3)", "out = z"),
+    "hooked again": of_a_view(TIMES_TEN, "v.mul_(3)", TIMES_TEN, "out = z * v[0]"),
+    "used before": of_a_view(TIMES_TEN, "w = v.exp()", "v.mul_(3)", "out = z * w[0]"),
+    "a view of the hooked one": of_a_view(TIMES_TEN, "v[0].mul_(3)", "out = z * z"),
+    "an element of it": of_a_view(TIMES_TEN, "v[0] = x[1]", "out = z * z"),
+    "copied into": of_a_view(TIMES_TEN, "v.copy_(x[1:] * 4)", "out = z * z"),
+    "another view of its base": of_a_view(TIMES_TEN, "z[1:].mul_(3)", "out = z * v[0]"),
+    "a hook on the node": of_a_view(
+        "v.grad_fn.register_hook(lambda gi, go: (gi[0] * 10,))", "v.mul_(3)", "out = z"),
+    "a retained gradient": of_a_view("v.retain_grad()", TIMES_TEN, "v.mul_(3)", "out = v * 2"),
+    "hooks of the base": of_a_view(TIMES_TEN.replace("v.", "z.", 1), "v.mul_(3)", "out = z"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", VIEWS.values(), ids=VIEWS)
+def test_hooks_of_a_view_that_is_written_to(lines):
+    def gradients(lib):
+        x, seen = lib.tensor([1.0, 2.0, 3.0], requires_grad=True), []
+        names = {"x": x, "seen": seen}
+        for line in lines:
+            exec(line, names)
+        names["out"].sum().backward()
+        v = names["v"]
+        return x.grad.tolist(), seen, v.grad.tolist() if v.retains_grad else None
+
+    found, wanted = gradients(torchlike), gradients(torch)
+    assert found[1:] == wanted[1:]
+    assert found[0] == pytest.approx(wanted[0], rel=1e-6)
