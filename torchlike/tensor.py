@@ -455,7 +455,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             )
         capture = modes.current.capture
         if capture is not None:
-            capture.slot_write(self, "_storage")
+            capture.data_write(self, value)
         self._storage.abandoned = True
         modes.epoch.advance()
         self._storage, self._view = value._storage, value._view

@@ -256,6 +256,37 @@ def test_data_swapped_inside_is_refused():
         f()
 
 
+@pytest.mark.parametrize("make", [torch.zeros_like, lambda x: x.detach()], ids=["made", "alias"])
+def test_data_of_what_is_made_inside_may_be_swapped(make):
+    w = torch.tensor([0.5, -1.0])
+
+    def attack(x):
+        d = make(x).requires_grad_()
+        for _ in range(3):
+            ((x + d) * w).sum().backward()
+            d.data = (d + 0.1 * d.grad).clamp(-0.2, 0.2)
+            d.grad.zero_()
+        return d.detach(), d.grad
+
+    f = torch.jit(attack)
+    for k in (0.0, 1.0):
+        x = torch.ones(2) * k
+        found, wanted = f(x), attack(torch.ones(2) * k)
+        assert [t.tolist() for t in found] == [t.tolist() for t in wanted]
+        assert x.tolist() == [k, k]
+    assert f.compiles == 1
+
+
+def test_data_from_outside_are_not_swapped_in():
+    def f(x):
+        d = x * 2
+        d.data = x
+        return d.add_(1)
+
+    with pytest.raises(JitCaptureError, match="copy_"):
+        torch.jit(f)(torch.ones(2))
+
+
 def test_tensors_kept_outside_have_their_values_each_time():
     history = []
     f = torch.jit(lambda x: history.append(x * 2))

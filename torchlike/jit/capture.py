@@ -269,11 +269,15 @@ class Capture:
 
     def slot_write(self, owner: Any, name: str) -> None:
         """A tensor-holding attribute is about to be bound."""
-        if name == "_storage":
-            self.refuse("`tensor.data = value`", "tensor.data.copy_(value)")
         slot = self._slot(owner, name)
         if slot is not None:
             self.slots_written[(id(owner), name)] = slot
+
+    def data_write(self, t: Tensor, value: Tensor) -> None:
+        """``t.data = value``: of what is made here alone, or each call would have to swap cells."""
+        own = self.is_created(t._storage) or self.is_adopted(t)
+        if not (own and self.is_created(value._storage)):
+            self.refuse("`tensor.data = value`", "tensor.data.copy_(value)")
 
     def see_plain_slots(self) -> None:
         """Slots among the plain attributes of modules, which are looked up unseen: those that some

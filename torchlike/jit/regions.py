@@ -92,6 +92,11 @@ class RegionCapture:
             what = f"`{type(owner).__name__}.{name.removeprefix('_')}`"
             self._refuse(f"binding {what}", "a value that is returned from it")
 
+    def data_write(self, t: Any, value: Any) -> None:
+        own = self.is_own(t._storage) or self._views.get(id(t)) is t
+        if not (own and self.is_own(value._storage)):
+            self._refuse("`tensor.data = value`", "tensor.data.copy_(value)")
+
     def write_attribute(self, owner: Any, name: str) -> None:
         self._refuse(f"setting `{type(owner).__name__}.{name}`", "a value that is returned from it")
 
