@@ -113,3 +113,72 @@ def test_an_object_that_stands_twice_in_a_result_is_not_split():
         for value in (1.0, 2.0, 3.0, 4.0):
             found = f(torch.full((2,), value))
             assert found.one.keys.tolist() == [value] * 2
+
+
+def _made(x):
+    return torch.zeros(2, requires_grad=True)
+
+
+def _copied(x):
+    return x.clone().requires_grad_()
+
+
+def _alias(x):
+    return x.detach().requires_grad_()
+
+
+def _parameter(x):
+    return torch.nn.Parameter(x.clone())
+
+
+@pytest.mark.parametrize("make", [_made, _copied, _alias, _parameter])
+def test_a_leaf_that_was_made_inside_keeps_its_gradient(make):
+    @torch.jit
+    def f(x):
+        leaf, other = make(x), make(x)
+        (leaf * x).sum().backward()
+        (leaf * other.detach() + other * 2).sum().backward()
+        return leaf, {"g": other.grad}, other
+
+    before = None
+    for k in range(4):
+        x = torch.arange(2.0) + k
+        leaf, held, other = f(x)
+        assert leaf.grad.tolist() == (x + other.detach()).tolist()
+        assert other.grad.tolist() == [2, 2]
+        assert held["g"] is other.grad
+        assert leaf.is_leaf
+        assert leaf.grad is not before
+        before = leaf.grad
+        (leaf * 3).sum().backward()
+        assert leaf.grad is before
+        assert before.tolist() == (x + other.detach() + 3).tolist()
+    assert f.compiles == 1
+
+
+def test_a_result_keeps_what_it_was_given():
+    @torch.jit
+    def f(x, k):
+        y = x * 2
+        y.scale, y.aux = k, x + 1
+        weight = torch.nn.Parameter(y.detach())
+        weight.no_decay = True
+        return y, [weight]
+
+    for k in range(3):
+        x = torch.ones(2) * k
+        y, (weight,) = f(x, 0.5)
+        assert y.scale == 0.5
+        assert y.aux.tolist() == [k + 1, k + 1]
+        assert weight.no_decay is True
+    assert f.compiles == 1
+
+
+def test_a_leaf_with_hooks_is_refused():
+    def f(x):
+        leaf = x.clone().requires_grad_()
+        leaf.register_hook(lambda g: g * 10)
+        return leaf
+
+    with pytest.raises(torch.errors.JitCaptureError, match="leaf that has hooks"):
+        torch.jit(f)(torch.ones(2))

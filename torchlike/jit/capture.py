@@ -253,7 +253,9 @@ class Capture:
     # -- slots and attributes ----------------------------------------------------------------------
 
     def _slot(self, owner: Any, name: str) -> Slot | None:
-        if isinstance(owner, Tensor) and self.is_created(owner._storage):
+        if isinstance(owner, Tensor) and (
+            self.is_created(owner._storage) or self.is_adopted(owner)
+        ):  # fmt: skip
             return None
         key = (id(owner), name)
         slot = self.slots.get(key)

@@ -141,6 +141,9 @@ class Program:
         self.repeats = False
         #: Which tensors given back are views of which: (view, base, what says how it was made).
         self.views: list[tuple[Template, Template, Any]] = []
+        #: What tensors given back hold besides: whose, under which name (``_grad``, or one of the
+        #: user's), a leaf like those of the result.
+        self.held: list[tuple[Template, str, Any]] = []
         self.written: list[tuple[str, Any]] = []
         #: The storages written, where they are the same at each call.
         self.written_cells: list[Storage] | None = None
@@ -417,6 +420,9 @@ def deliver(
     for leaf, _, requires_grad in program.flags:
         (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
     leaves, structure = program.result
+    n_leaves = len(leaves)
+    if program.held:
+        leaves = [*leaves, *(leaf for _, _, leaf in program.held)]
     found = [
         give(leaf, arguments, made, node) if isinstance(leaf, Template)
         else number(leaf, made, numbers) if isinstance(leaf, NumberTemplate)
@@ -426,6 +432,10 @@ def deliver(
     for of_view, of_base, made_by in program.views:
         view = give(of_view, arguments, made, node)
         view._base, view._made_by = give(of_base, arguments, made, node), made_by
+    if program.held:
+        for (whose, name, _), value in zip(program.held, found[n_leaves:], strict=True):
+            vars(give(whose, arguments, made, node))[name] = value
+        del found[n_leaves:]
     for slot, value in bound:
         slot.bind(arguments, value)
     return found[0] if structure is None else unflatten(structure, found)

@@ -18,7 +18,7 @@ from torchlike.jit.scalars import Number
 from torchlike.jit.templates import Again, Anew, NumberTemplate, Template
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
-from torchlike.tensor import Tensor
+from torchlike.tensor import _FIELDS, Tensor
 
 
 class Returned:
@@ -127,6 +127,27 @@ class Returned:
                 template.root = len(self.roots)
                 self.roots.append((t, edge))
         return template
+
+    def add_held(self) -> None:
+        """What tensors made inside and given back hold: a gradient, and attributes of the user's.
+        Each call's hold their own."""
+        seen: set[int] = set()
+        while found := [x for key, x in self._templates.items() if key not in seen]:
+            for t, template in found:
+                seen.add(id(t))
+                if template.output >= 0 or template.again is not None:
+                    self._add_held_by(t, template)
+
+    def _add_held_by(self, t: Tensor, template: Template) -> None:
+        if t._hooks is not None and any((*t._hooks[0].values(), t._hooks[1])):
+            self._capture.refuse(
+                "returning a leaf that has hooks", "hooks registered on the result"
+            )
+        self._capture.check_gradient(t._grad)
+        for name, value in list(vars(t).items()):
+            if (name == "_grad" and value is not None) or name not in _FIELDS:
+                self._program.held.append((template, name, self.leaf(value)))
+                self._program.repeats = True
 
     def join_views(self) -> None:
         """Which results made inside are views of which, where that matters: of several that share

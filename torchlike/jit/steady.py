@@ -66,7 +66,8 @@ def written_out(program: Any) -> Callable[..., Any]:
         or program.slot_conditions
         or len(program.input_avals) > MOST
     )
-    if more or any(isinstance(leaf, (NumberTemplate, Anew)) for leaf in leaves):
+    held = [leaf for _, _, leaf in program.held]
+    if more or any(isinstance(leaf, (NumberTemplate, Anew)) for leaf in (*leaves, *held)):
         return _never
     return _Call(program).write()
 
@@ -148,16 +149,22 @@ class _Call(_Source):
         for i, leaf in enumerate(leaves):
             self._build(f"r{i}", leaf)
         for of_view, of_base, made_by in self._program.views:
-            if id(of_base) not in self._built:
-                self._build(f"h{len(self._built)}", of_base)
-            view, base = self._built[id(of_view)], self._built[id(of_base)]
+            view, base = self._object(of_view), self._object(of_base)
             self.line(f"{view}._base = {base}; {view}._made_by = {self.name(made_by)}")
+        for whose, name, leaf in self._program.held:
+            self.line(f"{self._object(whose)}.__dict__[{name!r}] = {self._object(leaf)}")
         self._lines += bound
         if structure is None:
             self.line("return r0")
         else:
             found = ", ".join(f"r{i}" for i in range(len(leaves)))
             self.line(f"return unflatten({self.name(structure)}, [{found}])")
+
+    def _object(self, leaf: Any) -> str:
+        """What stands for a leaf, which is built where it was not."""
+        if id(leaf) not in self._built:
+            self._build(f"h{len(self._built)}", leaf)
+        return self._built[id(leaf)]
 
     def _build(self, target: str, leaf: Any) -> None:
         """``target`` is what a template stands for, or the leaf itself."""

@@ -214,6 +214,7 @@ class Tracing:
             _, condition = capture.conditions.get(id(v), (None, None))
             if condition is not None:
                 program.slot_conditions[i] = returned.add(wrap(condition)._storage)
+        returned.add_held()
         returned.join_views()
         capture.conditions.clear()  # they would keep gradients that were dropped
         capture.watch.settle()
