@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
+from torchlike.errors import JitCaptureError
 
 W = [[0.5, -1.0], [2.0, 0.25]]
 X = [[1.0, -2.0], [0.5, 3.0]]
@@ -155,3 +156,55 @@ def test_a_hook_that_comes_and_goes():
     np.testing.assert_allclose(gradient(), plain * 10, rtol=1e-6)
     handle.remove()
     np.testing.assert_allclose(gradient(), plain, rtol=1e-6)
+
+
+def on_a_leaf(x):
+    x.register_hook(lambda g: g * 10)
+    return x * 2
+
+
+def retaining(x):
+    x.retain_grad()
+    return x * 2
+
+
+@pytest.mark.parametrize(
+    ("f", "is_leaf", "words"),
+    [(on_a_leaf, True, "hook on an argument"), (on_a_leaf, False, "computed outside"),
+     (retaining, False, "computed outside")],
+)  # fmt: skip
+def test_a_hook_that_the_body_leaves_on_an_argument_is_refused(f, is_leaf, words):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(JitCaptureError, match=words):
+        torch.jit(f)(x if is_leaf else x * 3)
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+
+def test_a_hook_on_an_argument_that_the_body_removes():
+    @torch.jit
+    def f(x):
+        handle = x.register_hook(lambda g: g * 10)
+        (x * 2).sum().backward()
+        handle.remove()
+
+    for _ in range(3):
+        x = torch.ones(2, requires_grad=True)
+        f(x)
+        assert x.grad.tolist() == [20, 20]
+    assert f.compiles == 1
+
+
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_hooks_that_the_body_leaves_on_state_add_up():
+    w = torch.ones(2, requires_grad=True)
+
+    @torch.jit
+    def f(x):
+        w.register_hook(lambda g: g * 10)
+        return w * x
+
+    for k in (10, 100, 1000):
+        f(torch.ones(2)).sum().backward()
+        assert w.grad.tolist() == [k, k]
+        w.grad = None

@@ -245,6 +245,8 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     if self.grad_fn is None:
         _leaf_hooks(self)
         node = accumulator(self)
+    else:
+        _check_own(node, "register_hook()")
     if node.pre_hooks is None:
         node.pre_hooks = {}
     hooks = node.pre_hooks.setdefault(nr, {})
@@ -255,8 +257,19 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     return RemovableHandle.on(hooks, hook)
 
 
+def _check_own(node: Any, asked: str) -> None:
+    """Refuse what a compiled program would do once, to the first call's graph."""
+    capture = modes.current.capture
+    if capture is not None and node.sequence < capture.first_sequence:
+        capture.refuse(
+            f"{asked} on a tensor computed outside", f"{asked.removesuffix('()')}(…) on a clone"
+        )
+
+
 def _leaf_hooks(leaf: Tensor) -> None:
     """Hooks of a leaf live on the leaf; its accumulator node of the moment refers to them."""
+    if modes.current.capture is not None:
+        modes.current.capture.hook_write(leaf)
     if leaf._hooks is None:
         leaf._hooks = ({0: {}}, {})
         node = accumulator(leaf)
@@ -280,6 +293,7 @@ def retain_grad(self: Tensor) -> None:
     node = self.grad_fn
     if node is None:
         return
+    _check_own(node, "retain_grad()")
     if node.retained is None:
         node.retained = {}
     node.retained[self._output_nr] = weakref.ref(self)

@@ -36,6 +36,14 @@ def _registered(module: Any) -> set[str]:
     return {*own.get("_parameters", ()), *own.get("_buffers", ())}
 
 
+def hooks_of(t: Tensor) -> Any:
+    """Which hooks a leaf has, by the ids of their handles."""
+    if t._hooks is None:
+        return (), ()
+    before, after = t._hooks
+    return tuple(after), tuple([i for hooks in before.values() for i in hooks])
+
+
 class Slot:
     """An attribute that holds a tensor or None: who has it, its name, its value at first sight."""
 
@@ -166,6 +174,8 @@ class Capture:
         self._fields: dict[int, tuple[Tensor, tuple[Any, ...], str]] = {}
         #: Gradients that leaves have or not, as a value decides: {id: (gradient, condition)}.
         self.conditions: dict[int, tuple[Tensor, Any]] = {}
+        #: Leaves from outside on which a hook was registered, and the hooks that they had.
+        self._hooked: dict[int, tuple[Tensor, Any]] = {}
         #: Views made during the capture.
         self._views: dict[int, weakref.ref[Tensor]] = {}
 
@@ -354,6 +364,23 @@ class Capture:
         if id(t) not in self._fields:
             before = t._view, t._node, t._output_nr, t._requires_grad
             self._fields[id(t)] = t, before, asked
+
+    def hook_write(self, leaf: Tensor) -> None:
+        """A hook is about to be registered on a leaf."""
+        if not (self.is_created(leaf._storage) or self.is_adopted(leaf)):
+            self._hooked.setdefault(id(leaf), (leaf, hooks_of(leaf)))
+
+    def check_hooks(self) -> None:
+        """What hooks on leaves from outside come to that the body leaves there."""
+        for leaf, before in self._hooked.values():
+            if hooks_of(leaf) == before:
+                continue
+            if id(leaf) in self.stand_ins:
+                self.refuse("registering a hook on an argument", "a hook on a clone of it")
+            self.watch.reasons.append(
+                "it registers a hook on a tensor from outside, which a compiled program would do "
+                "only once; register it outside"
+            )
 
     def flags_written(self) -> list[tuple[Tensor, Any]]:
         """Leaves from outside whose ``requires_grad`` changed, each with what it was.

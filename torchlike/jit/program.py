@@ -15,7 +15,7 @@ import numpy as np
 from torchlike import boxes, errors, modes
 from torchlike.autograd.partial import When, arriving, placed, with_flags
 from torchlike.jit import double, joint
-from torchlike.jit.capture import Capture, Slot, rebound_slots
+from torchlike.jit.capture import Capture, Slot, hooks_of, rebound_slots
 from torchlike.jit.keys import static_key
 from torchlike.jit.recorded import Effect
 from torchlike.jit.scalars import Table
@@ -471,14 +471,6 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
         [(k, static_key(v)) for k, v in own.items() if k not in _FIELDS])  # fmt: skip
     return (storage.shape, storage.dtype, storage.strides, chain, t.requires_grad, t._node is None,
             alias, type(t), users, None if t._hooks is None else hooks_of(t))  # fmt: skip
-
-
-def hooks_of(t: Tensor) -> Any:
-    """Which hooks a leaf has, by the ids of their handles."""
-    if t._hooks is None:
-        return (), ()
-    before, after = t._hooks
-    return tuple(after), tuple([i for hooks in before.values() for i in hooks])
 
 
 def describe_slot(value: Any) -> Any:

@@ -103,6 +103,10 @@ class RegionCapture:
     def adopt_view(self, t: Any) -> None:
         self._views[id(t)] = t
 
+    def hook_write(self, leaf: Any) -> None:
+        if not (self.is_own(leaf._storage) or self._views.get(id(leaf)) is leaf):
+            self._refuse("registering a hook on a tensor from outside", "a hook on a clone of it")
+
     def field_write(self, t: Any, asked: str) -> None:
         if not (self.is_own(t._storage) or self._views.get(id(t)) is t):
             self._refuse(asked, asked.replace("_()", "()"))

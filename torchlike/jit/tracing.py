@@ -182,6 +182,7 @@ class Tracing:
                 if isinstance(leaf, (types.GeneratorType, types.CoroutineType)):
                     self.capture.refuse("returning a generator", "a list")
             self._check_arguments()
+            self.capture.check_hooks()
             return self._results(leaves, structure)
         finally:
             watch.stop()
