@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 from torchlike import devices
 from torchlike.random.engine import DEFAULT_SEED, Engine
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
+
+
+class _OfThread(threading.local):
+    """The default generator's stream in this thread, or None where it is the process's."""
+
+    engine: Engine | None = None
+
+
+_of_thread = _OfThread()
+
+
+@contextlib.contextmanager
+def drawing_from(engine: Engine) -> Iterator[None]:
+    """Inside, in this thread, the default generator draws from (and seeds) ``engine``."""
+    before = _of_thread.engine
+    _of_thread.engine = engine
+    try:
+        yield
+    finally:
+        _of_thread.engine = before
 
 
 class Generator:
@@ -21,7 +44,14 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         self.device = devices.device(device)
-        self.engine = Engine(DEFAULT_SEED)
+        self._engine = Engine(DEFAULT_SEED)
+
+    @property
+    def engine(self) -> Engine:
+        """The stream that is drawn from."""
+        if self is default_generator and _of_thread.engine is not None:
+            return _of_thread.engine
+        return self._engine
 
     def manual_seed(self, seed: Any) -> Generator:
         """Start over from ``seed``. RuntimeError unless it is an integer of 64 bits."""

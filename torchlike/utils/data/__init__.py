@@ -3,7 +3,7 @@
 from torchlike.unsupported import functions as _unsupported
 from torchlike.utils.data import _utils
 from torchlike.utils.data.collate import default_collate, default_convert
-from torchlike.utils.data.dataloader import DataLoader, get_worker_info
+from torchlike.utils.data.dataloader import DataLoader
 from torchlike.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -23,6 +23,7 @@ from torchlike.utils.data.sampler import (
     WeightedRandomSampler,
 )
 from torchlike.utils.data.stack import StackDataset
+from torchlike.utils.data.workers import get_worker_info
 
 __all__ = [
     "BatchSampler",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, cast
 
 from torchlike.utils.data.collate import default_collate, default_convert
@@ -16,6 +16,8 @@ from torchlike.utils.data.sampler import (
     SequentialSampler,
     draw_seed,
 )
+from torchlike.utils.data.workers import Crew
+from torchlike.utils.data.workers import get_worker_info as get_worker_info
 
 #: What the samplers are made of, or are.
 _FIXED = frozenset(
@@ -56,14 +58,27 @@ _BaseDataLoaderIter = _SingleProcessDataLoaderIter = _Batches
 _collate_fn_t = Callable[[list[Any]], Any]
 
 
+def _check_context(context: Any, num_workers: int) -> None:
+    if context is None:
+        return
+    if not num_workers:
+        raise ValueError("multiprocessing_context can only be used with multi-process loading "
+                         f"(num_workers > 0), but got num_workers={num_workers}")  # fmt: skip
+    known = multiprocessing.get_all_start_methods()
+    if isinstance(context, str) and context not in known:
+        raise ValueError("multiprocessing_context option should specify a valid start method in "
+                         f"{known!r}, but got multiprocessing_context={context!r}")  # fmt: skip
+
+
 class DataLoader:
     """Iterates over a dataset in batches. What they are made of cannot be set afterwards.
 
     A seed gives PyTorch's order: the draws from the generator are PyTorch's, call for call.
 
-    Differs from PyTorch: ``num_workers`` are threads of this process, which load batches ahead in
-    order; ``worker_init_fn``, ``pin_memory``, ``timeout`` and ``multiprocessing_context`` are
-    accepted and have no effect.
+    Differs from PyTorch: ``num_workers`` are threads of this process (``workers``), which load
+    batches ahead in order; a dataset that draws from Python's or NumPy's generators is loaded in
+    the calling thread, with each worker's streams. What its attributes refer to is shared.
+    ``pin_memory``, ``timeout`` and ``multiprocessing_context`` have no effect.
     """
 
     _initialized = False
@@ -92,6 +107,7 @@ class DataLoader:
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
+        _check_context(multiprocessing_context, num_workers)
         iterable = isinstance(dataset, IterableDataset)
         if iterable:
             for option, value in (("shuffle", shuffle or None), ("sampler", sampler),
@@ -125,6 +141,7 @@ class DataLoader:
         self.batch_size = batch_size
         self.drop_last = drop_last
         self._iterable = iterable
+        self._crew: Crew | None = None
         if sampler is None and iterable:
             sampler = _InfiniteConstantSampler()
         elif sampler is None:
@@ -157,48 +174,47 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        draw_seed(self.generator)  # PyTorch draws the workers' base seed here, workers or not
         jobs = self.sampler if self.batch_sampler is None else self.batch_sampler
+        if self.num_workers:
+            crew, ahead = self._workers(), self.prefetch_factor or 2
+            if self._iterable:
+                batches = crew.iterate(self._iterate, ahead)
+            else:
+                batches = crew.load(self._fetch, iter(jobs), ahead)
+            return _Batches(batches, jobs)
+        draw_seed(self.generator)  # PyTorch draws the workers' base seed here, workers or not
         if self._iterable:
-            batches = self._iterate()
-        elif self.num_workers:
-            batches = self._threaded(iter(jobs))
+            batches = self._iterate(self.dataset)
         else:
-            batches = map(self._fetch, iter(jobs))
+            batches = (self._fetch(self.dataset, job) for job in iter(jobs))
         return _Batches(batches, jobs)
 
-    def _fetch(self, index: Any) -> Any:
+    def _workers(self) -> Crew:
+        """New workers; persistent ones are those of the first pass, and draw no seed again."""
+        if self._crew is not None:
+            return self._crew
+        seed = draw_seed(self.generator)
+        crew = Crew(self.dataset, self.num_workers, seed, self.worker_init_fn)
+        if self.persistent_workers:
+            self._crew = crew
+        return crew
+
+    def _fetch(self, dataset: Any, index: Any) -> Any:
         if self.batch_sampler is None:
-            return self.collate_fn(self.dataset[index])
-        many = getattr(self.dataset, "__getitems__", None)
-        samples = many(index) if many is not None else [self.dataset[i] for i in index]
+            return self.collate_fn(dataset[index])
+        many = getattr(dataset, "__getitems__", None)
+        samples = many(index) if many is not None else [dataset[i] for i in index]
         return self.collate_fn(samples)
 
-    def _iterate(self) -> Iterator[Any]:
+    def _iterate(self, dataset: Any) -> Iterator[Any]:
         if self.batch_size is None:
-            yield from map(self.collate_fn, self.dataset)
+            yield from map(self.collate_fn, dataset)
             return
         batch: list[Any] = []
-        for sample in self.dataset:
+        for sample in dataset:
             batch.append(sample)
             if len(batch) == self.batch_size:
                 yield self.collate_fn(batch)
                 batch = []
         if batch and not self.drop_last:
             yield self.collate_fn(batch)
-
-    def _threaded(self, jobs: Iterator[Any]) -> Iterator[Any]:
-        """Batches loaded ahead by threads, given out in order."""
-        ahead = self.num_workers * (self.prefetch_factor or 2)
-        with ThreadPoolExecutor(self.num_workers) as pool:
-            waiting: list[Future[Any]] = []
-            for job in jobs:
-                waiting.append(pool.submit(self._fetch, job))
-                if len(waiting) >= ahead:
-                    yield waiting.pop(0).result()
-            while waiting:
-                yield waiting.pop(0).result()
-
-
-def get_worker_info() -> None:
-    """None: batches are loaded in the main process."""

@@ -125,8 +125,9 @@ def random_split(
     """
     n = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        if any(not 0 <= f <= 1 for f in lengths):
-            raise ValueError("Fraction at index is not between 0 and 1")
+        for i, f in enumerate(lengths):
+            if not 0 <= f <= 1:
+                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
         sizes = [math.floor(n * f) for f in lengths]
         for i in range(n - sum(sizes)):
             sizes[i % len(sizes)] += 1

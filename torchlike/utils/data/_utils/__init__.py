@@ -1,5 +1,5 @@
-"""``torch.utils.data._utils``: where scripts import the collating functions from."""
+"""``torch.utils.data._utils``: where scripts import collating functions and workers from."""
 
-from torchlike.utils.data._utils import collate
+from torchlike.utils.data._utils import collate, worker
 
-__all__ = ["collate"]
+__all__ = ["collate", "worker"]

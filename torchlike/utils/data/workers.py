@@ -1,0 +1,201 @@
+"""DataLoader's workers: in this process, with the numbers and the dataset of a process each.
+
+A worker of PyTorch's is a process: it has its own streams of random numbers, seeded by its place,
+and its own copy of the dataset. Here it is a thread. PyTorch's stream can be a thread's own;
+Python's and NumPy's belong to the process. So the first batch is loaded in the caller's thread with
+the worker's streams in the process's place. Where that has drawn from Python's or NumPy's, all
+batches are loaded so, one after another when they are asked for, and the numbers are those of
+PyTorch's workers; else threads load the others ahead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torchlike.random.engine import Engine
+from torchlike.random.generator import drawing_from
+from torchlike.utils.data.dataset import Dataset
+
+
+@dataclass
+class WorkerInfo:
+    """What ``get_worker_info()`` gives: which of how many, its seed, its copy of the dataset."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+class _Here(threading.local):
+    info: WorkerInfo | None = None
+
+
+_here = _Here()
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """The worker that loads in this thread; None outside of workers."""
+    return _here.info
+
+
+def _copied(dataset: Any) -> Any:
+    """A dataset whose attributes can be set without the others seeing it, as after a fork.
+
+    By hand: ``copy.copy`` asks the new object for methods, which datasets that pass on what they
+    have not (``__getattr__``) answer by asking for their own attributes, without end.
+    """
+    if not isinstance(dataset, Dataset):
+        return dataset
+    new = object.__new__(type(dataset))
+    new.__dict__.update(dataset.__dict__)
+    return new
+
+
+class Worker:
+    """One worker: its streams and its dataset."""
+
+    def __init__(self, place: int, count: int, base_seed: int, dataset: Any) -> None:
+        self.info = WorkerInfo(place, count, base_seed + place, _copied(dataset))
+        self.engine = Engine(self.info.seed & (1 << 64) - 1)
+        self._python = random.Random(self.info.seed).getstate()
+        parts = [place, base_seed & 0xFFFFFFFF, base_seed >> 32]
+        seeds = np.random.SeedSequence(parts).generate_state(4)
+        self._numpy: Any = np.random.RandomState(seeds).get_state()
+
+    @contextlib.contextmanager
+    def in_charge(self) -> Iterator[None]:
+        """What runs inside runs as in the worker's process."""
+        python, numpy, info = random.getstate(), np.random.get_state(), _here.info
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+        _here.info = self.info
+        try:
+            with drawing_from(self.engine):
+                yield
+        finally:
+            self._python, self._numpy = random.getstate(), np.random.get_state()
+            _here.info = info
+            random.setstate(python)
+            np.random.set_state(numpy)
+
+    def drawn(self) -> tuple[Any, ...]:
+        """Where Python's and NumPy's streams stand."""
+        _, key, *rest = self._numpy
+        return self._python, key.tobytes(), rest
+
+    def call(self, load: Callable[[Any, Any], Any], job: Any) -> Any:
+        """A job in a thread of the worker's own."""
+        _here.info = self.info
+        with drawing_from(self.engine):
+            return load(self.info.dataset, job)
+
+
+class Crew:
+    """The workers of a loader, for one pass or (persistent) for all."""
+
+    def __init__(self, dataset: Any, count: int, base_seed: int, start: Any) -> None:
+        self.workers = [Worker(i, count, base_seed, dataset) for i in range(count)]
+        for worker in self.workers:
+            if start is None:
+                break
+            with worker.in_charge():
+                start(worker.info.id)
+
+    def load(self, load: Callable[[Any, Any], Any], jobs: Iterator[Any], ahead: int) -> Any:
+        """``load(dataset, job)`` of each job, in order; jobs are asked for ``ahead``, as PyTorch's
+        loader does from its beginning."""
+        waiting: deque[Any] = deque()
+        for _, job in zip(range(ahead * len(self.workers)), jobs, strict=False):
+            waiting.append(job)
+        return self._loaded(load, jobs, waiting)
+
+    def _loaded(self, load: Any, jobs: Iterator[Any], waiting: deque[Any]) -> Iterator[Any]:
+        if not waiting:
+            return
+        first = self.workers[0]
+        before = first.drawn()
+        with first.in_charge():
+            batch = load(first.info.dataset, waiting.popleft())
+        loaded = self._in_turn if first.drawn() != before else self._by_threads
+        yield from loaded(load, jobs, waiting, batch)
+
+    def _in_turn(self, load: Any, jobs: Iterator[Any], waiting: deque[Any],
+                 batch: Any) -> Iterator[Any]:  # fmt: skip
+        turn = 0
+        while True:
+            waiting.extend(_next(jobs))
+            yield batch
+            if not waiting:
+                return
+            turn = (turn + 1) % len(self.workers)
+            worker = self.workers[turn]
+            with worker.in_charge():
+                batch = load(worker.info.dataset, waiting.popleft())
+
+    def _by_threads(self, load: Any, jobs: Iterator[Any], waiting: deque[Any],
+                    batch: Any) -> Iterator[Any]:  # fmt: skip
+        with contextlib.ExitStack() as pools:
+            threads = [pools.enter_context(ThreadPoolExecutor(1)) for _ in self.workers]
+            turn = 0
+            loading: deque[Future[Any]] = deque()
+
+            def begin(job: Any) -> None:
+                nonlocal turn
+                turn = (turn + 1) % len(threads)
+                loading.append(threads[turn].submit(self.workers[turn].call, load, job))
+
+            try:
+                for job in [*waiting, *_next(jobs)]:
+                    begin(job)
+                yield batch
+                while loading:
+                    batch = loading.popleft().result()
+                    for job in _next(jobs):
+                        begin(job)
+                    yield batch
+            finally:
+                for future in loading:
+                    future.cancel()
+
+    def iterate(self, batches: Callable[[Any], Iterator[Any]], ahead: int) -> Iterator[Any]:
+        """What each worker's dataset iterates over, a batch of each in turn.
+
+        A worker at its end gets no more turns, but those that were given ahead are not taken over.
+        """
+        count = len(self.workers)
+        made: list[Any] = [None] * count
+        turns = deque(list(range(count)) * ahead)
+        last = count - 1
+        ended: set[int] = set()
+        while turns:
+            i = turns.popleft()
+            if i in ended:
+                continue
+            with self.workers[i].in_charge():
+                if made[i] is None:
+                    made[i] = batches(self.workers[i].info.dataset)
+                found = _next(made[i])
+            if not found:
+                ended.add(i)
+            if len(ended) < count:
+                last = next(j for k in range(1, count + 1)
+                            if (j := (last + k) % count) not in ended)  # fmt: skip
+                turns.append(last)
+            yield from found
+
+
+def _next(iterator: Iterator[Any]) -> list[Any]:
+    """The next of an iterator, or nothing at its end."""
+    for item in iterator:
+        return [item]
+    return []
