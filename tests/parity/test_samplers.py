@@ -128,3 +128,58 @@ def test_low_rank_approximations(name, shape):
 
     for theirs, ours in each(product):
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+@pytest.mark.parametrize(("rows", "n"), [((), 7), ((), 2000), ((4,), 40), ((1,), 300)])
+def test_equals_of_multinomial(dtype, rows, n):
+    """Weights of 0 that are chosen all the same, and values that are equal in 16 bits, come in the
+    order in which PyTorch selects them."""
+
+    def draw(m):
+        weights = line(m, -1, 2, n, "float64").clamp(min=0).to(getattr(m, dtype))
+        weights = weights.expand(*rows, n)
+        return tuple(m.multinomial(weights, k) for k in (1, 2, max(1, n // 100), n // 2, n))
+
+    for theirs, ours in each(draw):
+        assert np.array_equal(theirs, ours)
+
+
+def test_weighted_samplers_that_need_weights_of_zero():
+    def draw(m):
+        sampler = m.utils.data.WeightedRandomSampler([0, 1, 0, 0, 2.0, 0] * 5, 30, False)
+        return m.tensor(list(sampler))
+
+    for theirs, ours in each(draw):
+        assert np.array_equal(theirs, ours)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_multinomial_compiled(k):
+    weights = torchlike.rand(5, 40)
+
+    def draw(m, w, function):
+        m.manual_seed(1)
+        return function(w, k).numpy()
+
+    expected = draw(torch, torch.tensor(weights.numpy()), torch.multinomial)
+    assert np.array_equal(draw(torchlike, weights, torchlike.multinomial), expected)
+    compiled = torchlike.jit(lambda w, k: torchlike.multinomial(w, k))
+    assert np.array_equal(draw(torchlike, weights, compiled), expected)
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda m: m.zeros(3).geometric_(),
+        lambda m: m.bernoulli(m.zeros(3, dtype=m.complex64)),
+        lambda m: m.normal(m.zeros(3), m.ones(4)),
+    ],
+)
+def test_refusals(refused):
+    words = []
+    for m in BOTH:
+        with pytest.raises((TypeError, RuntimeError)) as error:
+            refused(m)
+        words.append((type(error.value), str(error.value)))
+    assert words[0] == words[1]

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from torchlike import boxes, devices, dtypes, modes, views
 from torchlike.dispatch.inplace import assign
@@ -24,12 +25,14 @@ from torchlike.layouts import contiguous_format
 from torchlike.meta import MetaArray
 from torchlike.ops.creation import checked_size, finish, numpy_dtype, out_dtype, sized
 from torchlike.ops.outputs import given
+from torchlike.ops.promotion import check_broadcast
 from torchlike.random import bernoulli as coins
 from torchlike.random import continuous, integers, permutation
 from torchlike.random import normal as normals
 from torchlike.random import uniform as uniforms
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
+from torchlike.random.multinomial import winners as race_winners
 from torchlike.storage import device_array
 from torchlike.tape import check_in_place
 from torchlike.tensor import Tensor, wrap
@@ -265,6 +268,7 @@ def normal(
         std.numel() and float(std.detach().min()) < 0
     ):  # fmt: skip
         raise RuntimeError("normal expects all elements of std >= 0.0")
+    check_broadcast(*tensors)
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
     # The noise is made in the memory of the result; PyTorch resizes that first only where the
     # deviations are a tensor, else the noise has to broadcast with the means.
@@ -443,11 +447,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     kind = input.dtype if out is None else out.dtype
     if out is not None:
         check_overlap(out, (input,), "bernoulli")
-        if kind.is_complex and input.numel():
-            scalar = dtypes.scalar_type(kind)
-            raise NotImplementedError(
-                f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'"
-            )
+    if kind.is_complex and input.numel():
+        scalar = dtypes.scalar_type(kind)
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'")
     result = _drawn(wrap(_bernoulli_each(input, generator).astype(kind.numpy)), input)
     return given(out, result, resizes=True)
 
@@ -455,12 +457,15 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
 def _one_uniform(name: str, fill: Callable[..., np.ndarray], names: tuple[str, ...],
                  defaults: tuple[float, ...], check: Callable[..., None]) -> None:  # fmt: skip
     def method(input: Tensor, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
-        given = [*args, *defaults[len(args) :]]
+        given = {**dict(zip(names, defaults, strict=False)), **dict(zip(names, args, strict=False))}
         for key, value in kw.items():
             if key not in names:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
-            given[names.index(key)] = value
-        params = [float(v) for v in given]
+            given[key] = value
+        for key in names:
+            if key not in given:
+                raise TypeError(f'{name}() missing 1 required positional arguments: "{key}"')
+        params = [float(given[key]) for key in names]
         check(*params)
         dtype = input.dtype.numpy
         return _refill(input, generator, lambda s: lambda e: fill(e, s, dtype, *params), node)
@@ -491,7 +496,7 @@ def _check_log_normal(mean: float, std: float) -> None:
 
 
 _one_uniform("exponential_", continuous.exponential, ("lambd",), (1.0,), _check_exponential)
-_one_uniform("geometric_", continuous.geometric, ("p",), (0.5,), _check_geometric)
+_one_uniform("geometric_", continuous.geometric, ("p",), (), _check_geometric)
 _one_uniform("cauchy_", continuous.cauchy, ("median", "sigma"), (0.0, 1.0), _check_cauchy)
 _one_uniform("log_normal_", continuous.log_normal, ("mean", "std"), (1.0, 2.0), _check_log_normal)
 
@@ -533,11 +538,24 @@ def multinomial(
         q = draw(generator, _in_memory_order(
             size, along, lambda s: lambda e: continuous.exponential(e, s, kind, 1.0)
         ))  # fmt: skip
-        index = jnp.argsort(-(weights / q), axis=-1, stable=True)[..., :num_samples]
+        index = _by_race(weights, q, num_samples)
     else:
         index = _with_replacement(weights, num_samples, generator)
     result = wrap(index.astype(np.int64))
     return given(out, result, resizes=True)
+
+
+def _by_race(weights: Any, q: Any, k: int) -> Any:
+    """Those with the largest of weight / q. Equals (weights of 0, values of 16 bits) come as
+    PyTorch selects them; compiled, where no host can follow that, the earliest first."""
+    if modes.current.capture is None:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            race = np.asarray(weights) / np.asarray(q)
+        rows = race.reshape(-1, race.shape[-1])
+        return jnp.asarray(race_winners(rows, k).reshape(*race.shape[:-1], k))
+    if k == 1:
+        return jnp.argmax(weights / q, axis=-1, keepdims=True)
+    return lax.top_k(weights / q, k)[1]
 
 
 def _check_weights(weights: np.ndarray) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from torchlike.dtypes import scalar_type
@@ -37,7 +39,7 @@ def multinomial(
     _check(p, num_samples, replacement)
     rows = p.reshape(-1, p.shape[-1])
     if replacement and num_samples > 1:
-        samples = [_with_replacement(engine, row, num_samples) for row in rows]
+        samples: Any = [_with_replacement(engine, row, num_samples) for row in rows]
     else:
         samples = _by_race(engine, rows, num_samples)
     result = np.array(samples, np.int64).reshape(len(rows), num_samples)
@@ -64,7 +66,7 @@ def _check(p: np.ndarray, num_samples: int, replacement: bool) -> None:
         raise RuntimeError(_NO_MASS)
 
 
-def _by_race(engine: Engine, rows: np.ndarray, num_samples: int) -> list[np.ndarray]:
+def _by_race(engine: Engine, rows: np.ndarray, num_samples: int) -> np.ndarray:
     weights = rows.astype(np.float32) if rows.dtype in HALVES else rows
     if weights.size and not ((weights >= 0) & (weights < np.inf)).all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -73,10 +75,16 @@ def _by_race(engine: Engine, rows: np.ndarray, num_samples: int) -> list[np.ndar
     # A waiting time can round to zero in the half types: an infinity, or NaN for a weight of 0.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         race = rows / exponential(engine, rows.shape, rows.dtype)
+    return winners(race, num_samples)
+
+
+def winners(race: np.ndarray, num_samples: int) -> np.ndarray:
+    """Who comes first in each row of a race, (rows, num_samples)."""
     if num_samples == 1:
         # argmax puts NaN first and takes the earliest of equals, as PyTorch's does.
-        return [np.argmax(race.astype(weights.dtype), axis=-1)]
-    return [largest(row, num_samples) for row in race]
+        precise = race.astype(np.float32) if race.dtype in HALVES else race
+        return np.argmax(precise, axis=-1, keepdims=True)
+    return largest(race, num_samples)
 
 
 def _with_replacement(engine: Engine, row: np.ndarray, num_samples: int) -> np.ndarray:

@@ -16,17 +16,20 @@ _INSERTION_LIMIT = 16
 
 
 def largest(values: np.ndarray, k: int) -> np.ndarray:
-    """Indices of the ``k`` largest of the 1-d ``values``, descending, int64; NaN counts as largest.
+    """Indices of the ``k`` largest along the last axis, descending, int64; NaN counts as largest.
 
-    About 10 ns an element; with ties that matter about 1 µs.
+    About 10 ns an element; in a row with ties that matter about 1 µs.
     """
     keys = np.where(np.isnan(values), np.inf, values).astype(np.float64)
-    order = np.argsort(-keys, kind="stable")
+    order = np.argsort(-keys, axis=-1, kind="stable")[..., : k + 1]
     # A tie matters among the chosen, and between the last chosen and the first left out.
-    top = keys[order[: k + 1]]
-    if np.isnan(values).any() or (top[1:] == top[:-1]).any():
-        return np.array(_Selection(values.astype(np.float64).tolist()).largest(k), np.int64)
-    return order[:k]
+    top = np.take_along_axis(keys, order, -1)
+    tied = np.isnan(values).any(-1) | (top[..., 1:] == top[..., :-1]).any(-1)
+    chosen = order[..., :k].astype(np.int64)
+    for row in np.argwhere(tied):
+        at = tuple(row)
+        chosen[at] = _Selection(values[at].astype(np.float64).tolist()).largest(k)
+    return chosen
 
 
 class _Selection:
