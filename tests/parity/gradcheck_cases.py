@@ -217,6 +217,8 @@ NOT_ALONE = {
     "embedding_renorm_op": "runs outside autograd: its tangents are the weight's, as they were",
     "poisson_sample": "integers: its gradient is zero",
     "standard_gamma_sample": "accepts or rejects: its draws jump; op_db compares with PyTorch",
+    "underived_op": "PyTorch has no derivative; tests/parity/test_underived.py compares the errors",
+    "heaviside": "the same",
     "drawn": "a draw: PyTorch defines its gradient by its parameters as zero",
     "grouped_mm_op": "has no float64; tests/parity/test_grouped.py compares with PyTorch",
     "fake_quantize_per_tensor_affine_op": "rounds, and passes gradients on as if it did not",

@@ -74,7 +74,8 @@ def _row(name: str, function: Any, spaces: list[str], methods: set[str]) -> str:
         where.append("method")
     twin = f"{name}_" if f"{name}_" in methods else ""
     has_out = any(p.name == "out" for p in signature.parameters)
-    gradient = "" if spec is None else ("any order" if spec.differentiable else "none")
+    derived = spec is not None and spec.differentiable and spec.grad_name != "NotImplemented"
+    gradient = "" if spec is None else ("any order" if derived else "none")
     cells = (
         f"`{name}`",
         ", ".join(where),

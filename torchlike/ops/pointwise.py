@@ -24,6 +24,7 @@ from torchlike.ops.promotion import (
     result_dtype,
     scalar_like,
 )
+from torchlike.ops.underived import without_derivative
 from torchlike.tensor import Tensor
 
 # -- binary arithmetic -----------------------------------------------------------------------------
@@ -254,9 +255,9 @@ _binary("copysign", _copysign, floats=True, inplace=True, other=Operand, real=("
 _binary("nextafter", subgradients.nextafter, floats=True, inplace=True, real=("nextafter_cpu",))
 _binary(
     "heaviside",
-    _heaviside,
+    without_derivative("aten::heaviside", _heaviside),
     inplace=True,
-    differentiable=False,
+    grad_name="NotImplemented",
     casts_out=False,
     real=("heaviside is not yet implemented for complex tensors.", RuntimeError),
 )

@@ -1,7 +1,7 @@
 """Sets and counts of values: unique, unique_consecutive, bincount, isin.
 
 The size of most results depends on values, so they are computed on the host: nothing is compiled
-for each size, and none of them has a gradient.
+for each size, and none of them has a derivative.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Operand
 from torchlike.ops.gathering import type_name
 from torchlike.ops.promotion import is_number, result_dtype
+from torchlike.ops.underived import underived
 from torchlike.ops.views import require_tensor
 from torchlike.tensor import Tensor
+from torchlike.views.geometry import contiguous_strides
 
 
 def _on_host(t: Tensor, name: str) -> np.ndarray:
@@ -29,6 +31,15 @@ def _on_host(t: Tensor, name: str) -> np.ndarray:
 
 def _back(values: np.ndarray, dtype: dtypes.dtype = dtypes.int64) -> Tensor:
     return tensors.wrap(jnp.asarray(values.astype(dtype.numpy)))
+
+
+def _along(values: Tensor, d: int) -> Tensor:
+    """Slices along ``d`` lie one after another in memory."""
+    size = values._geometry.size
+    if d and values.numel():
+        inner = contiguous_strides((*size[:d], *size[d + 1 :]))
+        values._storage.strides = (*inner[:d], values.numel() // size[d], *inner[d:])
+    return values
 
 
 def _results(values: Tensor, inverse: Any, counts: Any, wanted: tuple[Any, Any]) -> Any:
@@ -62,7 +73,12 @@ def unique(input: Tensor, sorted: Any = True, return_inverse: Any = False,
             values, return_inverse=True, return_counts=True, axis=d, equal_nan=False
         )
         inverse = inverse.reshape(-1)
-    return _results(_back(found, input.dtype), inverse, counts, (return_inverse, return_counts))
+    distinct = _back(found, input.dtype)
+    if dim is None:
+        distinct = underived(distinct, "_unique2", input)
+    else:
+        distinct = _along(underived(distinct, "unique_dim", input), d)
+    return _results(distinct, inverse, counts, (return_inverse, return_counts))
 
 
 def _check_slices(input: Tensor, d: int) -> None:
@@ -96,7 +112,8 @@ def unique_consecutive(input: Tensor, return_inverse: Any = False, return_counts
         inverse = inverse.reshape(values.shape)
     else:
         kept = np.moveaxis(kept, 0, d)
-    return _results(_back(kept, input.dtype), inverse, counts, (return_inverse, return_counts))
+    firsts = underived(_back(kept, input.dtype), "unique_consecutive", input)
+    return _results(_along(firsts, d), inverse, counts, (return_inverse, return_counts))
 
 
 @composite()
@@ -117,7 +134,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights.dim() != 1 or weights.numel() != input.numel():
         raise RuntimeError("weights should be 1-d and have the same length as input")
     total = np.bincount(values, _on_host(weights, "bincount"), minlength)
-    return _back(total, dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64)
+    summed = _back(total, dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64)
+    return underived(summed, "aten::bincount", weights)
 
 
 @op("isin_op", namespaces=(), method=False, differentiable=False)
