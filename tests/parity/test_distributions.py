@@ -352,6 +352,37 @@ def test_divergences(name):
         )
 
 
+@pytest.mark.parametrize("other", ["Beta", "Gamma", "Exponential", "Normal"])
+def test_divergences_at_the_edge(other):
+    """Of a uniform distribution from 0, and of one without mean or variance."""
+    said = []
+    for t in (torchlike, torch):
+        d = t.distributions
+        two = t.tensor([0.5, 2.0, 1.5])
+        q = d.Exponential(two) if other == "Exponential" else getattr(d, other)(two, two)
+        first = t.tensor([0.0, 0.0, 0.5])
+        ps = [d.Uniform(first, t.ones(3)), d.Pareto(two, t.tensor([1.0, 2.0, 3.0]))]
+        said.append([d.kl_divergence(p, q).numpy() for p in ps])
+    for ours, theirs in zip(*said, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)  # differences of logarithms
+
+
+@pytest.mark.parametrize("dim", [-2, -1, 0, 1])
+def test_events_of_a_stack(dim):
+    said = []
+    for t in (torchlike, torch):
+        d = t.distributions
+        maps = [d.ExpTransform(), d.AffineTransform(0.0, 2.0)]
+        stack = d.transforms.StackTransform(maps, dim=dim)
+        base = d.Normal(t.ones(2, 2), t.tensor([0.5, 1.0]))
+        made = d.TransformedDistribution(base, [stack])
+        vectors = d.constraints.stack([d.constraints.real_vector] * 2, dim)
+        told = made.log_prob(t.tensor([[0.5, 1.5], [2.5, 0.25]]))
+        said.append((stack.codomain.event_dim, vectors.event_dim, tuple(made.event_shape), told))
+    assert said[0][:3] == said[1][:3]
+    np.testing.assert_allclose(said[0][3].numpy(), said[1][3].numpy(), rtol=1e-5)
+
+
 REGIONS = {
     "real": lambda c, t: c.real, "positive": lambda c, t: c.positive,
     "above": lambda c, t: c.greater_than(2.0), "below": lambda c, t: c.less_than(-1.0),

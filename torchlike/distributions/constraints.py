@@ -350,6 +350,12 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
+    @property
+    def event_dim(self) -> Any:
+        """A dimension counted from the end that falls among the events' is one of theirs."""
+        dim = max(c.event_dim for c in self.cseq)
+        return dim + 1 if self.dim + dim < 0 else dim
+
     def check(self, value: Tensor) -> Tensor:
         return f.stack(self._check_parts(value.unbind(self.dim)), self.dim)
 

@@ -282,7 +282,7 @@ for _a in (MultivariateNormal, LowRankMultivariateNormal):
 
 
 def _x_log_x(x: Any) -> Any:
-    return x * x.log()
+    return f.xlogy(x, x)
 
 
 class _Moments:
@@ -376,7 +376,7 @@ _INSIDE = {
     Gumbel: (Normal,),
     Laplace: (Normal,),
     Normal: (Gumbel,),
-    Pareto: (Exponential, Gamma, Normal),
+    Pareto: (Exponential, Gamma),
     Uniform: (Gumbel, Normal),
 }
 _NEVER_INSIDE = {
@@ -390,11 +390,13 @@ _NEVER_INSIDE = {
     Pareto: (Beta, ContinuousBernoulli, Uniform),
     Poisson: (Bernoulli, Binomial),
 }
-#: Where the first may lie outside of the second: there the divergence is infinite. Touching bounds
-#: count as outside for the continuous Bernoulli distribution, as in PyTorch.
+#: Where the first may lie outside of the second, or has no variance: there the divergence is
+#: infinite. Touching bounds count as outside for the continuous Bernoulli distribution, as in
+#: PyTorch.
 _MAYBE_INSIDE: dict[tuple[type, type], Any] = {
     (Beta, Uniform): lambda p, q: (q.low > 0) | (q.high < 1),
     (ContinuousBernoulli, Uniform): lambda p, q: (q.low >= 0) | (q.high <= 1),
+    (Pareto, Normal): lambda p, q: p.alpha <= 2,
     (Uniform, Beta): lambda p, q: (p.high > 1) | (p.low < 0),
     (Uniform, ContinuousBernoulli): lambda p, q: (p.high >= 1) | (p.low <= 0),
     (Uniform, Exponential): lambda p, q: p.low < 0,
