@@ -99,6 +99,9 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
     """The ``k`` largest (or smallest) values along a dimension, in order, and where they are.
 
     RuntimeError when ``k`` is larger than the dimension.
+
+    Differs from PyTorch: of equal values the earlier ones are chosen and come first (0 before -0);
+    PyTorch's order of them is its algorithm's. ``sorted=False`` is in order, too.
     """
     if input.dtype.kind == "c":
         raise RuntimeError("topk(): does not support complex dtypes on CPU")
@@ -121,7 +124,11 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
 @op(residuals=True, returns=named("kthvalue"))
 @real_only("kthvalue_cpu")
 def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
-    """The ``k``-th smallest value along a dimension (k counts from 1), and where it is."""
+    """The ``k``-th smallest value along a dimension (k counts from 1), and where it is.
+
+    Differs from PyTorch: equal values are counted in the order of their places, so ``indices`` may
+    name another of them.
+    """
     d = errors.wrap_dim(dim, input.ndim)
     size = input.shape[d] if input.ndim else 1
     if size == 0:
