@@ -23,6 +23,7 @@ from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set be
 from torchlike import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
 from torchlike import ops as _ops  # noqa: E402 - registers the ops
 from torchlike import sparse_names as _sparse_names  # noqa: E402 - registers coalesce, spmm
+from torchlike import sparse_rules as _sparse_rules  # noqa: E402 - what ops do on sparse tensors
 from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
 from torchlike import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike import unsupported as _unsupported  # noqa: E402 - registers what raises

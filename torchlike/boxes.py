@@ -27,6 +27,7 @@ import numpy as np
 
 from torchlike import errors, meta, modes
 from torchlike.meta import MetaArray, StandIn
+from torchlike.sparse_array import SparseArray, refusal
 
 
 class _Reverse(threading.local):
@@ -157,11 +158,11 @@ class Dual(Box):
 
 BOXES = frozenset((Batched, Dual))
 #: Whatever stands in a cell in place of an array.
-SPECIAL = BOXES | {MetaArray}
+SPECIAL = BOXES | {MetaArray, SparseArray}
 
 
 def involved(arrays: Any) -> bool:
-    """Whether a pytree of operands holds a box or a MetaArray."""
+    """Whether a pytree of operands holds a box, a MetaArray or a SparseArray."""
     return any(type(a) in SPECIAL for a in jax.tree_util.tree_leaves(arrays))
 
 
@@ -181,7 +182,10 @@ def top(arrays: Iterable[Any]) -> Level | None:
 
 
 def call(function: Callable[..., Any], *arrays: Any) -> Any:
-    """``function(*arrays)`` where an array is a box or a MetaArray."""
+    """``function(*arrays)`` where an array is a box or a MetaArray. NotImplementedError where one
+    is sparse."""
+    if any(type(a) is SparseArray for a in arrays):
+        raise NotImplementedError(refusal("this operation"))
     level = top(arrays)
     if level is not None:
         return level.call(function, list(arrays))

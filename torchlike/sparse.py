@@ -66,7 +66,7 @@ def sampled_addmm(
 
 def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
     """The sum over all dimensions (dense) or over some (sparse, unless no sparse one is left)."""
-    return _require_sparse(input, "sum").sum(dim, dtype)
+    return _require_sparse(input, "sum").sum(dim, dtype=dtype)
 
 
 globals().update(_unsupported("sparse"))

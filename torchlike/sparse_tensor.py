@@ -1,59 +1,54 @@
 """A tensor in coordinate form: the indices of what is not zero, and its values.
 
-Both are dense tensors, so gradients are those of the values. Not a subclass of Tensor: a function
-that does not know it says so instead of computing nonsense.
+Both are dense tensors, so gradients are those of the values. What can be computed with it is in
+sparse_rules; a function that does not know it says so instead of computing nonsense.
 """
 
 from __future__ import annotations
 
-import math
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from torchlike import dtypes, errors, modes
+from torchlike import dtypes, errors, modes, trees
 from torchlike.dispatch.registry import NAMESPACES, add_method, composite
 from torchlike.dispatch.schema import ints
 from torchlike.layouts import sparse_coo
 from torchlike.ops.creation import tensor as make_tensor
-from torchlike.ops.joining import cat
-from torchlike.ops.sparse_products import coalesced_values, sparse_matmul
-from torchlike.size import Size
+from torchlike.ops.sparse_products import coalesced_values
+from torchlike.sparse_array import SparseArray, install, refusal
+from torchlike.storage import SparseStorage
+from torchlike.tape import check_in_place
 from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 _INSTEAD = "torchlike.nonzero_static, or make the sparse tensor outside the jit"
 
 
-class SparseTensor:
+class SparseTensor(Tensor):
     """``indices`` (sparse_dim, nnz), ``values`` (nnz, *dense sizes), a size. Duplicates add up.
 
-    Differs from PyTorch: no instance of Tensor; the functions of ``torch`` take it only where
-    ``torch.sparse`` does, the operators ``+ - * / @`` and its methods do the rest.
+    Its cell holds a SparseArray of two dense tensors, so gradients are those of the values. Ops
+    without a rule in sparse_rules raise NotImplementedError.
     """
 
-    layout = sparse_coo
+    __module__ = "torchlike.sparse_tensor"
+    layout: Any = sparse_coo
     is_sparse = True
-    #: NumPy must leave ``array @ sparse`` to us.
-    __array_priority__ = 1000
 
-    def __init__(self, indices: Tensor, values: Tensor, size: Any, coalesced: bool) -> None:
-        self._at: Any = indices
-        self._held: Any = values
-        self.shape = Size(size)
-        self._coalesced = coalesced
+    def __new__(cls, indices: Tensor, values: Tensor, size: Any, coalesced: bool) -> SparseTensor:
+        return _holding(SparseArray(indices, values, size, coalesced))
 
     # -- what it is --------------------------------------------------------------------------------
 
-    def size(self, dim: int | None = None) -> Any:
-        """The size, or that of one dimension."""
-        return self.shape if dim is None else self.shape[errors.wrap_dim(dim, self.dim())]
+    @property
+    def _at(self) -> Any:
+        return self._storage.cell.at
 
-    def dim(self) -> int:
-        """How many dimensions, sparse and dense."""
-        return len(self.shape)
-
-    ndim = property(dim)
+    @property
+    def _held(self) -> Any:
+        return self._storage.cell.held
 
     def sparse_dim(self) -> int:
         """How many dimensions have indices."""
@@ -63,9 +58,7 @@ class SparseTensor:
         """How many dimensions each value has."""
         return self._held.dim() - 1
 
-    def numel(self) -> int:
-        """How many elements a dense tensor would have."""
-        return math.prod(self.shape)
+    _dimI, _dimV = sparse_dim, dense_dim
 
     def _nnz(self) -> int:
         return self._held.shape[0]
@@ -78,10 +71,16 @@ class SparseTensor:
 
     def is_coalesced(self) -> bool:
         """Whether indices are sorted and different."""
-        return self._coalesced
+        return self._storage.cell.coalesced
+
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Say whether they are."""
+        cell = self._storage.cell
+        self._storage.cell = SparseArray(cell.at, cell.held, cell.shape, coalesced)
+        return self
 
     def _require_coalesced(self, what: str) -> None:
-        if not self._coalesced:
+        if not self.is_coalesced():
             raise RuntimeError(
                 f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first"
             )
@@ -96,17 +95,72 @@ class SparseTensor:
         self._require_coalesced("values")
         return self._held
 
-    @property
-    def dtype(self) -> dtypes.dtype:
-        return self._held.dtype
+    def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        """The name of its old class, or the tensor in another dtype."""
+        if dtype is not None:
+            return self.to(dtype)
+        return super().type().replace("torch.", "torch.sparse.", 1)
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(
+            errors.AMBIGUOUS_BOOL.format(what="more than one value")
+            if self.numel() != 1 else "bool() of a sparse tensor: call to_dense() first"
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    # -- what a dense tensor has and this has not --------------------------------------------------
 
     @property
-    def device(self) -> Any:
-        return self._held.device
+    def _geometry(self) -> Any:
+        raise NotImplementedError(refusal("an operation that makes a view"))
+
+    _whole_geometry = _geometry
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Zeros: there is no memory to step through."""
+        return (0,) * self.dim() if dim is None else 0
+
+    def storage_offset(self) -> int:
+        return 0
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return False
+
+    def untyped_storage(self) -> Any:
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def _value(self, asked: str, instead: str = "") -> np.ndarray:
+        raise RuntimeError(
+            f"Cannot access data pointer of Tensor that doesn't have storage: {asked} of a sparse "
+            "tensor, call to_dense() first"
+        )
+
+    def numpy(self, *, force: Any = False) -> np.ndarray:
+        """TypeError: ``to_dense()`` first."""
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.numpy()
+
+    # -- autograd: that of the values --------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
         return self._held.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: Any = True) -> SparseTensor:
+        """Let the values require gradients."""
+        self._held.requires_grad_(requires_grad)
+        return self
 
     @property
     def grad_fn(self) -> Any:
@@ -120,22 +174,49 @@ class SparseTensor:
     def grad(self) -> SparseTensor | None:
         """The gradient, sparse like this tensor, coalesced (duplicates have it in common)."""
         found = self._held.grad
-        if found is None or self._coalesced:
+        if found is None or self.is_coalesced():
             return None if found is None else self._with(found)
         at, first = np.unique(self._at._value("grad", _INSTEAD), axis=1, return_index=True)
         values = found[make_tensor(first.astype(np.int64))]
         return SparseTensor(make_tensor(at.astype(np.int64)), values, self.shape, True)
 
-    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
-        """Let the values require gradients."""
-        self._held.requires_grad_(requires_grad)
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            raise NotImplementedError("a sparse tensor's .grad can only be set to None")
+        self._held.grad = None
+
+    def detach(self) -> SparseTensor:
+        """Without autograd history."""
+        return self._with(self._held.detach())
+
+    _alias = detach
+
+    @property
+    def data(self) -> SparseTensor:
+        """The same without history."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        self.copy_(value)
+
+    def detach_(self) -> SparseTensor:
+        """Drop the autograd history."""
+        self._storage.cell = self.detach()._storage.cell
         return self
 
-    def is_floating_point(self) -> bool:
-        return self.dtype.is_floating_point
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        """RuntimeError: reduce to a dense scalar first."""
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
 
-    def is_complex(self) -> bool:
-        return self.dtype.is_complex
+    def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
+        if not self.is_leaf:
+            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        copy = SparseTensor(deepcopy(self._at, memo), deepcopy(self._held, memo), self.shape,
+                            self.is_coalesced())  # fmt: skip
+        memo[id(self)] = copy
+        return copy
 
     def __repr__(self) -> str:
         def part(name: str, t: Tensor) -> str:
@@ -154,24 +235,11 @@ class SparseTensor:
             lines += ", requires_grad=True"
         return "tensor(" + lines.replace("\n", "\n       ") + ")"
 
-    def __bool__(self) -> bool:
-        raise RuntimeError(
-            errors.AMBIGUOUS_BOOL.format(what="more than one value")
-            if self.numel() != 1 else "bool() of a sparse tensor: call to_dense() first"
-        )  # fmt: skip
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def numpy(self) -> np.ndarray:
-        """TypeError: ``to_dense()`` first."""
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
-
     # -- conversions -------------------------------------------------------------------------------
 
     def _with(self, values: Tensor) -> SparseTensor:
         """The same places with other values."""
-        return SparseTensor(self._at, values, self.shape, self._coalesced)
+        return SparseTensor(self._at, values, self.shape, self.is_coalesced())
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The dense tensor, duplicates added."""
@@ -190,7 +258,7 @@ class SparseTensor:
     def coalesce(self) -> SparseTensor:
         """Sorted by indices, duplicates added. JitCaptureError under a jit: how many remain
         depends on values."""
-        if self._coalesced:
+        if self.is_coalesced():
             return self
         at = self._at._value("coalesce()", _INSTEAD)
         unique, slot = np.unique(at, axis=1, return_inverse=True)
@@ -204,25 +272,30 @@ class SparseTensor:
         """With another dtype or on another device."""
         return self._with(self._held.to(*args, **kwargs))
 
-    def float(self) -> SparseTensor:
-        """As float32."""
-        return self.to(dtypes.float32)
-
-    def double(self) -> SparseTensor:
-        """As float64."""
-        return self.to(dtypes.float64)
-
-    def clone(self) -> SparseTensor:
+    def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy."""
-        return SparseTensor(self._at.clone(), self._held.clone(), self.shape, self._coalesced)
+        return SparseTensor(self._at.clone(), self._held.clone(), self.shape, self.is_coalesced())
 
-    def detach(self) -> SparseTensor:
-        """Without autograd history."""
-        return self._with(self._held.detach())
-
-    def cpu(self) -> SparseTensor:
+    def cpu(self, memory_format: Any = None) -> SparseTensor:
         """On the host."""
         return self.to("cpu")
+
+    def copy_(self, source: Any, non_blocking: Any = False) -> SparseTensor:
+        """Take over indices and values of another sparse tensor."""
+        if not isinstance(source, SparseTensor):
+            raise NotImplementedError(refusal("copy_() from a dense tensor to a sparse one"))
+        check_in_place(self)
+        self._storage.write(source.clone().to(self.dtype)._storage.cell)
+        return self
+
+    def new(self, indices: Any, values: Any = None, size: Any = None) -> SparseTensor:
+        """Another sparse tensor: ``sparse_coo_tensor`` by its old name."""
+        return sparse_coo_tensor(indices, values, size)
+
+    def new_zeros(self, *size: Any, dtype: Any = None) -> SparseTensor:
+        """An empty one, of any size."""
+        shape = ints(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+        return sparse_coo_tensor(size=shape, dtype=dtype or self.dtype)
 
     # -- geometry ----------------------------------------------------------------------------------
 
@@ -236,7 +309,7 @@ class SparseTensor:
         order[a], order[b] = b, a
         size = list(self.shape)
         size[a], size[b] = size[b], size[a]
-        return SparseTensor(self._at[order], self._held, size, self._coalesced and a == b)
+        return SparseTensor(self._at[order], self._held, size, self.is_coalesced() and a == b)
 
     def t(self) -> SparseTensor:
         """The transpose of a matrix."""
@@ -262,110 +335,22 @@ class SparseTensor:
         if self.sparse_dim() == 1:
             return self._held[chosen].sum(0)
         return SparseTensor(self._at[1:][:, chosen], self._held[chosen], self.shape[1:],
-                            self._coalesced)  # fmt: skip
+                            self.is_coalesced())  # fmt: skip
 
-    # -- arithmetic --------------------------------------------------------------------------------
 
-    def _added(self, other: SparseTensor, factor: Any) -> SparseTensor:
-        if other.shape != self.shape:
-            raise RuntimeError(
-                f"add: expected sizes of 'self' and 'other' to match, but {list(self.shape)} != "
-                f"{list(other.shape)}"
-            )
-        joined = SparseTensor(
-            cat([self._at, other._at], 1), cat([self._held, other._held * factor]), self.shape,
-            False,
-        )  # fmt: skip
-        tidy = self._coalesced and other._coalesced and modes.current.capture is None
-        return joined.coalesce() if tidy else joined
+def _holding(array: SparseArray) -> SparseTensor:
+    t = object.__new__(SparseTensor)
+    t._storage = SparseStorage(array)
+    return t
 
-    def __add__(self, other: Any) -> SparseTensor:
-        if isinstance(other, SparseTensor):
-            return self._added(other, 1)
-        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
 
-    def __radd__(self, other: Any) -> Any:
-        if not isinstance(other, Tensor):
-            raise RuntimeError(
-                "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
-            )
-        dense: Any = self.to_dense()
-        return dense + other
-
-    def __sub__(self, other: Any) -> SparseTensor:
-        if isinstance(other, SparseTensor):
-            return self._added(other, -1)
-        raise RuntimeError("sub(sparse, dense) is not supported. Use sub(dense, sparse) instead.")
-
-    def __rsub__(self, other: Tensor) -> Tensor:
-        return other - self.to_dense()
-
-    add, sub = __add__, __sub__
-
-    def __mul__(self, other: Any) -> SparseTensor:
-        """Times a number, a dense tensor that broadcasts to this, or a sparse one of this size."""
-        if isinstance(other, SparseTensor):
-            if other.shape != self.shape:
-                raise RuntimeError(
-                    f"mul: expected sizes of 'self' and 'other' to match, but {list(self.shape)} "
-                    f"!= {list(other.shape)}"
-                )
-            return self.coalesce() * other.to_dense()
-        if not isinstance(other, Tensor) or not other.dim():
-            return self._with(self._held * other)
-        whole: Any = other.expand(tuple(self.shape))
-        there = whole[tuple(self._at)]
-        return self._with(self._held * there)
-
-    __rmul__ = __mul__
-    mul = __mul__
-
-    def __truediv__(self, other: Any) -> SparseTensor:
-        if isinstance(other, Tensor) and other.dim():
-            raise RuntimeError(
-                "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
-                f"{list(other.shape)} for divisor)"
-            )
-        return self._with(self._held / other)
-
-    def __neg__(self) -> SparseTensor:
-        return self._with(-self._held)
-
-    def matmul(self, other: Any) -> Any:
-        """This matrix times a dense vector or matrix (dense), or times a sparse matrix (sparse)."""
-        if self.dim() != 2 or self.sparse_dim() != 2:
-            raise NotImplementedError(
-                "a product with a sparse tensor takes a sparse matrix; call to_dense() first"
-            )
-        rows, columns = self.shape
-        if isinstance(other, SparseTensor):
-            return self.matmul(other.to_dense()).to_sparse()
-        return sparse_matmul(self._at, self._held, other, rows, columns)
-
-    mm = __matmul__ = matmul
-
-    def __rmatmul__(self, other: Tensor) -> Tensor:
-        return self.t().matmul(other if other.dim() == 1 else other.t()).T
-
-    def sum(self, dim: Any = None, dtype: Any = None) -> Any:
-        """The sum: dense over all dimensions, else with the sparse dimensions that are left."""
-        values = self._held if dtype is None else self._held.to(dtype)
-        n = self.sparse_dim()
-        every = range(self.dim())
-        over = {errors.wrap_dim(d, self.dim()) for d in (
-            every if dim is None else (dim,) if isinstance(dim, int) else ints(dim))}  # fmt: skip
-        dense = tuple(d - n + 1 for d in sorted(over) if d >= n)
-        values = values.sum(dense) if dense else values
-        keep = [d for d in range(n) if d not in over]
-        size = [self.shape[d] for d in every if d not in over]
-        if not keep:
-            return values.sum(0)
-        summed = SparseTensor(self._at[keep], values, size, self._coalesced and len(keep) == n)
-        return summed if modes.current.capture is not None else summed.coalesce()
-
-    def backward(self, *args: Any, **kwargs: Any) -> None:
-        """RuntimeError: reduce to a dense scalar first."""
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+install(_holding)
+# As an argument or a result of a jitted function it is its indices and values.
+trees.register(
+    SparseTensor,
+    lambda t: ([t._at, t._held], (t.shape, t.is_coalesced())),
+    lambda parts, context: SparseTensor(*parts, *context),
+)
 
 
 # -- making them -----------------------------------------------------------------------------------
@@ -431,10 +416,8 @@ def sparse_coo_tensor(
                     f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found "
                     f"index {known[d].max()}"
                 )
-    made = SparseTensor(at, held, shape, bool(is_coalesced))
-    if requires_grad:
-        made._held = held.detach().requires_grad_()
-    return made
+    held = held.detach().requires_grad_() if requires_grad else held
+    return SparseTensor(at, held, shape, bool(is_coalesced))
 
 
 @composite(namespaces=())

@@ -25,6 +25,7 @@ from torchlike.addresses import Address, address_of
 from torchlike.boxes import BOXES
 from torchlike.errors import NO_DATA, UNWRAP_TRANSFORMED
 from torchlike.meta import MetaArray
+from torchlike.sparse_array import SparseArray
 
 
 def device_array(values: np.ndarray) -> Any:
@@ -163,6 +164,35 @@ class Storage:
         return address_of(self)
 
 
+class SparseStorage(Storage):
+    """The cell of a sparse tensor. A capture sees the tensors of indices and values in it."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        return self.cell
+
+    def write(self, array: Any) -> None:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.refuse("a write to a sparse tensor", "the operation that gives another one")
+        for part in (self.cell.at, self.cell.held):  # compiled programs look for them again
+            part._storage.abandoned = True
+        modes.epoch.advance()
+        self.cell = array
+        self.version += 1
+
+    def __reduce__(self) -> Any:
+        return _rebuild_sparse, (self.cell.at, self.cell.held, self.shape, self.cell.coalesced)
+
+    @property
+    def device(self) -> devices.device:
+        return self.cell.held.device
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
 class Unread(Storage):
     """The bytes of a storage as elements, which may still become elements of another dtype or
     shape: ``asarray(bytes, dtype=uint8).view(dtype).reshape(shape)``, the way from a file to a
@@ -190,6 +220,11 @@ def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -
     storage = Storage(array)
     storage.strides = strides
     return storage
+
+
+def _rebuild_sparse(at: Any, held: Any, shape: tuple[int, ...], coalesced: bool) -> SparseStorage:
+    """Unpickle the storage of a sparse tensor."""
+    return SparseStorage(SparseArray(at, held, shape, coalesced))
 
 
 def _rebuild_meta(

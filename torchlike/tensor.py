@@ -19,6 +19,7 @@ from torchlike.layouts import strided
 from torchlike.meta import MetaArray
 from torchlike.python_values import PythonValues
 from torchlike.size import Size, size_of
+from torchlike.sparse_array import SparseArray, tensor_of
 from torchlike.storage import Storage, device_array
 from torchlike.untyped_storage import UntypedStorage
 from torchlike.views import Geometry, View
@@ -395,6 +396,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         decides which of them it is."""
         capture = modes.current.capture
         if capture is not None:
+            if self._grad is not None and self._grad.is_sparse:
+                capture.refuse("a sparse gradient", "sparse=False, so that it is a dense one")
             capture.slot_read(self, "_grad")
         return self._grad
 
@@ -549,6 +552,8 @@ def check_subclass(cls: type) -> None:
 
 def wrap(array: Any) -> Tensor:
     """A new tensor on a new storage holding ``array``."""
+    if type(array) is SparseArray:
+        return tensor_of(array)
     t = object.__new__(Tensor)
     t._storage = Storage(array)
     return t

@@ -4,6 +4,7 @@ import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
+from torchlike.errors import JitCaptureError
 
 WEIGHT = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 
@@ -36,15 +37,18 @@ def test_bags_of_a_flat_list():
     assert F.embedding_bag(i, w, o, mode="max").tolist() == [[4.0, 5.0], [2.0, 3.0]]
 
 
-def test_sparse_gradients_are_refused():
+def test_sparse_gradients_are_refused_under_jit():
     w, i = torch.tensor(WEIGHT, requires_grad=True), torch.tensor([0, 2])
-    with pytest.raises(NotImplementedError, match="leave sparse=False"):
-        F.embedding(i, w, sparse=True)
-    with pytest.raises(NotImplementedError, match="leave sparse=False"):
-        F.embedding_bag(i[None], w, sparse=True)
-    with torch.no_grad():
-        assert F.embedding(i, w, sparse=True).tolist() == [WEIGHT[0], WEIGHT[2]]
-    assert F.embedding_bag(i[None], w.detach(), sparse=True).tolist() == [[2.0, 3.0]]
+    for look_up in (
+        lambda: F.embedding(i, w, sparse=True), lambda: F.embedding_bag(i[None], w, sparse=True)
+    ):  # fmt: skip
+        with pytest.raises(JitCaptureError, match="Use sparse=False"):
+            torch.jit(look_up)()
+        with torch.no_grad():
+            assert torch.jit(look_up)().tolist() == look_up().tolist()
+    F.embedding(i, w, sparse=True).sum().backward()
+    with pytest.raises(JitCaptureError, match="a sparse gradient cannot be compiled"):
+        torch.jit(torch.optim.SGD([w]).step)()
 
 
 def test_bags_of_half_precision_are_added_up_in_single():

@@ -137,6 +137,7 @@ class GradScaler:
                     continue
                 if g.dtype == dtypes.float16:
                     raise ValueError("Attempting to unscale FP16 gradients.")
+                g = g._values() if g.is_sparse else g
                 finite = functions.isfinite(g).all()
                 bad = ~finite if bad is None else bad | ~finite
                 g.mul_(inverse.to(g.device))

@@ -15,10 +15,11 @@ from typing import Any
 
 import jax
 
-from torchlike import boxes, errors, modes, views
+from torchlike import boxes, errors, modes, sparse_sums, views
 from torchlike.autograd import partial
 from torchlike.autograd.partial import Partial
 from torchlike.meta import MetaArray
+from torchlike.sparse_array import SparseArray, tensor_of
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import Tensor
@@ -33,12 +34,16 @@ def _sum(present: Any, gradient: Any) -> Any:
     except (TypeError, ValueError):
         if partial.any_partial((present, gradient)):
             return partial.total(present, gradient, _sum)
+        if type(present) is SparseArray or type(gradient) is SparseArray:
+            return sparse_sums.total(gradient, present)
         if not boxes.involved((present, gradient)):
             raise
         return boxes.call(_add, present, gradient)
 
 
 def _tensor(array: Any) -> Tensor:
+    if type(array) is SparseArray:
+        return tensor_of(array)
     t = object.__new__(Tensor)
     t._storage = Storage(array)
     return t
@@ -347,9 +352,15 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
         leaf._set_grad(gradient if grad is None else grad + gradient)
     elif grad is None:
         made = _tensor(gradient)
-        if leaf._view is not None or leaf._storage.strides is not None:
+        if (leaf._view is not None or leaf._storage.strides is not None) and not made.is_sparse:
             _lay_out_like(made, leaf)
         leaf._set_grad(made)
+    elif type(gradient) is SparseArray or grad.is_sparse:
+        summed = sparse_sums.total(grad._read(), gradient)
+        if grad.is_sparse is not (type(summed) is SparseArray):  # dense from now on
+            leaf._set_grad(_tensor(summed))
+        else:
+            grad._write(summed)
     else:
         storage = grad._storage
         sole = grad._view is None and capture is None and storage.is_sole_owner()

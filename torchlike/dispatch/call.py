@@ -14,11 +14,12 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike import boxes, errors, modes
+from torchlike import boxes, errors, modes, sparse_array
 from torchlike.casts import NUMBERS
 from torchlike.dispatch import out as outputs
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import execute, execute_without_arrays
+from torchlike.dispatch.schema import StaticNumber
 from torchlike.dispatch.spec import OpSpec, group
 from torchlike.storage import Storage
 from torchlike.tensor import TENSOR_TYPES, Tensor
@@ -146,6 +147,8 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
     except Exception as error:
         if not boxes.involved(arrays):
             raise explain(error, spec.name, arrays) from None
+        if sparse_array.involved(arrays):
+            return run_on_sparse(spec, operands, statics, lengths)
         result = run_without_arrays(exe, arrays, operands, spec.name)
     if strided and spec.memory_order is not None:
         spec.memory_order(result, operands, spec, statics)
@@ -154,6 +157,13 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
     if spec.returns is not None:
         return spec.returns(*result)
     return result
+
+
+def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) -> Any:
+    """``run`` where a compiled form refused a sparse operand: the op's rule for them."""
+    grouped = group(tuple(operands), lengths) if lengths else operands
+    plain = tuple([s.value if type(s) is StaticNumber else s for s in statics])
+    return sparse_array.run(spec.name, spec.combine(grouped, plain))
 
 
 def run_without_arrays(

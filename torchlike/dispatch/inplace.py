@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import boxes, casts, devices, dtypes, errors, modes, tape, views
+from torchlike import boxes, casts, devices, dtypes, errors, modes, sparse_array, tape, views
 from torchlike.dispatch import call
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import OpNode, execute
@@ -101,7 +101,10 @@ def update(
     if spec.check is not None and modes.current.capture is None:
         call.check_values(spec, arrays, statics, lengths)
     try:
-        result = execute(exe, arrays, operands)
+        if sparse_array.involved(arrays):
+            result = _on_sparse(spec, target, operands, statics)
+        else:
+            result = execute(exe, arrays, operands)
     except Exception as error:
         raise call.explain(error, f"{spec.name}_", arrays) from None
     del arrays
@@ -125,10 +128,25 @@ def _update_cell(
     except Exception as error:
         if not boxes.involved(arrays):
             raise call.explain(error, f"{spec.name}_", arrays) from None
-        new = call.run_without_arrays(exe, arrays, operands, f"{spec.name}_")._read()
+        if sparse_array.involved(arrays):
+            new = _on_sparse(spec, target, operands, statics)._read()
+        else:
+            new = call.run_without_arrays(exe, arrays, operands, f"{spec.name}_")._read()
         if type(new) in boxes.BOXES:
             boxes.check_write(storage.cell, new)
     storage.write(new)
+
+
+def _on_sparse(spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: Any) -> Tensor:
+    """What is to be written where an operand is sparse. RuntimeError where the target would have to
+    become another kind of tensor."""
+    result = call.run_on_sparse(spec, operands, statics)
+    if result.shape != target.shape or result.is_sparse is not target.is_sparse:
+        raise RuntimeError(
+            f"{spec.name}_() of a sparse and a dense tensor gives another kind of tensor than it "
+            f"would be written to: use {spec.name}()"
+        )
+    return result if result.dtype is target.dtype else result.to(target.dtype)
 
 
 def in_place_executable(

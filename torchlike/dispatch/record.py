@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import boxes, dtypes, errors, modes, tape
+from torchlike import boxes, dtypes, errors, modes, sparse_array, tape
 from torchlike.dispatch import kept
 from torchlike.dispatch.executable import Executable, flatten
 from torchlike.storage import Storage
@@ -267,6 +267,8 @@ def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequenc
     level = boxes.top(arrays)
     if level is not None:
         return _execute_on_boxes(level, exe, arrays, operands)
+    if sparse_array.involved(arrays):
+        raise NotImplementedError(sparse_array.refusal(exe.name))
     for a in arrays:
         if isinstance(a, jax.Array) and a.ndim and a.dtype in dtypes.DIFFERENTIABLE:
             raise RuntimeError("Tensor on device cpu is not on the expected device meta!")

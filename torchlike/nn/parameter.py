@@ -51,6 +51,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 f"Parameter() expects a torch.Tensor, not {type(data).__name__}; make one with "
                 "torch.tensor(data)"
             )
+        if data.is_sparse:
+            raise NotImplementedError(
+                "Parameter() of a sparse tensor: make one of its values() and the tensor in forward"
+            )
         if requires_grad and data.dtype.category < 2:
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
         own = cls if type(data) in (Tensor, Parameter) else type(data)

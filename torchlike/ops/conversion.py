@@ -39,6 +39,8 @@ def clone(input: Tensor, *, memory_format: Any = layouts.preserve_format) -> Ten
         raise TypeError(
             f"clone(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
         )
+    if input.is_sparse:
+        return input.clone()  # its own: there is no memory order to keep
     copy = _clone_value(input)
     if memory_format is not None:
         preserve_strides(copy, input, memory_format)

@@ -13,19 +13,13 @@ from jax import lax
 from torchlike import dtypes, modes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Float, Input, OptInput, OptInt, Str
+from torchlike.ops import sparse_rows
 from torchlike.ops.checks import scalar_type_of
+from torchlike.ops.joining import cat
 from torchlike.ops.reduction import vector_norm
 from torchlike.tensor import Tensor, wrap
 
 _F = ("nn.functional",)
-
-
-def _refuse_sparse(name: str, weight: Tensor) -> None:
-    """NotImplementedError where a sparse gradient would be asked for; values are the same."""
-    if weight.requires_grad and modes.current.grad_enabled:
-        raise NotImplementedError(
-            f"{name}(sparse=True): gradients here are dense; leave sparse=False"
-        )
 
 
 def _check_range(indices: Any, rows: int) -> None:
@@ -134,29 +128,36 @@ def embedding(
 
     The row ``padding_idx`` gets no gradient. With ``max_norm`` the rows used are first scaled down
     in place. IndexError for an index outside [0, V) (NaN rows inside jit).
-
-    Differs from PyTorch
-      ``sparse=True`` raises NotImplementedError where weight requires grad: gradients are dense.
+    ``sparse``: a weight that is a leaf gets a gradient in coordinate form (not inside jit).
     """
-    if sparse:
-        _refuse_sparse("embedding", weight)
     if padding_idx is not None:
         padding_idx = _padding_row(
             padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings"
         )
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
-    return embedding_op(input, weight, padding_idx, scale_grad_by_freq)
+    return _rows_of(input, weight, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _rows_of(
+    input: Tensor, weight: Tensor, padding_idx: int | None, scale_grad_by_freq: Any, sparse: Any
+) -> Tensor:
+    if not (sparse and sparse_rows.wants_sparse(weight, "embedding")):
+        return embedding_op(input, weight, padding_idx, scale_grad_by_freq)
+    if scale_grad_by_freq:
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+        )
+    rows = embedding_op(input, weight.detach(), None, False)
+    return sparse_rows.recorded(rows, weight, input, padding_idx)
 
 
 @composite("embedding", method=False)
 def embedding_toplevel(weight: Tensor, indices: Tensor, padding_idx: int = -1,
                        scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:  # fmt: skip
     """``nn.functional.embedding`` with torch.embedding's order of arguments."""
-    if sparse:
-        _refuse_sparse("embedding", weight)
     padding = None if padding_idx < 0 else padding_idx
-    return embedding_op(indices, weight, padding, scale_grad_by_freq)
+    return _rows_of(indices, weight, padding, scale_grad_by_freq, sparse)
 
 
 @composite("embedding_renorm_", method=False)
@@ -260,11 +261,8 @@ def embedding_bag(
     RuntimeError for an index out of range, and for offsets that do not begin at 0, exceed the input
     or decrease (not checked inside jit).
 
-    Differs from PyTorch
-      ``sparse=True`` raises NotImplementedError where weight requires grad: gradients are dense.
+    ``sparse``: a weight that is a leaf gets a gradient in coordinate form (not inside jit).
     """
-    if sparse:
-        _refuse_sparse("embedding_bag", weight)
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
@@ -301,6 +299,8 @@ def embedding_bag(
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
         raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
@@ -312,6 +312,14 @@ def embedding_bag(
         )
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
+    if sparse and sparse_rows.wants_sparse(weight, "embedding_bag"):
+        # The bags of rows that were looked up one by one; a row of zeros for those left out.
+        rows, count = _rows_of(input, weight, padding_idx, scale_grad_by_freq, True), len(input)
+        places = wrap(jnp.arange(count, dtype=offsets.dtype.numpy))
+        if padding_idx is not None:
+            rows = cat([rows, rows.new_zeros((1, weight.shape[1]))])
+            places, padding_idx = places.masked_fill(input == padding_idx, count), count
+        input, weight = places, rows
     return embedding_bag_op(
         input, weight, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq,
         include_last_offset,

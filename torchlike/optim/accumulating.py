@@ -47,6 +47,12 @@ class Adagrad(RuleOptimizer):
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))
 
+    def _check_sparse(self, group: dict[str, Any]) -> None:
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        if group["fused"]:
+            raise RuntimeError("`fused` does not support sparse grad or complex param")
+
     @staticmethod
     def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
         decay, maximize, eps = settings

@@ -40,6 +40,12 @@ class Adam(MomentOptimizer):
         names = ("exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if group["amsgrad"] else ())
         return {"step": step_count(p), **{name: full_outside(p, 0) for name in names}}
 
+    def _check_sparse(self, group: dict[str, Any]) -> None:
+        # AdamW is Adam by another name, also where it says so.
+        raise RuntimeError(
+            "Adam does not support sparse gradients, please consider SparseAdam instead"
+        )
+
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["decoupled_weight_decay"], group["maximize"],
                 group["amsgrad"], float(group["eps"]))  # fmt: skip

@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import meta, modes
+from torchlike import meta, modes, sparse_sums
 from torchlike.autograd.partial import GIVEN
 from torchlike.dispatch.executable import unwatched
 from torchlike.dispatch.memory_order import strides_like
+from torchlike.sparse_array import SparseArray
 from torchlike.storage import device_array
 from torchlike.tensor import Tensor
 
@@ -156,7 +157,8 @@ def repeatedly(
 def _gradient(p: Tensor) -> Any:
     g = p._held_grad()
     assert g is not None
-    return g._read()
+    array = g._read()
+    return sparse_sums.dense(array) if type(array) is SparseArray else array
 
 
 def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:

@@ -46,7 +46,7 @@ class LBFGS(Optimizer):
     def _flat_gradient(self) -> Tensor:
         parts = []
         for p in self._params:
-            g = functions.zeros_like(p) if p.grad is None else p.grad
+            g = functions.zeros_like(p) if p.grad is None else p.grad.to_dense()
             g = functions.view_as_real(g) if g.is_complex() else g
             parts.append(g.reshape(-1))
         return functions.cat(parts)

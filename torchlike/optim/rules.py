@@ -51,7 +51,7 @@ class RuleOptimizer(Optimizer):
         for group in self.param_groups:
             kinds: dict[tuple[str, ...], list[Tensor]] = {}
             for p in self.with_gradients(group):
-                self._check_parameter(p)
+                self._check_parameter(p, group)
                 state = self.state[p]
                 if not state:
                     if self._starts_at_rate and modes.current.capture is not None:
@@ -68,14 +68,17 @@ class RuleOptimizer(Optimizer):
                 update((type(self), names, settings), rule, params, states, live)
         return loss
 
-    def _check_parameter(self, p: Tensor) -> None:
-        name = type(self).__name__
+    def _check_parameter(self, p: Tensor, group: dict[str, Any]) -> None:
         gradient = p._held_grad()
         assert gradient is not None
         if not self._complex and p.is_complex():
-            raise RuntimeError(f"{name} does not support complex parameters")
+            raise RuntimeError(f"{type(self).__name__} does not support complex parameters")
         if gradient.is_sparse:
-            raise RuntimeError(f"{name} does not support sparse gradients")
+            self._check_sparse(group)
+
+    def _check_sparse(self, group: dict[str, Any]) -> None:
+        """RuntimeError for a sparse gradient, unless the rule takes it, as a dense one."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
 
 class MomentOptimizer(RuleOptimizer):

@@ -15,7 +15,11 @@ from torchlike.optim.rules import check_rate, decayed, like
 
 
 class SGD(Optimizer):
-    """``p -= lr * g``, with momentum, dampening, Nesterov's form and weight decay."""
+    """``p -= lr * g``, with momentum, dampening, Nesterov's form and weight decay.
+
+    Differs from PyTorch: the momentum of sparse gradients is dense. There it is sparse, and longer
+    with every step.
+    """
 
     def __init__(
         self, params: Any, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
@@ -39,6 +43,7 @@ class SGD(Optimizer):
         loss = self.loss_of(closure)
         for group in self.param_groups:
             params = self.with_gradients(group)
+            self._check_sparse(group, params)
             update = recorded_update if group["differentiable"] else update_group
             flags = (group["nesterov"], group["maximize"], group["weight_decay"] != 0)
             live = [hyperparameter(group, k) for k in ("lr", "weight_decay", "momentum")]
@@ -52,6 +57,9 @@ class SGD(Optimizer):
             new = [p for p in params if self.state[p].get("momentum_buffer") is None]
             for p in new:
                 self.state[p]["momentum_buffer"] = zeros_outside(p)
+            for p in old:
+                if self.state[p]["momentum_buffer"].is_sparse:  # PyTorch's, from a checkpoint
+                    self.state[p]["momentum_buffer"] = self.state[p]["momentum_buffer"].to_dense()
             # So it is where a parameter is listed twice, for PyTorch looks for buffers beforehand.
             first = dampening != 0 or len(set(map(id, new))) < len(new)
             capture = modes.current.capture
@@ -67,6 +75,17 @@ class SGD(Optimizer):
                 states = [(self.state[p]["momentum_buffer"],) for p in part]
                 update(("SGD", dampening, is_first, flags), rule, part, states, live)
         return loss
+
+    @staticmethod
+    def _check_sparse(group: dict[str, Any], params: list[Any]) -> None:
+        """RuntimeError for what PyTorch refuses of sparse gradients."""
+        if any(p._held_grad().is_sparse for p in params):
+            if group["fused"]:
+                raise RuntimeError("`_fused_sgd` does not support sparse gradients")
+            if group["weight_decay"] != 0:
+                raise RuntimeError(
+                    "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
+                )
 
 
 def _rule(

@@ -39,7 +39,7 @@ class _StorageKey:
         self.id = ("storage", _Global(*name), key, "cpu", size)
 
 
-_NAMED = (Tensor, SparseTensor, Size, devices.device, layouts.layout)
+_NAMED = (Tensor, Size, devices.device, layouts.layout)
 
 
 #: The pickler written in Python: only it lets a global be written by name.
@@ -69,6 +69,9 @@ class _Pickler(_PythonPickler):
     dispatch[_Global] = save_global_name
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, SparseTensor):
+            parts = (obj._indices(), obj._values().detach(), obj.shape, obj.is_coalesced())
+            return _Global("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
         if isinstance(obj, Tensor):
             return self._tensor(obj)
         if isinstance(obj, Size):
@@ -78,9 +81,6 @@ class _Pickler(_PythonPickler):
             return _Global("torch", "device"), (obj.type, *index)
         if isinstance(obj, layouts.layout):
             return _Global("torch.serialization", "_get_layout"), (repr(obj),)
-        if isinstance(obj, SparseTensor):
-            parts = (obj._indices(), obj._values().detach(), obj.shape, obj.is_coalesced())
-            return _Global("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
         return NotImplemented
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
