@@ -125,22 +125,42 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch norm over several processes. NotImplementedError: torchlike runs one process.
+    """Batch norm by the statistics of all processes: of this one, since there is no other.
 
-    Differs from PyTorch: under jax.sharding one program sees the whole batch, so BatchNorm2d
-    already normalises over all devices.
+    Under jax.sharding one program sees the whole batch, so these are those of all devices.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(
-            "SyncBatchNorm: use BatchNorm1d/2d/3d; one jitted program over sharded arrays already "
-            "takes the statistics of the whole batch"
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if not input.shape[1]:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """NotImplementedError: see the class."""
-        raise NotImplementedError(
-            "convert_sync_batchnorm: keep BatchNorm1d/2d/3d; one jitted program over sharded "
-            "arrays already takes the statistics of the whole batch"
-        )
+        """The module with every batch norm in it replaced by one of this class, which has the
+        parameters and buffers of the former."""
+        converted = module
+        if isinstance(module, _BatchNorm):
+            made = converted = cls(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group, bias=module.bias is not None,
+            )  # fmt: skip
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(made, name, getattr(module, name))
+            made.training = module.training
+            if hasattr(module, "qconfig"):
+                made.qconfig = module.qconfig
+        for name, child in module.named_children():
+            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return converted
