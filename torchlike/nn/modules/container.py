@@ -446,7 +446,11 @@ class ParameterDict(Module):
         return (self[k] for k in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add values from a mapping, another ParameterDict or an iterable of pairs."""
+        """Add values from a mapping, another ParameterDict or an iterable of pairs; those of a
+        mapping without an order of its own sorted by their keys, which is the order of
+        ``parameters()``."""
+        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
+            parameters = sorted(parameters.items())
         _update(self, parameters, "ParameterDict")
 
     def extra_repr(self) -> str:
