@@ -105,3 +105,18 @@ def test_hooks_of_a_view_that_is_written_to(lines):
     found, wanted = gradients(torchlike), gradients(torch)
     assert found[1:] == wanted[1:]
     assert found[0] == pytest.approx(wanted[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("result", ["the leaf", "its gradient", 3])
+def test_what_a_hook_after_a_gradient_returns(result):
+    said = []
+    for t in (torchlike, torch):
+        p = t.ones(2, requires_grad=True)
+        given = {"the leaf": lambda p: p, "its gradient": lambda p: p.grad}
+        p.register_post_accumulate_grad_hook(given.get(result, lambda p: result))
+        try:
+            p.sum().backward()
+            said.append(p.grad.tolist())
+        except (RuntimeError, TypeError) as error:
+            said.append((type(error), str(error)))
+    assert said[0] == said[1]

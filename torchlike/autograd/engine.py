@@ -371,7 +371,10 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
     if capture is not None and when is not None:
         capture.hold_gradient(leaf, when)
     for hook in list((node.post_hooks or {}).values()):
-        if hook(leaf) is not None:
+        result = hook(leaf)
+        if result is not None and result is not leaf:
+            if not isinstance(result, Tensor):
+                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
