@@ -199,7 +199,9 @@ class SparseTensor(Tensor):
 
     @data.setter
     def data(self, value: Any) -> None:
-        self.copy_(value)
+        if not isinstance(value, SparseTensor):
+            raise NotImplementedError(refusal("data = a dense tensor, of a sparse one,"))
+        self._storage.write(value.detach()._storage.cell)
 
     def detach_(self) -> SparseTensor:
         """Drop the autograd history."""

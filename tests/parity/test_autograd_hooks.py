@@ -120,3 +120,16 @@ def test_what_a_hook_after_a_gradient_returns(result):
         except (RuntimeError, TypeError) as error:
             said.append((type(error), str(error)))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_hook_keeps_the_dtype(leaf):
+    said = []
+    for t in (torchlike, torch):
+        p = t.ones(2, requires_grad=True)
+        out = p * 2
+        (p if leaf else out).register_hook(lambda g: g.double())
+        with pytest.raises(RuntimeError) as caught:
+            out.sum().backward()
+        said.append(str(caught.value))
+    assert said[0] == said[1]

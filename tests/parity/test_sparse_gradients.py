@@ -175,10 +175,51 @@ def of_a_scaler(t):
     return [*said, e.weight.detach().numpy()]
 
 
+def of_a_function(t):
+    class Rows(t.autograd.Function):
+        @staticmethod
+        def forward(ctx, w, i):
+            ctx.save_for_backward(i)
+            return w[i]
+
+        @staticmethod
+        def backward(ctx, g):
+            (i,) = ctx.saved_tensors
+            return t.sparse_coo_tensor(i.reshape(1, -1), g.reshape(-1, 3), (5, 3)), None
+
+    e = table(t)
+    Rows.apply(e.weight, t.tensor(AT)).pow(2).sum().backward()
+    said = [told(e.weight.grad)]
+    Rows.apply(e.weight * 2, t.tensor(AT)).sum().backward()
+    return [*said, e.weight.grad.to_dense().numpy()]
+
+
+def of_another_dtype(t):
+    e = table(t)
+    e(t.tensor(AT)).sum().backward()
+    e.double()
+    return str(e.weight.grad.dtype), told(e.weight.grad)
+
+
+def of_a_tied_weight(t):
+    e, last = table(t), t.nn.Linear(3, 5, bias=False)
+    last.weight = e.weight
+    t.nn.functional.cross_entropy(last(e(t.tensor(AT))).flatten(0, 1), t.tensor(AT).flatten()
+                                  ).backward()  # fmt: skip
+    return told(e.weight.grad)
+
+
+def of_an_anomaly_watch(t):
+    e = table(t)
+    with t.autograd.set_detect_anomaly(True):
+        e(t.tensor(AT)).sum().backward()
+    return told(e.weight.grad)
+
+
 @pytest.mark.parametrize("run", [
     of_several_passes, of_several_uses, of_padding, of_one_index_and_none, of_bags, of_hooks,
     of_autograd_grad, of_a_weight_that_is_no_leaf, of_a_checkpoint, of_zeros, of_writes, of_copies,
-    of_a_scaler,
+    of_a_scaler, of_a_function, of_another_dtype, of_a_tied_weight, of_an_anomaly_watch,
 ])  # fmt: skip
 def test_gradients(run):
     both(run)
@@ -247,6 +288,33 @@ def test_refusals():
             with pytest.raises(NotImplementedError):
                 getattr(e.weight.grad, op)(*{"clamp_min": (0,), "cumsum": (0,), "view": (-1,)}.get(
                     op, ()))  # fmt: skip
+
+
+def test_refusals_in_backward():
+    for t in (torchlike, torch):
+        e = table(t)
+        out = e(t.tensor(AT))
+        (out * 2).sum().backward()
+        with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+            (out * 3).sum().backward()
+        e.weight.register_hook(lambda g: g.to_dense())
+        with pytest.raises(RuntimeError, match=r"was torch\.sparse\.FloatTensor got torch\.Float"):
+            e(t.tensor(AT)).sum().backward()
+
+
+def test_assert_close():
+    for t in (torchlike, torch):
+        s = t.sparse_coo_tensor([[1, 0, 1]], [1.0, 2.0, 3.0], (3,))
+        t.testing.assert_close(s, s.clone())
+        t.testing.assert_close(s, s.to_dense(), check_layout=False)
+        for other in (
+            s * 2,
+            s.coalesce(),
+            t.sparse_coo_tensor([[1, 0]], [1.0, 2.0], (3,)),
+            s.to_dense(),
+        ):
+            with pytest.raises(AssertionError):
+                t.testing.assert_close(s, other)
 
 
 def test_clipping():

@@ -251,6 +251,7 @@ def _run_watched(node: Node, incoming: list[Any], create_graph: Any) -> Sequence
 def _refuse_nan(node: Node, outgoing: Sequence[Any]) -> None:
     for i, g in enumerate(outgoing):
         value = g._read() if isinstance(g, Tensor) else g
+        value = value.parts()[1] if type(value) is SparseArray else value
         if value is not None and value.dtype.kind in "fcV" and bool(jax.numpy.isnan(value).any()):
             raise RuntimeError(
                 f"Function '{node.short_name()}' returned nan values in its {i}th output."
@@ -327,8 +328,12 @@ def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) ->
 def _checked(changed: Any, was: Any, hook: Any) -> Any:
     if not isinstance(changed, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if changed.dtype is not was.dtype or changed.is_sparse is not was.is_sparse:
+        raise RuntimeError(
+            f"hook '{name}' has changed the type of value (was {was.type()} got {changed.type()})"
+        )
     if changed.shape != was.shape:
-        name = getattr(hook, "__name__", type(hook).__name__)
         raise RuntimeError(f"hook '{name}' has changed the size of value")
     return changed
 

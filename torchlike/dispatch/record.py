@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import boxes, dtypes, errors, modes, sparse_array, tape
+from torchlike import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape
 from torchlike.dispatch import kept
 from torchlike.dispatch.executable import Executable, flatten
 from torchlike.storage import Storage
@@ -78,6 +78,10 @@ class OpNode(Node):
             operands = [*self.saved, *cotangents]
             if not boxes.involved(operands):
                 raise
+            if sparse_array.involved(cotangents):  # from a Function of the user's
+                return self.run([
+                    sparse_sums.dense(c) if sparse_array.involved((c,)) else c for c in cotangents
+                ])  # fmt: skip
             level = boxes.top(operands)
             if level is not None:
                 return flatten(level.apply(self._backward_executable(0, len(operands)), operands))

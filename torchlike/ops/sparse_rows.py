@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import modes
+from torchlike import errors, modes
 from torchlike.sparse_array import SparseArray, tensor_of
 from torchlike.tape import AccumulateGrad, Edge, Node, gradient_edge
 from torchlike.tensor import Tensor, wrap
@@ -25,8 +25,16 @@ class SparseRowsNode(Node):
         super().__init__("EmbeddingBackward0", [edge])
         self.indices, self.shape, self.padding_idx = indices, shape, padding_idx
 
+    def is_released(self) -> Any:
+        return self.indices is None
+
+    def release(self) -> None:
+        self.indices = None
+
     def _gradient(self, rows: Tensor) -> SparseArray:
         """From a gradient for each index. Those of the padding row are left out."""
+        if self.indices is None:
+            raise RuntimeError(errors.BACKWARD_TWICE)
         at = np.asarray(self.indices).reshape(-1).astype(np.int64)
         values: Any = rows.reshape(-1, self.shape[1])
         if self.padding_idx is not None:

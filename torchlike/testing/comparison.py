@@ -35,8 +35,9 @@ def assert_close(
     neither are given; TypeError for values that are not comparable.
     """
     options = _Options(
-        rtol, atol, equal_nan, check_device, check_dtype, check_stride, allow_subclasses
-    )
+        rtol, atol, equal_nan, check_device, check_dtype, check_layout, check_stride,
+        allow_subclasses,
+    )  # fmt: skip
     try:
         _compare(actual, expected, options, "")
     except AssertionError as error:
@@ -48,11 +49,12 @@ def assert_close(
 class _Options:
     def __init__(
         self, rtol: float | None, atol: float | None, equal_nan: Any, check_device: Any,
-        check_dtype: Any, check_stride: Any, allow_subclasses: Any,
+        check_dtype: Any, check_layout: Any, check_stride: Any, allow_subclasses: Any,
     ) -> None:  # fmt: skip
         self.rtol, self.atol = rtol, atol
         self.equal_nan = equal_nan
-        self.checks = {"device": check_device, "dtype": check_dtype, "stride()": check_stride}
+        self.checks = {"layout": check_layout, "device": check_device, "dtype": check_dtype,
+                       "stride()": check_stride}  # fmt: skip
         self.allow_subclasses = allow_subclasses
 
     def check_tolerances(self, where: str) -> None:
@@ -156,6 +158,16 @@ def _compare_numbers(actual: Any, expected: Any, options: _Options, where: str) 
     _fail("\n".join(lines), where)
 
 
+def _compare_sparse(actual: Any, expected: Any, options: _Options, where: str) -> None:
+    """Places, then values, as they are held: duplicates are not added up."""
+    counts = actual._nnz(), expected._nnz()
+    if counts[0] != counts[1]:
+        _fail("The number of specified values in sparse COO tensors does not match: "
+              f"{counts[0]} != {counts[1]}", where)  # fmt: skip
+    _compare_tensors(actual._indices(), expected._indices(), options, where)
+    _compare_tensors(actual._values(), expected._values(), options, where)
+
+
 def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where: str) -> None:
     if actual.shape != expected.shape:
         _mismatch("shape", actual.shape, expected.shape, where)
@@ -165,6 +177,11 @@ def _compare_tensors(actual: Tensor, expected: Tensor, options: _Options, where:
             a, e = (v() if name.endswith("()") else v for v in values)
             if a != e:
                 _mismatch(name, a, e, where)
+    if actual.is_sparse and expected.is_sparse:
+        _compare_sparse(actual, expected, options, where)
+        return
+    if actual.is_sparse or expected.is_sparse:  # of another layout, which is allowed to differ
+        actual, expected = actual.to_dense(), expected.to_dense()  # type: ignore[operator]
     rtol, atol = options.tolerances(actual.dtype, expected.dtype)
     raw = [t.detach().cpu()._value("assert_close") for t in (actual, expected)]
     a, e = (_wide(values) for values in raw)
