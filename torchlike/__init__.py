@@ -27,6 +27,11 @@ from torchlike import sparse_rules as _sparse_rules  # noqa: E402 - what ops do 
 from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
 from torchlike import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
 from torchlike import unsupported as _unsupported  # noqa: E402 - registers what raises
+from torchlike.autograd.anomaly_mode import (  # noqa: E402
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
 from torchlike.autograd.grad_mode import (  # noqa: E402
     enable_grad,
     inference_mode,

@@ -82,6 +82,9 @@ from torchlike.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast
 from torchlike.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from torchlike.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from torchlike.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from torchlike.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from torchlike.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
+from torchlike.autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from torchlike.autograd.grad_mode import enable_grad as enable_grad
 from torchlike.autograd.grad_mode import inference_mode as inference_mode
 from torchlike.autograd.grad_mode import is_grad_enabled as is_grad_enabled
@@ -673,6 +676,10 @@ def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool 
 def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: Any = False) -> _bool:
     """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
 
+def alpha_dropout(input: Any, p: Any, train: Any, f: Any = ...) -> Any: ...
+
+def alpha_dropout_(input: Any, p: Any, train: Any, f: Any = ...) -> Any: ...
+
 def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The maximum over ``dim``; the gradient is shared evenly between ties."""
 
@@ -821,6 +828,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input1 @ W_k @ input2`` for each output k. weight: (out, in1, in2)."""
+
+def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 0) -> Any:
+    """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each value of a vector of non-negative integers occurs (or its summed weights)."""
@@ -1026,8 +1036,8 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def cosh_(input: Tensor) -> Tensor:
     """``cosh`` elementwise; integers give the default float dtype."""
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
-    """Pairs (N, D) made similar (target 1) or dissimilar (-1) in angle."""
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = 0) -> Any:
+    """``nn.functional.cosine_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, out: Tensor | None = None) -> Tensor:
     """``x1 · x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``, broadcast."""
@@ -1041,7 +1051,7 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
     """The cross product along ``dim`` (the first of size 3 by default)."""
 
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
     """``nn.functional.ctc_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def cummax(input: Tensor, dim: _int, *, out: Sequence[Tensor] | None = None) -> Any:
@@ -1227,7 +1237,13 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, 
     """The nearest of the values ``(level - zero_point) * scale``, for whole levels from
 ``quant_min`` to ``quant_max``. The gradient is passed on where the level is in that range."""
 
+def feature_alpha_dropout(input: Any, p: Any, train: Any, f: Any = ...) -> Any: ...
+
+def feature_alpha_dropout_(input: Any, p: Any, train: Any, f: Any = ...) -> Any: ...
+
 def feature_dropout(input: Any, p: Any, train: Any) -> Any: ...
+
+def feature_dropout_(input: Any, p: Any, train: Any) -> Any: ...
 
 def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` with every element replaced by a number or 0-dim tensor."""
@@ -1394,8 +1410,8 @@ def heaviside(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 def heaviside_(input: Tensor, other: Tensor) -> Tensor:
     """``heaviside(input, other)`` elementwise, broadcast and promoted."""
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
-    """Distances pulled to 0 (target 1) or pushed beyond ``margin`` (-1)."""
+def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, reduction: Any = 0) -> Any:
+    """``nn.functional.hinge_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def histc(input: Tensor, bins: _int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
@@ -1550,6 +1566,9 @@ def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length
 def kaiser_window(window_length: _int, periodic: Any = True, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False, **kwargs: Any) -> Tensor:
     """The kaiser window, periodic unless told otherwise."""
 
+def kl_div(input: Any, target: Any, reduction: Any = 0, log_target: Any = False) -> Any:
+    """``nn.functional.kl_div`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product."""
 
@@ -1703,8 +1722,8 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: Any = True, unpack_pivots: Any = True, *, out: Any = None) -> Any:
     """P, L and U from the compact LU form (empty where not asked for)."""
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
-    """Whether ``input1`` ranks above ``input2`` (target 1) or below (-1), by ``margin``."""
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: Any = 0.0, reduction: Any = 0) -> Any:
+    """``nn.functional.margin_ranking_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
@@ -1942,6 +1961,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int, *, out: Tensor | None
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """A Poisson count for each rate in ``input``, in its shape and dtype."""
+
+def poisson_nll_loss(input: Any, target: Any, log_input: Any, full: Any, eps: Any, reduction: Any) -> Any:
+    """``nn.functional.poisson_nll_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``abs * exp(i * angle)``. RuntimeError unless the dtypes agree."""
@@ -2395,9 +2417,8 @@ def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
     """Rows and columns of the lower triangle, (2, n)."""
 
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: Any = False, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
-    """The anchor closer to the positive than to the negative by ``margin``; ``swap`` also uses the
-distance between positive and negative (Balntas et al. 2016). ValueError for margin <= 0."""
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: Any = 1.0, p: Any = 2, eps: Any = 1e-06, swap: Any = False, reduction: Any = 0) -> Any:
+    """``nn.functional.triplet_margin_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of matrices: zero below ``diagonal``."""

@@ -52,3 +52,13 @@ class detect_anomaly:
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is on in this thread."""
     return modes.current.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether it looks for NaN when it is on."""
+    return modes.current.anomaly_nan
+
+
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """``set_detect_anomaly`` as a statement."""
+    set_detect_anomaly(mode, check_nan)

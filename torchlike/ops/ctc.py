@@ -175,7 +175,7 @@ def _padded(targets: Any, lengths: Any) -> Tensor:
 @composite(method=False)
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: int = 1, zero_infinity: bool = False,
+    reduction: int = 0, zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     """``nn.functional.ctc_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
     batched = log_probs.dim() == 3

@@ -127,6 +127,9 @@ for _name, _dims in (("dropout1d", (2, 3)), ("dropout2d", (3, 4)), ("dropout3d",
 composite("feature_dropout", method=False)(
     lambda input, p, train: _drop(input, p, _feature_shape(input), False) if train else input
 )
+composite("feature_dropout_", method=False)(
+    lambda input, p, train: _drop(input, p, _feature_shape(input), True) if train else input
+)
 
 
 @jax.custom_jvp
@@ -184,3 +187,12 @@ def feature_alpha_dropout(
     """Alpha dropout of whole channels, when training."""
     check_probability(p)
     return _alpha_drop(input, p, _feature_shape(input), inplace) if training else input
+
+
+for _function in (alpha_dropout, feature_alpha_dropout):
+    composite(_function.__name__, method=False)(
+        lambda input, p, train, f=_function: f(input, p, train)
+    )
+    composite(f"{_function.__name__}_", method=False)(
+        lambda input, p, train, f=_function: f(input, p, train, True)
+    )

@@ -40,7 +40,7 @@ def margin_ranking_loss_op(
     return reduced(_relu(difference + margin), reduction)
 
 
-@composite(namespaces=("", *_F), method=False)
+@composite(namespaces=_F, method=False)
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
     reduce: Any = None, reduction: str = "mean",
@@ -65,7 +65,7 @@ def hinge_embedding_loss_op(input: Input, target: Input, margin: Float, reductio
     return reduced(near + far, reduction)
 
 
-@composite(namespaces=("", *_F), method=False)
+@composite(namespaces=_F, method=False)
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None,
     reduce: Any = None, reduction: str = "mean",
@@ -99,7 +99,7 @@ def cosine_embedding_loss_op(
     return reduced(loss, reduction)
 
 
-@composite(namespaces=("", *_F), method=False)
+@composite(namespaces=_F, method=False)
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: Any = None,
     reduce: Any = None, reduction: str = "mean",
@@ -130,7 +130,7 @@ def triplet_margin_loss_op(
     return reduced(_relu(margin + near - far), reduction)
 
 
-@composite(namespaces=("", *_F), method=False)
+@composite(namespaces=_F, method=False)
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
     eps: float = 1e-06, swap: Any = False, size_average: Any = None, reduce: Any = None,
