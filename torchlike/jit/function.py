@@ -318,7 +318,7 @@ class JitFunction:
         del closed
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         program.take_for_granted(Snapshot(capture), capture)
-        program.numbers = run.numbers
+        program.numbers = run.numbers if run.numbers.positions else None
         if self._fallback is not None:
             program.effects = run.effects
             if run.not_again and program.cacheable:
