@@ -5,6 +5,7 @@ import linecache
 import random
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -84,3 +85,48 @@ def test_a_random_function_is_as_in_eager(seed):
             assert b == (a if a is None else pytest.approx(a, rel=1e-4, abs=1e-6, nan_ok=True)), (
                 source
             )
+
+
+def forks(x):
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        return x + torch.rand(2)
+
+
+def seeds_and_fails(x):
+    torch.manual_seed(5)
+    random.seed(5)
+    np.random.seed(5)
+    return x * float(x.sum() + torch.rand(1))
+
+
+def draws_and_fails(x):
+    random.random(), np.random.rand()
+    return x * float(x.sum() + torch.rand(1))
+
+
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+@pytest.mark.parametrize("body", [forks, seeds_and_fails, draws_and_fails])
+@pytest.mark.parametrize("fallback", [None, "eager"])
+def test_a_capture_that_fails_leaves_the_streams_as_they_were(body, fallback):
+    """What falls back draws once, not once more for the capture."""
+    x = torch.ones(2)
+
+    def run(f):
+        torch.manual_seed(0)
+        random.seed(0)
+        np.random.seed(0)
+        found = []
+        for _ in range(2):
+            try:
+                found.append(f(x).tolist())
+            except torch.jit.JitCaptureError:
+                assert fallback is None
+            found += [torch.rand(1).item(), random.random(), np.random.rand()]
+        return found
+
+    def fails(x):
+        raise torch.jit.JitCaptureError
+
+    expected = fails if fallback is None else body
+    assert run(torch.jit(body, fallback=fallback)) == run(expected)

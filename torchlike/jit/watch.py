@@ -71,6 +71,7 @@ class Watch(Reach):
         super().__init__()
         self._random = random.getstate()
         self._numpy_random = _numpy_state()
+        self._numpy_whole = np.random.get_state(legacy=False)
         self._previous: Any = None
         #: Places that the code only records something in; see take_records.
         self._records: list[Place] = []
@@ -420,6 +421,10 @@ class Watch(Reach):
         """Put every changed place back: the capture failed, or is run once more."""
         for place in (*self.changes(), *self._records):
             place.restore()
+        if random.getstate() != self._random:
+            random.setstate(self._random)
+        if _numpy_state() != self._numpy_random:
+            np.random.set_state(self._numpy_whole)
 
     def label_of(self, value: Any) -> str:
         """How a visited value was reached."""

@@ -72,8 +72,7 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
     capture = modes.current.capture
     if capture is None:
         return device_array(numbers())
-    state = source.engine.get_state()
-    capture.undo_on_failure(source, lambda: source.engine.set_state(state))
+    source.to_be_undone()
     return capture.host_value(numbers)
 
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from torchlike import devices
+from torchlike import devices, modes
 from torchlike.random.engine import DEFAULT_SEED, Engine
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
@@ -53,13 +53,22 @@ class Generator:
             return _of_thread.engine
         return self._engine
 
+    def to_be_undone(self) -> None:
+        """Before the stream moves: a capture that fails puts it back."""
+        capture = modes.current.capture
+        if capture is not None:
+            engine, state = self.engine, self.engine.get_state()
+            capture.undo_on_failure(self, lambda: engine.set_state(state))
+
     def manual_seed(self, seed: Any) -> Generator:
         """Start over from ``seed``. RuntimeError unless it is an integer of 64 bits."""
+        self.to_be_undone()
         self.engine.seed(seed)
         return self
 
     def seed(self) -> int:
         """Start over from a number of the operating system's; gives that number."""
+        self.to_be_undone()
         return self.engine.seed_from_entropy()
 
     def initial_seed(self) -> int:
@@ -76,7 +85,9 @@ class Generator:
         """Go back to a state. TypeError unless it is a uint8 tensor."""
         if not isinstance(new_state, Tensor) or new_state.dtype.name != "uint8":
             raise TypeError("RNG state must be a torch.ByteTensor")
-        self.engine.set_state(new_state._value("Generator.set_state"))
+        values = new_state._value("Generator.set_state")
+        self.to_be_undone()
+        self.engine.set_state(values)
         return self
 
     def clone_state(self) -> Generator:
