@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -23,31 +24,39 @@ class Parts:
         #: The function itself, where it is a module: not a part.
         self._whole = whole
         self._compile = compile
-        #: Modules called so far, by their ids, with what calls them compiled from the second on.
-        self._known: dict[int, tuple[Any, Any]] = {}
+        #: Modules called so far, by their ids; they live no longer for it.
+        self._seen: dict[int, weakref.ref[Any]] = {}
+        #: What calls them from the second time on, which holds them.
+        self._compiled: dict[int, Any] = {}
 
     def run(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the function eagerly; modules that it calls ask ``takes``."""
+        """Call the function eagerly; modules that it calls ask for ``compiled``."""
         return _with(self, fn, args, kwargs)
 
-    def takes(self, module: Any) -> bool:
-        """Whether a module is to be called by ``call``."""
+    def compiled(self, module: Any) -> Any:
+        """What is to be called (by ``call``) in the place of a module, or None for itself."""
         if module is self._whole or not module._is_worth_compiling():
-            return False
-        if id(module) in self._known:
-            return True
-        if len(self._known) >= _MOST:
-            del self._known[next(iter(self._known))]
-        self._known[id(module)] = module, None
-        return False
+            return None
+        key = id(module)
+        found = self._compiled.get(key)
+        if found is None:
+            seen = self._seen.get(key)
+            if seen is None or seen() is not module:
+                _keep(self._seen, key, weakref.ref(module))
+                return None
+            found = self._compile(module)
+            _keep(self._compiled, key, found)
+        return found
 
-    def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The module's call, compiled."""
-        _, compiled = self._known[id(module)]
-        if compiled is None:
-            compiled = self._compile(module)
-            self._known[id(module)] = module, compiled
+    def call(self, compiled: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A module's call: what it calls in its turn is part of it."""
         return _with(None, compiled, args, kwargs)
+
+
+def _keep(table: dict[int, Any], key: int, value: Any) -> None:
+    if len(table) >= _MOST:
+        table.pop(next(iter(table)), None)
+    table[key] = value
 
 
 def _with(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import types
 from collections.abc import Callable, Sequence
@@ -18,9 +17,9 @@ from torchlike.autograd.partial import Partial
 from torchlike.jit import joint
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.effects import ThreadModes
-from torchlike.jit.places import MISSING, describe, same
+from torchlike.jit.places import MISSING, Name, describe, same
 from torchlike.jit.program import Program
-from torchlike.jit.recorded import Effect, counting
+from torchlike.jit.recorded import Effect
 from torchlike.jit.returning import Returned, without_unknown_place
 from torchlike.jit.scalars import Table, is_device
 from torchlike.sharing import tensors_on
@@ -269,25 +268,18 @@ class Tracing:
                 "attribute); return them instead"
             )
         slots = self.capture.slots_written
-        changed = [
-            f"{type(owner).__name__}.{name}"
-            for key, (owner, name, before) in self.capture.attributes_written.items()
-            if not isinstance(before, Tensor)
-            and key not in slots
-            and not same(owner.__dict__.get(name, MISSING), before)
-            and id(owner) not in own
-        ]
-        for owner, name, _ in self.capture.attributes_written.values():
-            self._refuse_kept_number(owner.__dict__.get(name), f"{type(owner).__name__}.{name}")
-        counted = {c for c in changed if self.capture.watch.only_records(c.rpartition(".")[2])}
-        for owner, name, before in self.capture.attributes_written.values():
-            if (label := f"{type(owner).__name__}.{name}") in counted and id(owner) not in own:
-                space = owner.__dict__
-                self._record(label, counting(
-                    before, space.get(name), functools.partial(space.get, name),
-                    functools.partial(space.__setitem__, name),
-                ) if self.capture.watch.only_adds(name) else None)  # fmt: skip
-        changed = [c for c in changed if c not in counted]
+        watch, changed = self.capture.watch, []
+        for key, (owner, name, before) in self.capture.attributes_written.items():
+            label, space = f"{type(owner).__name__}.{name}", owner.__dict__
+            self._refuse_kept_number(space.get(name), label)
+            if isinstance(before, Tensor) or key in slots or id(owner) in own or (
+                same(space.get(name, MISSING), before)
+            ):  # fmt: skip
+                continue
+            if watch.only_records(name):
+                self._record(label, watch.effect_of(Name(owner, space, name, before, label)))
+            else:
+                changed.append(label)
         if changed:
             self.program.cacheable = False
             self.program.why_not = (

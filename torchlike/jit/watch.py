@@ -71,7 +71,6 @@ class Watch(Reach):
         super().__init__()
         self._random = random.getstate()
         self._numpy_random = _numpy_state()
-        self._numpy_whole = np.random.get_state(legacy=False)
         self._previous: Any = None
         #: Places that the code only records something in; see take_records.
         self._records: list[Place] = []
@@ -424,7 +423,8 @@ class Watch(Reach):
         if random.getstate() != self._random:
             random.setstate(self._random)
         if _numpy_state() != self._numpy_random:
-            np.random.set_state(self._numpy_whole)
+            name, keys, *rest = self._numpy_random
+            np.random.set_state((name, np.frombuffer(keys, np.uint32), *rest))
 
     def label_of(self, value: Any) -> str:
         """How a visited value was reached."""

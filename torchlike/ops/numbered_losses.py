@@ -6,6 +6,7 @@ default is 1. Each is the loss of nn.functional with its arguments in another or
 
 from __future__ import annotations
 
+import ast
 import inspect
 from typing import Any
 
@@ -15,10 +16,13 @@ _REDUCTIONS = ("none", "mean", "sum")
 _REQUIRED = inspect.Parameter.empty
 
 
-def _with_number(name: str, spaces: dict[str, Any], before: str, after: str = "") -> None:
-    """Register ``name`` with these parameters before and after the reduction, which has a default
-    in each of the namespaces; ``parameter=value`` has one, too."""
-    functional = NAMESPACES["nn.functional"][name.replace("cross_entropy_loss", "cross_entropy")]
+def _with_number(
+    name: str, spaces: dict[str, Any], before: str, after: str = "", of: str = ""
+) -> None:
+    """Register ``name`` (``of`` in nn.functional, if it is another there) with these parameters
+    before and after the reduction, which has a default in each of the namespaces;
+    ``parameter=value`` has one, too."""
+    functional = NAMESPACES["nn.functional"][of or name]
     for space, default in spaces.items():
         words = [*before.split(), f"reduction={default}", *after.split()]
         if default is _REQUIRED:
@@ -27,16 +31,9 @@ def _with_number(name: str, spaces: dict[str, Any], before: str, after: str = ""
         parameters = []
         for word in words:
             parameter, _, value = word.partition("=")
-            given = _DEFAULTS[value] if value else _REQUIRED
+            given = ast.literal_eval(value) if value else _REQUIRED
             parameters.append(inspect.Parameter(parameter, kind, default=given))
         _register(name, space, functional, inspect.Signature(parameters))
-
-
-#: How defaults are spelled below.
-_DEFAULTS: dict[str, Any] = {
-    "None": None, "False": False, "0": 0, "1": 1, "-100": -100, "0.0": 0.0, "1.0": 1.0, "2": 2,
-    "1e-6": 1e-6,
-}  # fmt: skip
 
 
 def _register(name: str, space: str, functional: Any, signature: inspect.Signature) -> None:
@@ -84,5 +81,5 @@ _with_number("huber_loss", _ATEN, "input target", "delta=1.0")
 _with_number("nll_loss", _ATEN, "input target weight=None", "ignore_index=-100")
 _with_number(
     "cross_entropy_loss", _ATEN, "input target weight=None",
-    "ignore_index=-100 label_smoothing=0.0",
+    "ignore_index=-100 label_smoothing=0.0", "cross_entropy",
 )  # fmt: skip

@@ -104,8 +104,10 @@ class Module(StateDicts, Hooks, Conversions):
         capture = modes.current.capture
         if capture is not None:
             capture.enter_module(self)
-        elif (parts := modes.current.parts) is not None and parts.takes(self):
-            return parts.call(self, args, kwargs)
+        elif (parts := modes.current.parts) is not None and (
+            (compiled := parts.compiled(self)) is not None
+        ):  # fmt: skip
+            return parts.call(compiled, args, kwargs)
         elif self._compiled_call_impl is not None:
             forward = self._compiled_call_impl
         if (

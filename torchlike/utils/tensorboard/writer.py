@@ -59,10 +59,14 @@ class FileWriter:
     def add_graph(self, graph_profile: Any, walltime: float | None = None) -> None:
         """Write a graph, given with what running it took (or None)."""
         graph, run = graph_profile
-        self.add_event(Event(graph_def=graph.SerializeToString()), None, walltime)
+        self.add_onnx_graph(graph, walltime)
         if run is not None:
             data = TaggedRunMetadata(tag="step1", run_metadata=run.SerializeToString())
             self.add_event(Event(tagged_run_metadata=data), None, walltime)
+
+    def add_onnx_graph(self, graph: Any, walltime: float | None = None) -> None:
+        """Write a GraphDef alone."""
+        self.add_event(Event(graph_def=graph.SerializeToString()), None, walltime)
 
     def flush(self) -> None:
         """Write what waits to the disk."""
