@@ -180,6 +180,7 @@ def test_inside_transforms_and_captures_parts_are_plain():
     @torch.compile
     def f(x):
         gradients.append(torch.func.grad(lambda y: inner(y).sum())(x))
+        torch.testing.assert_close(torch.func.vmap(inner)(x[None])[0], inner(x))
         return torch.jit(lambda y: inner(y))(x) * x.sum().item()
 
     expected = inner(x) * x.sum().item()
