@@ -8,15 +8,56 @@ import pytest
 
 from torchlike import xla_flags
 
-OURS = "--xla_backend_extra_options=xla_cpu_disable_tiled_emitter"
+TILES = "--xla_backend_extra_options=xla_cpu_disable_tiled_emitter"
+EIGEN = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
 
 
-def test_ours_stands_behind_the_users():
-    assert xla_flags.extended("") == OURS
-    assert xla_flags.extended("--xla_dump_to=here") == f"--xla_dump_to=here {OURS}"
+def test_ours_stand_behind_the_users(monkeypatch):
+    monkeypatch.setenv("NPROC", "2")
+    monkeypatch.setattr(xla_flags.importlib.util, "find_spec", lambda name: None)
+    assert xla_flags.extended("") == f"{TILES} {EIGEN}"
+    assert xla_flags.extended("--xla_dump_to=here") == f"--xla_dump_to=here {TILES} {EIGEN}"
     assert xla_flags.extended("--xla_backend_extra_options=other") == (
-        "--xla_backend_extra_options=other"
+        f"--xla_backend_extra_options=other {EIGEN}"
     )
+
+
+def test_a_file_of_flags_is_left_as_it_is():
+    assert xla_flags.extended("/etc/xla_flags") == "/etc/xla_flags"
+
+
+def test_eigen_convolves_only_where_that_was_measured(monkeypatch):
+    monkeypatch.setenv("NPROC", "2")
+    monkeypatch.setattr(xla_flags.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(xla_flags.jaxlib.version, "__version__", "0.11.0")
+    assert xla_flags.extended("") == TILES
+    monkeypatch.undo()
+    monkeypatch.setenv("NPROC", "1")
+    assert xla_flags.extended("") == TILES
+    monkeypatch.setenv("NPROC", "2")
+    monkeypatch.setattr(xla_flags.importlib.util, "find_spec", lambda name: name == "libtpu")
+    assert xla_flags.extended("") == TILES
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
+    """What `convolves_by_eigen` says is what XLA's compiled text shows."""
+    env = {**os.environ, "XLA_FLAGS": "", "NPROC": threads, "TORCHLIKE_CACHE_DIR": str(tmp_path)}
+    env.pop("TORCHLIKE_XLA_FLAGS", None)
+    code = (
+        "import torchlike as t, jax, jax.numpy as jnp;"
+        "from torchlike import xla_flags;"
+        "from torchlike.ops.convolution_gradient import Geometry, channels_last;"
+        "shape = Geometry((1, 1), ((1, 1), (1, 1)), (1, 1));"
+        "x, w = jnp.ones((4, 8, 8, 32)), jnp.ones((3, 3, 32, 64));"
+        "f = jax.jit(lambda x, w: channels_last(x, w, shape));"
+        "print(xla_flags.convolves_by_eigen(), 'ynn' in f.lower(x, w).compile().as_text())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    by_eigen, by_ynnpack = done.stdout.split()
+    assert by_eigen == str(int(threads) > 1)
+    assert by_ynnpack == str(int(threads) < 2)
 
 
 @pytest.mark.parametrize("switch", [None, "system"])

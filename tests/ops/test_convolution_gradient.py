@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+from torchlike import xla_flags
 from torchlike.ops.convolution_gradient import Geometry, channels_last, images_at_once
 
 
@@ -28,10 +29,12 @@ def test_a_part_divides_the_batch_and_stays_in_the_cache(images, positions, colu
 
 @pytest.mark.parametrize("transform", [lambda f: f, jax.jit])
 @pytest.mark.parametrize("stride", [1, 2])
-def test_gradients_of_every_order(transform, stride):
+@pytest.mark.parametrize("by_eigen", [False, True])
+def test_gradients_of_every_order(transform, stride, by_eigen, monkeypatch):
+    monkeypatch.setattr(xla_flags, "convolves_by_eigen", lambda: by_eigen)
     rng = np.random.default_rng(0)
     x = jnp.asarray(rng.standard_normal((32, 14 * stride, 14 * stride, 8)))
-    w = jnp.asarray(rng.standard_normal((3, 3, 8, 16)))
+    w = jnp.asarray(rng.standard_normal((3, 3, 8, 24)))
     geometry = Geometry((stride, stride), ((1, 1), (1, 1)), (1, 1))
     assert images_at_once(32, 14 * 14, 9 * 8 * 8) < 32
 
@@ -63,9 +66,11 @@ def test_gradients_of_every_order(transform, stride):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
 
 
-def test_the_gradient_is_computed_in_parts():
+@pytest.mark.parametrize("by_eigen", [False, True])
+def test_the_gradient_is_computed_in_parts_by_ynnpack(by_eigen, monkeypatch):
+    monkeypatch.setattr(xla_flags, "convolves_by_eigen", lambda: by_eigen)
     x, w = jnp.ones((32, 14, 14, 32), "float32"), jnp.ones((3, 3, 32, 64), "float32")
     geometry = Geometry((1, 1), ((1, 1), (1, 1)), (1, 1))
     jaxpr = jax.make_jaxpr(jax.grad(lambda w: channels_last(x, w, geometry).sum()))(w)
-    # The output itself and, for the gradient, eight parts of four images.
-    assert str(jaxpr).count("conv_general_dilated[") == 9
+    # The output itself and, for the gradient, eight parts of four images or all at once.
+    assert str(jaxpr).count("conv_general_dilated[") == (2 if by_eigen else 9)

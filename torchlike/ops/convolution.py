@@ -14,7 +14,6 @@ Measured (two x86-64 cores, float32, forward / backward in ms):
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -23,6 +22,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchlike.ops.convolution_gradient import Geometry, channels_last
+from torchlike.ops.shifted_images import convolve_each, windows
 
 #: Outputs of at most this many positions go through im2col (4x4: see above).
 _TINY_OUTPUT = 16
@@ -41,13 +41,10 @@ def patches(
     x: Any, kernel: tuple[int, ...], out: tuple[int, ...], stride: Any, dilation: Any
 ) -> Any:
     """Patches of padded ``x`` (N, C, …) as (N, C, prod(kernel), *out)."""
-    found = []
-    for offset in itertools.product(*(range(k) for k in kernel)):
-        window = tuple(
-            slice(i * d, i * d + (o - 1) * s + 1, s)
-            for i, d, o, s in zip(offset, dilation, out, stride, strict=True)
-        )
-        found.append(x[(slice(None), slice(None), *window)])
+    found = [
+        x[(slice(None), slice(None), *window)]
+        for _, window in windows(kernel, out, stride, dilation)
+    ]
     return jnp.stack(found, 2)
 
 
@@ -78,22 +75,6 @@ def _by_groups(convolve: Any, x: Any, weight: Any, groups: int) -> Any:
     return jnp.concatenate([convolve(xs, ws) for xs, ws in parts], 1)
 
 
-def _depthwise(x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: Any) -> Any:
-    """A group for each channel: a weighted sum of shifted images, channels last."""
-    multiple = weight.shape[0] // x.shape[1]
-    padded = jnp.pad(jnp.moveaxis(x, 1, -1), [(0, 0), *pads, (0, 0)])
-    if multiple > 1:
-        padded = jnp.repeat(padded, multiple, -1)
-    total: Any = 0
-    for offset in itertools.product(*(range(k) for k in weight.shape[2:])):
-        window = tuple(
-            slice(i * d, i * d + (o - 1) * s + 1, s)
-            for i, d, o, s in zip(offset, dilation, out, stride, strict=True)
-        )
-        total = total + padded[(slice(None), *window)] * weight[(slice(None), 0, *offset)]
-    return jnp.moveaxis(total, -1, 1)
-
-
 def convolution(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, groups: int = 1) -> Any:
     """Cross-correlation of x (N, C, …) with weight (O, C / groups, …), without checks."""
     kernel = weight.shape[2:]
@@ -122,7 +103,7 @@ def convolution(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, grou
             return whole(x, weight)
     elif on_cpu:
         if weight.shape[1] == 1 and math.prod(kernel) <= _FEW_TAPS:
-            return _depthwise(x, weight, out, stride, pads, dilation)
+            return convolve_each(x, weight, out, stride, pads, dilation)
         return _by_groups(whole, x, weight, groups)
     return lax.conv_general_dilated(
         x, weight, stride, pads, rhs_dilation=dilation, feature_group_count=groups,

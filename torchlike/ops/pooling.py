@@ -26,6 +26,7 @@ from torchlike.dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
 from torchlike.ops import checks, division
 from torchlike.ops.checks import floats_only, numbers_only
 from torchlike.ops.conv import int_or_ints
+from torchlike.ops.unfused import unfused
 from torchlike.tensor import Tensor
 
 _F = ("nn.functional",)
@@ -222,14 +223,13 @@ def _winners(x: Any, kernel: tuple[int, ...]) -> tuple[Any, Any]:
 
 @max_of_tiles.defjvp
 def _(kernel: tuple[int, ...], primals: Any, tangents: Any) -> tuple[Any, Any]:
-    best, tap = _winners(primals[0], kernel)
-    # XLA fuses the search for the winner into what follows and repeats it for each tap, unless an
-    # op it takes for dear stands between: a logarithm, of which there is one for each window.
+    best, _ = _winners(primals[0], kernel)
+    # Fused with what follows, the search would be repeated for each tap.
+    tap = unfused(lambda x: _winners(x, kernel)[1], primals[0])
     shape = [s for k in kernel for s in (1, k)]
     taps = np.arange(math.prod(kernel), dtype=np.float32).reshape(*shape, 1)
     spread = tuple(2 * d + 2 for d in range(len(kernel)))
-    code = jnp.expand_dims(lax.log(tap + 1), spread)
-    won = (code > np.log(taps + np.float32(0.5))) & (code < np.log(taps + np.float32(1.5)))
+    won = jnp.expand_dims(tap, spread) == taps
     return best, jnp.sum(jnp.where(won, tangents[0], 0), spread)
 
 

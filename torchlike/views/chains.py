@@ -128,7 +128,7 @@ def reader(steps: Steps) -> Callable[..., Any]:
 def reader_alone(steps: Steps) -> Callable[..., Any]:
     """``reader`` as a program of its own rather than a part of one."""
     is_transposition = [type(s) for s in steps] == [Permute] and steps[0].params[0] == (1, 0)
-    if is_transposition and xla_flags.is_ours() and jax.default_backend() == "cpu":
+    if is_transposition and not xla_flags.has_tiles() and jax.default_backend() == "cpu":
         return jax.jit(_transposed)
     return reader(steps)
 

@@ -1,0 +1,24 @@
+"""A computation that XLA does once, whatever reads its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+
+def unfused(function: Callable[..., Any], *operands: Any) -> Any:
+    """``function(*operands)``, an array, computed in loops of its own.
+
+    XLA's fusion on the CPU takes what is computed element by element into each loop that reads it,
+    however long it is, and computes it there again. Nothing is taken out of the branches of a
+    conditional, so this is one of them; which one is a constant behind a barrier. (A barrier by
+    itself is gone by the time that XLA fuses, but not by the time that it simplifies conditionals.)
+    """
+    out = jax.eval_shape(function, *operands)
+    taken = lax.optimization_barrier(np.True_)
+    return lax.cond(taken, function, lambda *given: jnp.zeros(out.shape, out.dtype), *operands)
