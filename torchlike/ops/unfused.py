@@ -11,14 +11,22 @@ import numpy as np
 from jax import lax
 
 
-def unfused(function: Callable[..., Any], *operands: Any) -> Any:
-    """``function(*operands)``, an array, computed in loops of its own.
+def unfused(
+    function: Callable[..., Any], *operands: Any, otherwise: Callable[..., Any] | None = None
+) -> Any:
+    """``function(*operands)``, arrays, computed in loops of its own.
 
     XLA's fusion on the CPU takes what is computed element by element into each loop that reads it,
     however long it is, and computes it there again. Nothing is taken out of the branches of a
     conditional, so this is one of them; which one is a constant behind a barrier. (A barrier by
     itself is gone by the time that XLA fuses, but not by the time that it simplifies conditionals.)
+
+    ``otherwise`` is the branch not taken, by default one that gives zeros. Where it gives operands,
+    the results can be computed in their memory.
     """
-    out = jax.eval_shape(function, *operands)
-    taken = lax.optimization_barrier(np.True_)
-    return lax.cond(taken, function, lambda *given: jnp.zeros(out.shape, out.dtype), *operands)
+    avals = jax.eval_shape(function, *operands)
+
+    def never(*given: Any) -> Any:
+        return jax.tree.map(lambda aval: jnp.zeros(aval.shape, aval.dtype), avals)
+
+    return lax.cond(lax.optimization_barrier(np.True_), function, otherwise or never, *operands)

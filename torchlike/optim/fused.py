@@ -7,6 +7,7 @@ cells are the arrays' only owners, so the update happens in their memory.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from torchlike import meta, modes, sparse_sums
 from torchlike.autograd.partial import GIVEN
 from torchlike.dispatch.executable import unwatched
 from torchlike.dispatch.memory_order import strides_like
+from torchlike.ops.unfused import unfused
 from torchlike.sparse_array import SparseArray
 from torchlike.storage import device_array
 from torchlike.tensor import Tensor
@@ -33,12 +35,42 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
     found = _compiled.get(key)
     if found is None:
 
-        def update(owned: tuple[Any, ...], gradients: tuple[Any, ...], scalars: Any) -> Any:
+        def update(rule: Rule, owned: Any, gradients: tuple[Any, ...], scalars: Any) -> Any:
             return updated(rule, owned, gradients, scalars, n, n_states)
 
-        found = (jax.jit(unwatched(update), inline=True), jax.jit(update, donate_argnums=0))
+        found = (
+            jax.jit(unwatched(functools.partial(update, rule)), inline=True),
+            jax.jit(functools.partial(update, functools.partial(_flat, rule)), donate_argnums=0),
+        )
         _compiled[key] = found
     return found
+
+
+#: Elements from which on a conditional costs less than loops of three elements.
+_LONG = 1 << 15
+
+
+def _flat(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> Any:
+    """``rule`` on kernels (O, I, 3, 3) as if they had one dimension.
+
+    XLA's loops over them are three elements long: SGD with momentum on 9 million of them 9.3 ms,
+    flat 4.0, AdamW 22 and 9. It moves a reshape out of the rule's way, but not across the bounds of
+    a conditional. (In a jitted ResNet step it makes no difference: updates run beside the rest.)
+    """
+    if p.ndim < 3 or p.size < _LONG or any(s.shape not in (p.shape, ()) for s in states):
+        return rule(p, g, states, scalars)
+
+    def on_flat(p: Any, g: Any, *states: Any) -> Any:
+        p2, states2 = rule(p, g, states, scalars)
+        return p2, tuple([s.astype(old.dtype) for s, old in zip(states2, states, strict=True)])
+
+    flat = [s.reshape(-1) if s.ndim else s for s in states]
+    p2, states2 = unfused(
+        on_flat, p.reshape(-1), g.reshape(-1), *flat, otherwise=lambda p, g, *states: (p, states)
+    )
+    return p2.reshape(p.shape), tuple(
+        [s.reshape(old.shape) for s, old in zip(states2, states, strict=True)]
+    )
 
 
 def updated(
