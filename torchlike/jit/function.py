@@ -20,6 +20,7 @@ from torchlike.jit.environment import Snapshot
 from torchlike.jit.keys import static_key
 from torchlike.jit.parts import Parts
 from torchlike.jit.program import Program, compile_program, deliver, signature
+from torchlike.jit.recognition import recognizer
 from torchlike.jit.recompiles import Recompiles, key_difference
 from torchlike.jit.steady import UNFIT
 from torchlike.jit.tracing import Tracing
@@ -101,8 +102,13 @@ class JitFunction:
         if current["capture"] is not None or current["levels"]:
             # Nested: part of the graph being captured, or of what a torch.func transform runs.
             return self._fn(*args, **kwargs)
+        latest = self.latest
+        if latest is not None and latest.recognize:
+            tensors = latest.recognize(latest, args, kwargs, current)
+            if tensors is not None:
+                return self._run(latest, tensors, ())
         leaves, structure = flatten_call(args, kwargs)
-        tensors: list[Tensor] = []
+        tensors = []
         switches = current["inference"], current["autocast"]
         key: list[Any] = [structure, current["grad_enabled"], dtypes.get_default_dtype(), switches,
                           current["device"]]  # fmt: skip
@@ -122,6 +128,8 @@ class JitFunction:
             if (guard is not None and guard(program, tensors)) or program.fits(tensors):
                 numbers = program.numbers.evaluate(leaves) if program.numbers else ()
                 if numbers is not None:
+                    if program.recognize is None and guard is not None and not self._numbers.active:
+                        program.recognize = recognizer(program, args, whole)
                     return self._run(program, tensors, numbers)
         if self.fell_back and (whole in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
             return self._call_in_parts(args, kwargs)
@@ -182,7 +190,7 @@ class JitFunction:
             return deferred
         return False  # eager_on_recompile
 
-    def _run(self, program: Program, tensors: list[Tensor], numbers: Any) -> Any:
+    def _run(self, program: Program, tensors: Sequence[Tensor], numbers: Any) -> Any:
         self._calls = program.used = self._calls + 1
         self.latest, self.ran_eagerly = program, False
         if program.effects:

@@ -174,6 +174,9 @@ class Program:
         #: arguments)``, which is True only if ``fits`` is: from the second call on. See steady.py.
         self.steady: Any = None
         self.guard: Callable[..., Any] | None = None
+        #: ``recognize(program, args, kwargs, current)`` for calls like the one before: None before
+        #: there was one, False where there cannot be. See recognition.py.
+        self.recognize: Any = None
         #: Shapes and dtypes of the inputs, and where each comes from.
         self.input_avals: list[Any] = []
         self.input_sources: list[tuple[str, Any]] = []

@@ -40,8 +40,13 @@ _SOLE = _count_references()
 
 def guard(program: Any, n_arguments: int) -> Callable[..., Any]:
     """``guard(program, arguments)``: True only if the program fits, and where nothing has moved."""
-    source = _Source()
-    name = source.name
+    source = Source()
+    source.answer(guard_conditions(program, n_arguments, source.name), "True", "False")
+    return source.function("guard(program, arguments)")
+
+
+def guard_conditions(program: Any, n_arguments: int, name: Callable[[Any], str]) -> list[str]:
+    """What a guard asks of ``program`` and ``arguments``."""
     conditions = [f"{name(modes.epoch)}.count == program.epoch", *program.snapshot.conditions(name)]
     if program.has_places:
         conditions.append("program.places_hold(arguments)")
@@ -49,11 +54,7 @@ def guard(program: Any, n_arguments: int) -> Callable[..., Any]:
         fixed = name(program.fixed_ids)
         others = [i for i in range(n_arguments) if i not in program.identical]
         conditions += [f"id(arguments[{i}]._storage) not in {fixed}" for i in others]
-    source.line("try:")
-    source.line(f"    return {' and '.join(conditions)}")
-    source.line("except ValueError:  # of a variable that was deleted")
-    source.line("    return False")
-    return source.function("guard(program, arguments)")
+    return conditions
 
 
 def written_out(program: Any) -> Callable[..., Any]:
@@ -76,7 +77,7 @@ def _never(arguments: Any, numbers: Any) -> Any:
     return UNFIT
 
 
-class _Source:
+class Source:
     """The lines of one function, and the objects that they name."""
 
     def __init__(self) -> None:
@@ -91,6 +92,13 @@ class _Source:
     def line(self, text: str) -> None:
         self._lines.append(text)
 
+    def answer(self, conditions: list[str], yes: str, no: str) -> None:
+        """Return ``yes`` where all conditions hold."""
+        self.line("try:")
+        self.line(f"    return {yes} if {' and '.join(conditions)} else {no}")
+        self.line("except ValueError:  # of a variable that was deleted")
+        self.line(f"    return {no}")
+
     def function(self, head: str) -> Callable[..., Any]:
         source = "\n ".join([f"def {head}:", *self._lines])
         # A name inside the package: tracebacks leave its frames out.
@@ -98,7 +106,7 @@ class _Source:
         return self._names.pop(head.partition("(")[0])  # or it and its globals were a cycle
 
 
-class _Call(_Source):
+class _Call(Source):
     """What a call does."""
 
     def __init__(self, program: Any) -> None:
