@@ -404,3 +404,15 @@ def test_tensor_subclasses_are_kept():
     assert same is p
     assert type(doubled) is torch.Tensor
     assert doubled.requires_grad
+
+
+def test_a_result_on_the_meta_device_is_refused_in_our_words():
+    """It reached JAX, which does not know such a value; within the function it may be made."""
+    x = torch.ones(2)
+    assert torch.jit(lambda x: x + torch.zeros(2, device="meta").numel())(x).tolist() == [3.0, 3.0]
+    with pytest.raises(JitCaptureError, match="a result on the meta device cannot be compiled"):
+        torch.jit(lambda x: (x, torch.zeros(2, device="meta")))(x)
+    held = torch.zeros(2, device="meta")
+    with pytest.raises(JitCaptureError, match="a result on the meta device"):
+        torch.jit(lambda x: held.add_(x.numel()))(x)
+    assert held.is_meta

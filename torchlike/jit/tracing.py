@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike import modes, tape
+from torchlike import meta, modes, tape
 from torchlike.autograd import engine, partial, saved
 from torchlike.autograd.partial import Partial
 from torchlike.jit import joint
@@ -229,6 +229,8 @@ class Tracing:
         program.result = (templates, structure)
         program.written = [returned.where(s) for s in capture.written]
         outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
+        if meta.involved(outputs):
+            capture.refuse("a result on the meta device", "a tensor with values")
         program.n_made = len(returned.made)
         self.n_forward = len(outputs)
         self.first_values = capture.first_values
