@@ -68,6 +68,7 @@ def op(
     passes_on: Callable[..., tuple[int, ...]] | None = None,
     grad_name: str | None = None,
     elementwise: Any = False,
+    one_instruction: bool = False,
     memory_order: Callable[..., None] | None = None,
     casts_out: Any = None,
     check: Callable[..., None] | None = None,
@@ -93,6 +94,8 @@ def op(
         that of the output, where it has their shape and dtype.
       grad_name: the node's name; ``MulBackward0`` from ``mul`` by default.
       elementwise: a loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
+      one_instruction: an elementwise op of one operand that XLA has an instruction for, and no
+        vectors for where rows are short (short_rows.py).
       memory_order: another rule of memory_order.py for the outputs' strides.
       casts_out: whether ``out=`` may have another dtype of at least the result's category. So it
         is by default for elementwise ops, and not for others. "dtype": the op has a parameter
@@ -125,6 +128,7 @@ def op(
             check=check,
             returns=returns,
             namespaces=namespaces,
+            one_instruction=one_instruction,
         )
         OPS[own] = spec
         autocast.watch(spec)

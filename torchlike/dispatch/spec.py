@@ -10,6 +10,7 @@ from torchlike.dispatch import autocast
 from torchlike.dispatch import memory_order as memory_orders
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.schema import Schema
+from torchlike.dispatch.short_rows import AsOneRow
 
 
 class OpSpec:
@@ -18,7 +19,8 @@ class OpSpec:
     __slots__ = (
         "cache", "casts_out", "check", "combine", "differentiable", "fn", "from_output",
         "grad_name", "in_place", "kept_for", "lays_out", "memory_order", "name", "namespaces",
-        "number_mask", "passes_on", "residuals", "returns", "schema", "wrapped_mask",
+        "number_mask", "one_instruction", "passes_on", "residuals", "returns", "schema",
+        "wrapped_mask",
     )  # fmt: skip
 
     def __init__(
@@ -37,6 +39,7 @@ class OpSpec:
         check: Callable[..., None] | None,
         returns: Any,
         namespaces: tuple[str, ...],
+        one_instruction: bool,
     ) -> None:
         self.fn = fn
         #: As errors say it: cat() is the public face of cat_op.
@@ -57,6 +60,8 @@ class OpSpec:
         self.check = check
         self.returns = returns
         self.namespaces = namespaces
+        #: Whether XLA has an instruction for it (short_rows.py).
+        self.one_instruction = one_instruction
         #: The in-place twin, once made.
         self.in_place: Any = None
         self.kept_for = _kept_for(needs, self.schema)
@@ -127,6 +132,8 @@ class OpSpec:
             differentiable=self.differentiable,
             library=self.fn.__module__.startswith("torchlike."),
         )
+        if self.one_instruction:
+            exe.forward = AsOneRow(exe.forward, exe.pure)
         exe.op = self.name
         exe.facts = self, statics, lengths
         self.cache[(mask, statics, lengths) if lengths else (mask, statics)] = exe

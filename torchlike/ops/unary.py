@@ -52,8 +52,7 @@ def _reciprocal_root(x: Any) -> Any:
 
 
 for _name, _fn, _aliases in (
-    ("log", jnp.log, ()), ("log2", jnp.log2, ()), ("log10", jnp.log10, ()),
-    ("log1p", jnp.log1p, ()), ("sin", trigonometry.sine, ()),
+    ("log2", jnp.log2, ()), ("log10", jnp.log10, ()), ("sin", trigonometry.sine, ()),
     ("cos", trigonometry.cosine, ()), ("tan", trigonometry.tangent, ()),
     ("asin", along_reals(jnp.arcsin), ("arcsin",)),
     ("acos", along_reals(jnp.arccos), ("arccos",)),
@@ -63,6 +62,9 @@ for _name, _fn, _aliases in (
     ("atanh", jnp.arctanh, ("arctanh",)), ("sinc", jnp.sinc, ()),
 ):  # fmt: skip
     _unary_float(_name, _fn, _aliases)
+
+_unary_float("log", jnp.log, one_instruction=True)
+_unary_float("log1p", jnp.log1p, one_instruction=True)
 
 for _name, _fn in (
     ("erf", jax.scipy.special.erf), ("erfc", jax.scipy.special.erfc),
@@ -74,13 +76,15 @@ _unary_float("digamma", gamma.digamma, real=("digamma",))
 for _name, _fn in (("deg2rad", jnp.deg2rad), ("rad2deg", jnp.rad2deg)):
     _unary_float(_name, _fn, real=(f"{_name} is not supported for complex tensors.", RuntimeError))
 
-_unary_float("exp", jnp.exp, from_output=_via_output(lambda y: y))
+for _name, _fn, _derivative in (
+    ("exp", jnp.exp, lambda y: y), ("expm1", jnp.expm1, lambda y: y + 1),
+    ("tanh", jnp.tanh, lambda y: 1 - y * y), ("sqrt", _root, lambda y: 0.5 / y),
+    ("sigmoid", jax.nn.sigmoid, lambda y: y * (1 - y)),
+):  # fmt: skip
+    _unary_float(_name, _fn, from_output=_via_output(_derivative), one_instruction=True)
+
 _unary_float("exp2", jnp.exp2, from_output=_via_output(lambda y: y * np.log(2).astype(y.dtype)))
-_unary_float("expm1", jnp.expm1, from_output=_via_output(lambda y: y + 1))
-_unary_float("tanh", jnp.tanh, from_output=_via_output(lambda y: 1 - y * y))
-_unary_float("sqrt", _root, from_output=_via_output(lambda y: 0.5 / y))
 _unary_float("rsqrt", _reciprocal_root, from_output=_via_output(lambda y: -0.5 * y * y * y))
-_unary_float("sigmoid", jax.nn.sigmoid, from_output=_via_output(lambda y: y * (1 - y)))
 _unary_float("reciprocal", lambda x: 1 / x, from_output=_via_output(lambda y: -(y * y)))
 
 
