@@ -87,3 +87,12 @@ def test_views_transforms_and_the_meta_device(name):
     y = x.clone()
     getattr(y, name + "_")()
     torch.testing.assert_close(y, function(x))
+
+
+def test_sizes_may_be_symbols():
+    """A graph exported with a dimension that may be any number."""
+    exported = torch.export.export(
+        torch.nn.Tanh(), (torch.ones(4, 6),), dynamic_shapes=({0: torch.export.Dim("n")},)
+    )
+    x = torch.linspace(-1.0, 1.0, 6000).reshape(1000, 6)
+    torch.testing.assert_close(exported.module()(x), x.tanh())

@@ -41,15 +41,15 @@ class AsOneRow:
         self._flat = jax.jit(flat, compiler_options=_OPTIONS)
 
     def __call__(self, x: Any) -> Any:
+        if isinstance(x, core.Tracer):  # whose sizes may be symbols
+            return self.plain(x)
         shape = x.shape
         if len(shape) > 1 and shape[-1] < _SHORT and x.size >= _LARGE and x.dtype in _FLOATS:
             return self._of_short_rows(x)
         return self.plain(x)
 
     def _of_short_rows(self, x: Any) -> Any:
-        if isinstance(x, core.Tracer) or modes.current.capture is not None:
-            return self.plain(x)
-        if jax.default_backend() != "cpu":
+        if modes.current.capture is not None or jax.default_backend() != "cpu":
             return self.plain(x)
         try:
             return self._flat(x)
