@@ -1,10 +1,10 @@
 """Whether a call is like one that a program ran for, written out.
 
 A call is described by a key (its structure, the modes, each argument's signature), under which the
-programs that may fit are found: 1.5 µs for one tensor. Most calls are like the one before, and
-their arguments plain tensors. For these a program gets a function that compares each argument with
-what its signature says, and asks the guard's questions with it: 0.6 µs. Where it says no, the key
-is made.
+programs that may fit are found: 1.5 µs for one tensor, before the guard takes 0.7. Most calls are
+like the one before, and their arguments plain tensors. For these a program gets a function that
+compares each argument with what its signature says and asks the guard's questions too: 1.1 µs
+together. Where it says no, the key is made.
 """
 
 from __future__ import annotations
