@@ -159,10 +159,10 @@ def test_working_precision(dtype):
 
 def test_max_scores_are_those_of_the_reference():
     arrays = given(np.float32)
-    block_mask = theirs.create_block_mask(causal(torch, None), 2, 4, 7, 9)
+    block_mask = theirs.create_block_mask(causal(torch, None), 2, 4, 7, 9, "cpu")
     *_, greatest = math_attention(*map(torch.tensor, arrays), theirs._identity,
                                   block_mask.as_tuple(), 1 / math.sqrt(8), {})  # fmt: skip
-    block_mask = mine.create_block_mask(causal(torchlike, None), 2, 4, 7, 9)
+    block_mask = mine.create_block_mask(causal(torchlike, None), 2, 4, 7, 9, "cpu")
     _, aux = mine.flex_attention(*map(torchlike.tensor, arrays), block_mask=block_mask,
                                  return_aux=mine.AuxRequest(max_scores=True))  # fmt: skip
     assert aux.lse is None

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import itertools
 import types
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from torchlike.jit.instructions import Instruction, instructions
+
 #: With one of these, code can reach an attribute whose name it does not spell as one.
 _BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "attrgetter", "methodcaller"))
 _WHOLE = frozenset(("vars", "__dict__", "asdict", "astuple", "replace", "dir"))
 _WHOLE_METHODS = frozenset(("__getattribute__", "__getstate__"))
-_VARIABLE = frozenset(("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_DEREF", "LOAD_CLASSDEREF",
-                       "LOAD_GLOBAL", "LOAD_NAME"))  # fmt: skip
-_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL"))
+_VARIABLE = frozenset(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF",
+                       "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))  # fmt: skip
+_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL",
+                     "DELETE_GLOBAL"))  # fmt: skip
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "STORE_ATTR", "DELETE_ATTR", "IMPORT_FROM", "LOAD_SUPER_ATTR"))
 
 
@@ -52,6 +54,11 @@ def _strings(constants: tuple[object, ...]) -> set[str]:
     return found
 
 
+def _is_method(i: Instruction) -> bool:
+    """Whether a LOAD_ATTR is a method's, to be called: from Python 3.12 on by its low bit."""
+    return "NULL|self" in i.argrepr
+
+
 @functools.lru_cache(maxsize=8192)
 def reads_of(code: types.CodeType) -> Reads:
     """What ``code`` names. Cached: code objects are immutable."""
@@ -62,14 +69,13 @@ def reads_of(code: types.CodeType) -> Reads:
     loaded: set[str] = set()
     imports: list[str] = []
     matches = False
-    for i in dis.get_instructions(code):
+    for i in instructions(code):
         if i.opname in _GLOBAL:
             names[i.argval] = None
         elif i.opname == "LOAD_METHOD":
             methods.add(i.argval)
         elif i.opname in _ATTRIBUTE:
-            # From Python 3.12 on a method call is a LOAD_ATTR with its low bit set.
-            called = i.opname == "LOAD_ATTR" and "NULL|self" in i.argrepr
+            called = i.opname == "LOAD_ATTR" and _is_method(i)
             (methods if called else attributes).add(i.argval)
             if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 stored.add(i.argval)
@@ -107,22 +113,21 @@ def reads_of(code: types.CodeType) -> Reads:
 def _noted(code: types.CodeType) -> Iterator[str]:
     """Attributes that ``code`` stores in, deletes from, or asks by a literal name of something else
     than ``self``."""
-    skipped = ("CACHE", "PRECALL", "EXTENDED_ARG")
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in skipped]
+    steps = instructions(code)
     own = "self", ()
-    for k, i in enumerate(instructions):
+    for k, i in enumerate(steps):
         if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
-            if _path_before(instructions, k) != own:
+            if _path_before(steps, k) != own:
                 yield i.argval
         elif i.argval in _BY_NAME and i.opname.startswith("LOAD_") and i.opname != "LOAD_CONST":
-            path, after = _path(instructions, k + 1)
-            spelled = range(after, min(after + 2, len(instructions)))
+            path, after = _path(steps, k + 1)
+            spelled = range(after, min(after + 2, len(steps)))
             if path is None:  # of what another expression gives
                 yield from _strings(code.co_consts)
             elif path != own:
                 for j in spelled:
-                    name = instructions[j].argval
-                    if instructions[j].opname == "LOAD_CONST" and isinstance(name, str):
+                    name = steps[j].argval
+                    if steps[j].opname == "LOAD_CONST" and isinstance(name, str):
                         yield name
                         break
 
@@ -133,19 +138,18 @@ _Path = tuple[str, tuple[str, ...]]
 def _owners_asked(code: types.CodeType) -> Iterator[_Path | None]:
     """Whose attributes each ``super().__getattribute__(…)`` and ``object.__getattribute__(x, …)``
     gives; None where that cannot be told."""
-    skipped = ("CACHE", "PRECALL", "EXTENDED_ARG")
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in skipped]
-    for k, i in enumerate(instructions):
+    steps = instructions(code)
+    for k, i in enumerate(steps):
         if i.argval not in _WHOLE_METHODS or not i.opname.startswith("LOAD_"):
             continue
-        before = [j.argval for j in instructions[max(0, k - 3) : k]]
+        before = [j.argval for j in steps[max(0, k - 3) : k]]
         is_super = i.opname.startswith("LOAD_SUPER") or (
-            k > 1 and instructions[k - 1].opname.startswith("CALL") and before[-2] == "super"
+            k > 1 and steps[k - 1].opname.startswith("CALL") and before[-2] == "super"
         )
         if is_super and code.co_argcount:
             yield code.co_varnames[0], ()
-        elif k and (instructions[k - 1].opname, before[-1]) == ("LOAD_GLOBAL", "object"):
-            yield _path(instructions, k + 1)[0]
+        elif k and (steps[k - 1].opname, before[-1]) == ("LOAD_GLOBAL", "object"):
+            yield _path(steps, k + 1)[0]
         else:
             yield None
 
@@ -153,57 +157,56 @@ def _owners_asked(code: types.CodeType) -> Iterator[_Path | None]:
 def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
     """The first arguments of each ``getattr(…)`` given a name that is not a literal, and of each
     ``vars(…)`` and its kin; None for one that is no variable or attribute of one."""
-    skipped = ("CACHE", "PRECALL", "EXTENDED_ARG")
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in skipped]
-    for k, i in enumerate(instructions):
+    steps = instructions(code)
+    for k, i in enumerate(steps):
         whole = i.argval in _WHOLE
         if not (whole or i.argval in _BY_NAME) or i.opname == "LOAD_CONST" or (
             not i.opname.startswith("LOAD_")
         ):  # fmt: skip
             continue
         if i.argval == "__dict__":
-            yield _path_before(instructions, k)
+            yield _path_before(steps, k)
             continue
-        called = i.opname == "LOAD_METHOD" or (i.opname == "LOAD_ATTR" and "NULL|self" in i.argrepr)
-        if whole and called and k and instructions[k - 1].opname != "LOAD_GLOBAL":
+        called = i.opname == "LOAD_METHOD" or (i.opname == "LOAD_ATTR" and _is_method(i))
+        if whole and called and k and steps[k - 1].opname != "LOAD_GLOBAL":
             continue  # text.replace(…) is a string's, dataclasses.replace(…) a module's
-        rest = range(k + 1, len(instructions))
-        call = next((j for j in rest if instructions[j].opname.startswith("CALL")), None)
-        path, after = _path(instructions, k + 1)
+        rest = range(k + 1, len(steps))
+        call = next((j for j in rest if steps[j].opname.startswith("CALL")), None)
+        path, after = _path(steps, k + 1)
         if call is None:
             yield None
         elif whole:
             yield path if after == call else None
         else:
             # The name is the last argument, or the last but one when a default follows.
-            name = instructions[call - (2 if instructions[call].arg == 3 else 1)]
+            name = steps[call - (2 if steps[call].arg == 3 else 1)]
             if name.opname != "LOAD_CONST" or not isinstance(name.argval, str):
-                yield None if _goes_on(instructions, after, call) else path
+                yield None if _goes_on(steps, after, call) else path
 
 
-def _path(instructions: list[dis.Instruction], at: int) -> tuple[_Path | None, int]:
-    """The variable and attributes that the instructions from ``at`` load, and what follows them.
+def _path(steps: tuple[Instruction, ...], at: int) -> tuple[_Path | None, int]:
+    """The variable and attributes that the steps from ``at`` load, and what follows them.
     None where something is called first: a NULL stands before it."""
-    if at >= len(instructions) or instructions[at].opname not in _VARIABLE or (
-        "NULL" in instructions[at].argrepr
+    if at >= len(steps) or steps[at].opname not in _VARIABLE or (
+        steps[at].called
     ):  # fmt: skip
         return None, at
-    root, names = instructions[at].argval, []
+    root, names = steps[at].argval, []
     at += 1
-    while at < len(instructions) and instructions[at].opname == "LOAD_ATTR" and (
-        "NULL" not in instructions[at].argrepr
+    while at < len(steps) and steps[at].opname == "LOAD_ATTR" and (
+        not steps[at].called
     ):  # fmt: skip
-        names.append(instructions[at].argval)
+        names.append(steps[at].argval)
         at += 1
     return (root, tuple(names)), at
 
 
-def _goes_on(instructions: list[dis.Instruction], at: int, end: int) -> bool:
+def _goes_on(steps: tuple[Instruction, ...], at: int, end: int) -> bool:
     """Whether the expression that was loaded goes on behind ``at`` (a method's call, an attribute
     of an element). Elements themselves are followed with their container."""
-    if instructions[at].opname == "LOAD_METHOD" or "NULL" in instructions[at].argrepr:
+    if steps[at].opname == "LOAD_METHOD" or steps[at].called:
         return True
-    between = instructions[at : end + 1]
+    between = steps[at : end + 1]
     branches = any("JUMP" in i.opname for i in between)
     depth = 1  # of the stack, above what lay there before the expression
     for a, b in itertools.pairwise(between):
@@ -215,16 +218,16 @@ def _goes_on(instructions: list[dis.Instruction], at: int, end: int) -> bool:
         if a.opname == "CALL":
             depth -= (a.arg or 0) + 1  # whatever release counts to it, or to PRECALL
         elif not branches:
-            depth += dis.stack_effect(a.opcode, a.arg if a.opcode >= dis.HAVE_ARGUMENT else None)
+            depth += a.effect
     return False
 
 
-def _path_before(instructions: list[dis.Instruction], at: int) -> _Path | None:
-    """The variable and attributes that the instructions before ``at`` load."""
+def _path_before(steps: tuple[Instruction, ...], at: int) -> _Path | None:
+    """The variable and attributes that the steps before ``at`` load."""
     first = at - 1
-    while first >= 0 and instructions[first].opname == "LOAD_ATTR":
+    while first >= 0 and steps[first].opname == "LOAD_ATTR":
         first -= 1
-    path, after = _path(instructions, first) if first >= 0 else (None, 0)
+    path, after = _path(steps, first) if first >= 0 else (None, 0)
     if path is None or after <= at:
         return None
     return path[0], path[1][: at - first - 1]
@@ -234,7 +237,7 @@ def _path_before(instructions: list[dis.Instruction], at: int) -> _Path | None:
 def rebinds(code: types.CodeType) -> frozenset[str]:
     """Variables shared with other functions that ``code`` assigns or deletes."""
     return frozenset(
-        i.argval for i in dis.get_instructions(code)
+        i.argval for i in instructions(code)
         if i.opname in ("STORE_DEREF", "DELETE_DEREF")
     )  # fmt: skip
 
@@ -246,14 +249,13 @@ def mentions(code: types.CodeType, name: str) -> bool:
 
 #: Methods that only put something in.
 _RECORDING = frozenset(("append", "add", "extend", "update", "appendleft"))
-_NOISE = frozenset(("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "RESUME", "NOP"))
 
 
 @functools.lru_cache(maxsize=8192)
 def only_records(code: types.CodeType, name: str) -> bool:
     """Whether ``code`` uses a name for nothing but ``name += constant`` and, as a statement,
     ``name.append(…)``: then no value that is computed can depend on it."""
-    steps = [i for i in dis.get_instructions(code) if i.opname not in _NOISE]
+    steps = [i for i in instructions(code) if i.opname != "PUSH_NULL"]
     counted = set()
     for k, i in enumerate(steps):
         # A closure's cell is handed to a nested function, whose own code is asked.
@@ -273,7 +275,7 @@ def only_records(code: types.CodeType, name: str) -> bool:
 def only_adds(code: types.CodeType, name: str) -> bool:
     """Whether of what ``only_records`` finds, each ``name op= constant`` is an addition or a
     subtraction."""
-    steps = [i for i in dis.get_instructions(code) if i.opname not in _NOISE]
+    steps = [i for i in instructions(code) if i.opname != "PUSH_NULL"]
     return all(
         steps[k + 2].argrepr in ("+=", "-=")
         for k, i in enumerate(steps)
@@ -281,7 +283,7 @@ def only_adds(code: types.CodeType, name: str) -> bool:
     )
 
 
-def _counter_store(steps: list[dis.Instruction], k: int, name: str) -> int | None:
+def _counter_store(steps: list[Instruction], k: int, name: str) -> int | None:
     """Where ``name += constant``, of a variable or an attribute loaded at ``k``, stores it."""
     following = steps[k + 1 : k + 5]
     names = [i.opname for i in following]
@@ -293,14 +295,14 @@ def _counter_store(steps: list[dis.Instruction], k: int, name: str) -> int | Non
     return k + 1 + at if found else None
 
 
-def _is_entry(steps: list[dis.Instruction], k: int) -> bool:
+def _is_entry(steps: list[Instruction], k: int) -> bool:
     """``name.append(…)`` or ``object.name.append(…)`` as a whole statement."""
     first = k
     while first and steps[first].opname in ("LOAD_ATTR", "LOAD_METHOD"):
         first -= 1
     # A statement begins: a line does, or (after a semicolon) the one before has ended.
     ended = first > 0 and steps[first - 1].opname.startswith(("POP_TOP", "STORE_"))
-    if (steps[first].starts_line is None and not ended) or k + 1 >= len(steps):
+    if (not steps[first].starts_line and not ended) or k + 1 >= len(steps):
         return False
     if steps[k + 1].argval not in _RECORDING:
         return False

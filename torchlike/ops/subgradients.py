@@ -218,6 +218,22 @@ def _i1_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @jax.custom_jvp
+def erfcx(x: Any) -> Any:
+    """``exp(x²)·erfc(x)``; its derivative is ``2x·erfcx(x) - 2/√π``, as PyTorch computes it.
+
+    JAX 0.12 has another, whose own derivative fails for arrays.
+    """
+    return jax.scipy.special.erfcx(x)
+
+
+@erfcx.defjvp
+def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    value = erfcx(x)
+    return value, (2 * x * value - 2 / math.sqrt(math.pi)) * t
+
+
+@jax.custom_jvp
 def nextafter(x: Any, y: Any) -> Any:
     """The next number after x toward y. By PyTorch's derivative it moves with x unless x == y."""
     return jnp.nextafter(x, y)
