@@ -148,7 +148,8 @@ def _main_module(spec: ModuleSpec | None) -> ModuleType:
     main = ModuleType("__main__")
     main.__spec__ = spec
     main.__builtins__ = __builtins__  # type: ignore[attr-defined]
-    main.__annotations__ = {}
+    if sys.version_info < (3, 14):  # later ones compute it when it is asked for
+        main.__annotations__ = {}
     if spec is not None:
         main.__file__ = spec.origin
         main.__cached__ = spec.cached  # type: ignore[attr-defined]
