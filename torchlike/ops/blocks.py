@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, IntOrInts
 from torchlike.ops.convolution import patches
+from torchlike.ops.windows import fitting
 from torchlike.tensor import Tensor
 
 
@@ -19,10 +20,8 @@ def _pair(value: Any) -> tuple[int, int]:
 
 
 def _blocks(sizes: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> tuple[int, ...]:
-    return tuple(
-        (size + 2 * p - d * (k - 1) - 1) // s + 1
-        for size, k, d, p, s in zip(sizes, kernel, dilation, padding, stride, strict=True)
-    )
+    padded = (size + 2 * p for size, p in zip(sizes, padding, strict=True))
+    return fitting(padded, kernel, stride, dilation)
 
 
 def _check_numbers(kernel: Any, dilation: Any, padding: Any, stride: Any) -> None:

@@ -22,7 +22,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from torchlike.ops.convolution_gradient import Geometry, channels_last
-from torchlike.ops.shifted_images import convolve_each, windows
+from torchlike.ops.shifted_images import convolve_each
+from torchlike.ops.windows import fitting, windows
 
 #: Outputs of at most this many positions go through im2col (4x4: see above).
 _TINY_OUTPUT = 16
@@ -78,10 +79,8 @@ def _by_groups(convolve: Any, x: Any, weight: Any, groups: int) -> Any:
 def convolution(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, groups: int = 1) -> Any:
     """Cross-correlation of x (N, C, …) with weight (O, C / groups, …), without checks."""
     kernel = weight.shape[2:]
-    out = tuple(
-        (size + sum(p) - d * (k - 1) - 1) // s + 1
-        for size, p, d, k, s in zip(x.shape[2:], pads, dilation, kernel, stride, strict=True)
-    )
+    padded = (size + sum(p) for size, p in zip(x.shape[2:], pads, strict=True))
+    out = fitting(padded, kernel, stride, dilation)
 
     def im2col(x: Any, weight: Any) -> Any:
         return _as_im2col(x, weight, out, stride, pads, dilation)

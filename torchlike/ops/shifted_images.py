@@ -15,32 +15,17 @@ took between a half and four times as long.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
 from torchlike.ops.unfused import unfused
+from torchlike.ops.windows import fitting, windows
 
 #: Taps times channels of the output, at most, and taps (each is compiled).
 _PRODUCTS = 1152
 _TAPS = 80
-
-
-def windows(
-    kernel: Sequence[int], out: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
-) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-    """For each place of the kernel, what it sees of a padded image."""
-    for offset in itertools.product(*map(range, kernel)):
-        yield (
-            offset,
-            tuple(
-                slice(i * d, i * d + (o - 1) * s + 1, s)
-                for i, d, o, s in zip(offset, dilation, out, stride, strict=True)
-            ),
-        )
 
 
 def pays(weight: Any) -> bool:
@@ -65,10 +50,7 @@ def convolve(
     """
     padded = jnp.pad(x, [(0, 0), *pads, (0, 0)])
     kernel = weight.shape[:-2]
-    out = [
-        (size - d * (k - 1) - 1) // s + 1
-        for size, d, k, s in zip(padded.shape[1:-1], dilation, kernel, stride, strict=True)
-    ]
+    out = fitting(padded.shape[1:-1], kernel, stride, dilation)
 
     def total(padded: Any, weight: Any) -> Any:
         terms = [
