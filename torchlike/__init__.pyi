@@ -667,6 +667,9 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha:
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
 
+def affine_grid_generator(theta: Tensor, size: Any, align_corners: Any) -> Tensor:
+    """``nn.functional.affine_grid`` without its checks of ``theta``."""
+
 def alias_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``alias`` as a tensor of its own (contiguous), not a view."""
 
@@ -1014,6 +1017,9 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
     """Transposed convolution over 3 spatial dimensions."""
+
+def convolution(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: Any, output_padding: Any, groups: _int) -> Tensor:
+    """Any convolution, by the number of dimensions of a batch ``input``: (N, C, …)."""
 
 def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``copysign(input, other)`` elementwise, broadcast and promoted."""
@@ -1902,6 +1908,9 @@ def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any
 
 def norm(input: Tensor, p: Any = 'fro', dim: Any = None, keepdim: Any = False, out: Any = None, dtype: Any = None) -> Tensor:
     """The p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of matrices."""
+
+def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
+    """The norm of each slice along ``dim``, kept broadcastable; of everything for ``dim=-1``."""
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """Normal numbers with mean and standard deviation given as numbers or tensors."""

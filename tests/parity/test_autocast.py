@@ -207,6 +207,9 @@ def test_nesting_decorator_and_state():
             with t.autocast("cpu", dtype=t.bfloat16, cache_enabled=False):
                 seen += [(a @ a).dtype, t.is_autocast_cache_enabled()]
             seen += [(a @ a).dtype]
+        with t.autocast("cpu:0"):
+            seen += [(a @ a).dtype, t.is_autocast_enabled("cpu:0")]
+            seen += [t.amp.is_autocast_available("cpu:0"), t.get_autocast_dtype("cpu:1")]
 
         @t.autocast("cpu")
         def product(x):

@@ -66,3 +66,19 @@ def test_random_geometry(seed, transposed):
             np.testing.assert_allclose(
                 got.detach().numpy(), want, rtol=1e-5, atol=2e-6 * max(1, np.abs(want).max())
             )
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_by_the_name_of_all(n, transposed):
+    def run(t, x, w, b):
+        return t.convolution(
+            x, w, b, [2] * n, [1] * n, [1] * n, transposed, [int(transposed)] * n, 2
+        )
+
+    torch.manual_seed(n)
+    operands = [torch.randn(s) for s in ((2, 4, *[5] * n), (4, 2, *[3] * n), (4,))]
+    want = run(torch, *operands)
+    ours = [tl.tensor(t.numpy()) for t in operands]
+    for way in (run, tl.jit(run, static_argnames="t")):
+        np.testing.assert_allclose(way(tl, *ours).numpy(), want.numpy(), rtol=1e-5, atol=2e-6)

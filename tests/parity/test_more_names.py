@@ -85,6 +85,11 @@ NAMES = {
        for n in ("coalesce", "indices", "values", "is_coalesced", "sparse_dim", "dense_dim")},
     "to_sparse_coo": lambda t: matrix(t).to_sparse_coo(),
     "reinforce": lambda t: matrix(t).reinforce(1),
+    **{f"norm_except_dim {dim}": (lambda t, dim=dim: t.norm_except_dim(matrix(t), 2, dim).tolist())
+       for dim in (0, 1, -1)},
+    "norm_except_dim of a vector": lambda t: t.norm_except_dim(matrix(t)[1]),
+    "affine_grid_generator": lambda t: t.affine_grid_generator(
+        matrix(t)[None] / 4, (1, 1, 2, 3), False),
     "spmm": lambda t: t.spmm(matrix(t).to_sparse(), t.ones(3, 2)),
     "spmm of dense": lambda t: t.spmm(matrix(t), t.ones(3, 2)),
     "reset": lambda t: t.compiler.reset(),

@@ -68,14 +68,15 @@ def _seen() -> _Settings:
 
 def is_autocast_available(device_type: str) -> bool:
     """Whether there is autocast for a device type at all."""
-    return device_type in _AVAILABLE
+    return devices.device(device_type).type in _AVAILABLE
 
 
-def _check_device(device_type: Any) -> None:
-    """RuntimeError for what is no device type, or one without autocast."""
-    devices.device(device_type)
-    if not is_autocast_available(device_type):
+def _kind(device_type: Any) -> str:
+    """The type of a device by name ("cpu" of "cpu:0"); RuntimeError where it has no autocast."""
+    kind = devices.device(device_type).type
+    if kind not in _AVAILABLE:
         raise RuntimeError("unsupported scalarType")
+    return kind
 
 
 # -- state -----------------------------------------------------------------------------------------
@@ -83,29 +84,25 @@ def _check_device(device_type: Any) -> None:
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether autocast is on in this thread for a device type."""
-    _check_device(device_type)
-    return _seen().enabled[device_type]
+    return _seen().enabled[_kind(device_type)]
 
 
 def set_autocast_enabled(device_type: Any, enabled: Any = None) -> None:
     """Switch it on or off: ``set_autocast_enabled("cpu", True)``; of a lone flag, for CUDA."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
-    _check_device(device_type)
-    _seen().enabled[device_type] = bool(enabled)
+    _seen().enabled[_kind(device_type)] = bool(enabled)
     _settings.apply()
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """The lower dtype for a device type: bfloat16 on the CPU, float16 on GPUs, unless set."""
-    _check_device(device_type)
-    return _seen().dtypes[device_type]
+    return _seen().dtypes[_kind(device_type)]
 
 
 def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:
     """Set the lower dtype."""
-    _check_device(device_type)
-    _seen().dtypes[device_type] = dtype
+    _seen().dtypes[_kind(device_type)] = dtype
     _settings.apply()
 
 
@@ -202,17 +199,17 @@ class autocast:
     ) -> None:  # fmt: skip
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-        _check_device(device_type)
         self.device = device_type
+        self._kind = _kind(device_type)
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self._cache_enabled = _seen().cache if cache_enabled is None else cache_enabled
-        if enabled and device_type == "cuda" and not devices.available("cuda"):
+        if enabled and self._kind == "cuda" and not devices.available("cuda"):
             warnings.warn(
                 "CUDA is not available or torch_xla is imported. Disabling autocast.",
                 stacklevel=2,
             )
             enabled = False
-        elif enabled and device_type != "cuda" and self.fast_dtype not in _LOWER:
+        elif enabled and self._kind != "cuda" and self.fast_dtype not in _LOWER:
             name = device_type.upper()
             warnings.warn(
                 f"In {name} autocast, but the target dtype is not supported. Disabling autocast.\n"
@@ -226,7 +223,7 @@ class autocast:
 
     def __enter__(self) -> autocast:
         s = _seen()
-        self._before.append((s.enabled[self.device], s.dtypes[self.device], s.cache))
+        self._before.append((s.enabled[self._kind], s.dtypes[self._kind], s.cache))
         self._set(self._enabled, self.fast_dtype, self._cache_enabled)
         s.nesting += 1
         return self
@@ -236,8 +233,8 @@ class autocast:
         self._set(*self._before.pop())
 
     def _set(self, enabled: bool, dtype: dtypes.dtype, cache: bool) -> None:
-        _settings.enabled[self.device] = enabled
-        _settings.dtypes[self.device] = dtype
+        _settings.enabled[self._kind] = enabled
+        _settings.dtypes[self._kind] = dtype
         _settings.cache = cache
         _settings.apply()
 

@@ -10,12 +10,13 @@ import numpy as np
 
 from torchlike import dtypes
 from torchlike.dispatch.memory_order import of_any
-from torchlike.dispatch.registry import op
+from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Input, Int, IntOrInts, Kind, OptInput, ints
 from torchlike.dtypes import c_name
 from torchlike.ops import checks
 from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.convolution import convolution, transposed
+from torchlike.tensor import Tensor
 
 _SPACES = ("", "nn.functional")
 # -- arguments -------------------------------------------------------------------------------------
@@ -259,3 +260,18 @@ def _register_transposed(n: int) -> None:
 for _n in (1, 2, 3):
     _register_conv(_n)
     _register_transposed(_n)
+
+
+@composite("convolution", method=False)
+def any_convolution(
+    input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
+    transposed: Any, output_padding: Any, groups: int,
+) -> Tensor:  # fmt: skip
+    """Any convolution, by the number of dimensions of a batch ``input``: (N, C, …)."""
+    n = input.dim() - 2
+    if transposed:
+        by_number = NAMESPACES["nn.functional"][f"conv_transpose{n}d"]
+        return by_number(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return NAMESPACES["nn.functional"][f"conv{n}d"](
+        input, weight, bias, stride, padding, dilation, groups
+    )

@@ -29,6 +29,15 @@ def linalg_vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = 
     return norm_op(x, float(ord), dim, keepdim, dtype, out=out)
 
 
+@composite(method=False)
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norm of each slice along ``dim``, kept broadcastable; of everything for ``dim=-1``."""
+    if dim == -1:
+        return linalg_vector_norm(v, pow)
+    others = tuple(i for i in range(v.dim()) if i != dim % v.dim())
+    return linalg_vector_norm(v, pow, others, keepdim=True) if others else v.abs()
+
+
 def _check_identity(x: Tensor, order: Any, dim: Any) -> None:
     """An extremum over nothing has no value."""
     if order >= 0 and order != math.inf:

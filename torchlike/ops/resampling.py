@@ -471,3 +471,9 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     return affine_grid_op(theta, size, align_corners)
+
+
+@composite(method=False)
+def affine_grid_generator(theta: Tensor, size: Any, align_corners: Any) -> Tensor:
+    """``nn.functional.affine_grid`` without its checks of ``theta``."""
+    return affine_grid_op(theta, tuple(size), bool(align_corners))

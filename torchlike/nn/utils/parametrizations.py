@@ -11,7 +11,8 @@ from torchlike.dtypes import finfo
 from torchlike.nn.modules.module import Module
 from torchlike.nn.utils import parametrize
 from torchlike.nn.utils.spectral_norm import as_matrix, output_dim
-from torchlike.nn.utils.weight_norm import norm_except_dim, normalized
+from torchlike.nn.utils.weight_norm import normalized
+from torchlike.ops.norms import norm_except_dim
 from torchlike.tensor import Tensor
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]

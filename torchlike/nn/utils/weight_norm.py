@@ -5,20 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike import functions
 from torchlike.nn.parameter import Parameter, is_lazy
 from torchlike.nn.utils.weight_hook import WeightHook
+from torchlike.ops.norms import norm_except_dim
 from torchlike.tensor import Tensor
-
-
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norm of each slice along ``dim``, kept broadcastable; of everything for ``dim=-1``."""
-    if dim == -1:
-        return v.norm(pow)
-    others = tuple(i for i in range(v.dim()) if i != dim % v.dim())
-    if not others:
-        return v.abs()
-    return functions.linalg.vector_norm(v, pow, others, keepdim=True)
 
 
 def normalized(v: Tensor, g: Tensor, dim: int) -> Tensor:
