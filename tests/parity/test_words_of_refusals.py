@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,30 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
+#: Dimensions that there are not, given with indices that are none either.
+NO_DIMENSION = {
+    "gather": lambda t: t.gather(t.ones(2, 5), -7, t.tensor([[9]])),
+    "take_along_dim": lambda t: t.take_along_dim(t.ones(2, 5), t.tensor([[9]]), -7),
+    "index_select": lambda t: t.index_select(t.ones(2, 5), 2, t.tensor([9])),
+    "scatter": lambda t: t.ones(2, 5).scatter(-7, t.tensor([[9]]), 1.0),
+    "index_add": lambda t: t.ones(2, 5).index_add(-7, t.tensor([9]), t.ones(2, 5)),
+    "index_fill": lambda t: t.ones(2, 5).index_fill(7, t.tensor([9]), 1),
+    "index_copy": lambda t: t.ones(2, 5).index_copy(7, t.tensor([9]), t.ones(2, 5)),
+}
+#: Numbers out of range: the dimension is counted as the index is written.
+OUT_OF_RANGE = {
+    "index: second": lambda t: t.ones(2, 5)[:, 5],
+    "index: after a number": lambda t: t.ones(2, 5)[0, 9],
+    "index: after None": lambda t: t.ones(2, 5)[0, None, 9],
+    "index: after an ellipsis": lambda t: t.ones(2, 3, 5)[..., 9],
+    "index: before an ellipsis": lambda t: t.ones(2, 3, 5)[0, 3, ...],
+    "index: of nothing": lambda t: t.ones(2, 0)[0, 0],
+    "index: list of nothing": lambda t: t.ones(10, 0)[:, [0, 1]],
+    "unravel_index": lambda t: t.unravel_index(t.tensor(0.5), (2, 2)),
+}
 REFUSALS = {
+    **NO_DIMENSION,
+    **OUT_OF_RANGE,
     "mean": lambda t: t.mean(t.ones(3), dtype=t.int32),
     "nanmean": lambda t: t.nanmean(t.ones(3), dtype=t.int32),
     "nanmean: integers": lambda t: t.nanmean(t.ones(3).long()),
@@ -137,3 +161,34 @@ WORKING = {
 def test_what_works_beside_it(name):
     theirs, mine = (WORKING[name](library) for library in (torch, torchlike))
     assert repr(mine) == repr(theirs)
+
+
+def bytes_of(t, *values):
+    return t.tensor(values, dtype=t.uint8)
+
+
+def filled(t, index, value):
+    x = t.arange(12.0).reshape(3, 4)
+    x[index] = value
+    return x
+
+
+MASKS_OF_BYTES = {
+    "one": lambda t: t.arange(5)[bytes_of(t, 1, 0, 1, 0, 0)],
+    "two": lambda t: t.ones(3, 4)[bytes_of(t, 1, 0, 1), bytes_of(t, 1, 0, 0, 1)],
+    "written": lambda t: filled(t, bytes_of(t, 1, 0, 0), t.arange(4.0)),
+    "index_put": lambda t: t.ones(3).index_put((bytes_of(t, 1, 0, 1),), t.tensor(1.0), True),
+    "a number": lambda t: filled(t, t.tensor(1, dtype=t.uint8), 5),
+    "zero": lambda t: filled(t, t.tensor(0, dtype=t.uint8), 5),
+}
+
+
+@pytest.mark.parametrize("name", MASKS_OF_BYTES)
+def test_masks_of_bytes_warn(name):
+    found = []
+    for library in (torch, torchlike):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            result = MASKS_OF_BYTES[name](library)
+        found.append((repr(result), [str(w.message).partition(" (Trig")[0] for w in said]))
+    assert found[0] == found[1]

@@ -35,13 +35,18 @@ def first_outside(index: Any, low: int, high: int) -> int | None:
     return int(flat[(flat < low) | (flat >= high)][0])
 
 
+def extent(x: Any, dim: int) -> tuple[int, int]:
+    """A dimension, counted from 0, and its size; of a 0-dim array as of one element. IndexError."""
+    d = errors.wrap_dim(dim, x.ndim)
+    return d, x.shape[d] if x.ndim else 1
+
+
 def check_along(index: Any, input: Any, dim: int) -> None:
     """RuntimeError when an index of gather or scatter leaves ``[0, size)``: no wrapping there."""
-    size = input.shape[dim] if -input.ndim <= dim < input.ndim else 1
+    d, size = extent(input, dim)
     bad = first_outside(index, 0, size)
     if bad is not None:
-        wrapped = dim % input.ndim if input.ndim else 0
-        raise RuntimeError(f"index {bad} is out of bounds for dimension {wrapped} with size {size}")
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
 
 
 def missing_value(x: Any) -> Any:
@@ -81,13 +86,11 @@ def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
 
 
 def _check_select(input: Any, dim: int, index: Any) -> None:
-    size = input.shape[dim] if -input.ndim <= dim < input.ndim else 1
+    d, size = extent(input, dim)
     bad = first_outside(index, 0, size)
     if bad is not None:
-        if input.ndim and dim % input.ndim:  # PyTorch has a kernel for each of the two
-            raise RuntimeError(
-                f"INDICES element is out of DATA bounds, id={bad} axis_dim={input.shape[dim]}"
-            )
+        if d:  # PyTorch has a kernel for each of the two
+            raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={size}")
         raise IndexError("index out of range in self")
 
 
@@ -128,13 +131,10 @@ def take(input: Input, index: Input):
 
 
 def _check_take_along(input: Any, indices: Any, dim: int) -> None:
-    size = input.shape[dim] if -input.ndim <= dim < input.ndim else 1
+    d, size = extent(input, dim)
     bad = first_outside(indices, -size, size)
     if bad is not None:
-        raise RuntimeError(
-            f"index {bad} is out of bounds for dimension {dim % max(input.ndim, 1)} with size "
-            f"{size}"
-        )
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
 
 
 @op("take_along_dim_op", namespaces=(), method=False, needs={"input": ["indices"]},

@@ -51,6 +51,8 @@ def check_index(index: Any, size: int, dim: int) -> None:
         return
     low, high = int(values.min()), int(values.max())
     if high >= size or low < -size:
+        if not size:
+            raise IndexError("index is out of bounds for dimension with size 0")
         bad = high if high >= size else low
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
 
@@ -155,6 +157,12 @@ def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
     return items + fill
 
 
+def _as_written(position: int, written: list[Any], expanded: int) -> int:
+    """Where the index stands that is at ``position`` once the ellipsis is filled in."""
+    at = next((k for k, i in enumerate(written) if i is Ellipsis), len(written))
+    return position if position < at else position - (expanded - len(written))
+
+
 def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
     """Start, length and step of a slice of a dimension of size n."""
     start, stop, by = s.indices(n)
@@ -209,11 +217,11 @@ def take_apart(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
         )
-    items = _expand_ellipsis(items, x.dim())
+    written, items = items, _expand_ellipsis(items, x.dim())
     view, d = x, 0
     indices: list[Tensor | None] = []
     advanced = False
-    for i in items:
+    for k, i in enumerate(items):
         if i is None:
             view = unsqueeze(view, d)
             indices.append(None)
@@ -235,14 +243,23 @@ def take_apart(
         elif isinstance(i, int):
             n = view._geometry.size[d]
             if not -n <= i < n:
-                raise IndexError(
-                    f"index {i} is out of bounds for dimension {len(indices)} with size {n}"
-                )
+                at = _as_written(k, written, len(items))
+                raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
             view = select(view, d, i)
         elif _selects(i) and not boxes.involved((i._read(),)):  # while a graph is captured
             view = make_view(view, step(SelectAt, d), (i._read(),), "SelectBackward0")
         elif i.dtype.name in ("bool", "uint8"):
             _check_mask(i, view, d, x)
+            if i.dtype is dtypes.uint8:
+                if not i.dim():
+                    i = i.bool()
+                elif masks is None:
+                    warnings.warn(
+                        "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+                        "torch.bool instead.",
+                        UserWarning,
+                        stacklevel=4,
+                    )
             if masks is not None:
                 if i.dim() == 0:
                     view = unsqueeze(view, d)

@@ -11,7 +11,14 @@ import numpy as np
 from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Bool, Element, Input, Int, OwnFactor, Str
-from torchlike.ops.gathering import check_along, check_flat, first_outside, require_index, type_name
+from torchlike.ops.gathering import (
+    check_along,
+    check_flat,
+    extent,
+    first_outside,
+    require_index,
+    type_name,
+)
 from torchlike.ops.masking import fill_value
 from torchlike.ops.overwrite import accumulate as add_at
 from torchlike.ops.overwrite import along, on_axis, overwrite
@@ -304,10 +311,9 @@ def index_add(input: Input, dim: Int, index: Input, source: Input, *, alpha: Own
 
 
 def _check_index_copy(input: Any, dim: int, index: Any, *rest: Any) -> None:
-    size = input.shape[dim] if -input.ndim <= dim < input.ndim else 1
+    d, size = extent(input, dim)
     bad = first_outside(index, 0, size)
     if bad is not None:
-        d = dim % max(input.ndim, 1)
         raise IndexError(
             f"index_copy_(): index {bad} is out of bounds for dimension {d} with size {size}"
         )
@@ -343,10 +349,9 @@ def index_copy(input: Input, dim: Int, index: Input, source: Input):
 
 def _check_index_fill(input: Any, dim: int, index: Any, value: Any) -> None:
     casts.check_element(value, input.dtype)
-    size = input.shape[dim] if -input.ndim <= dim < input.ndim else 1
+    d, size = extent(input, dim)
     bad = first_outside(index, -size, size)
     if bad is not None:
-        d = dim % max(input.ndim, 1)
         raise IndexError(f"index {bad} is out of bounds for dimension {d} with size {size}")
 
 

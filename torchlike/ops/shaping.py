@@ -269,7 +269,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Flat indices as a tuple of coordinates in a shape."""
     sizes = shape_arguments((shape,))
     if indices.dtype.category != 1:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     strides = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
