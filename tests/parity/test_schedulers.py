@@ -232,3 +232,35 @@ def test_averaged_models(how):
                 a[key].numpy(), b[key].numpy(), rtol=1e-5, atol=1e-6, err_msg=key
             )
     np.testing.assert_allclose(mine[2].detach(), theirs[2].detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["Cyclic", "OneCycle", "SWA"])
+def test_tensors_given_are_copied(name):
+    """What is written into the caller's tensors changes no later rate and no noted bound."""
+
+    def run(t):
+        p = t.nn.Parameter(t.ones(2))
+        optimizer = t.optim.SGD([p], lr=t.tensor(0.1), momentum=0.9)
+        high, low = t.tensor(0.5), t.tensor(0.25)
+        s = t.optim.lr_scheduler
+        schedule = {
+            "Cyclic": lambda: s.CyclicLR(
+                optimizer, 0.125, high, 3, base_momentum=low, max_momentum=high
+            ),
+            "OneCycle": lambda: s.OneCycleLR(
+                optimizer, high, 9, base_momentum=low, max_momentum=high
+            ),
+            "SWA": lambda: t.optim.swa_utils.SWALR(optimizer, high, 4),
+        }[name]()
+        seen = []
+        for _ in range(4):
+            high.mul_(0.5)
+            low.mul_(0.5)
+            optimizer.step()
+            schedule.step()
+            group = optimizer.param_groups[0]
+            seen.append({k: float(v) for k, v in group.items() if "lr" in k or "mom" in k})
+        return seen
+
+    for ours, theirs in zip(run(torchlike), run(torch), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-6)

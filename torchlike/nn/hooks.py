@@ -181,6 +181,12 @@ class _Boundary:
         return args
 
     def leave(self, result: Any) -> Any:
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                f"Tensors but received {type(result)}"
+            )
+            return result
         values = _as_tuple(result)
         self.n_outputs = len(values)
         values, self.outputs, node = self._through(values)
@@ -201,7 +207,7 @@ class _Boundary:
         replaced = list(values)
         for i, t in zip(which, passed, strict=True):
             replaced[i] = t
-        return tuple(replaced), which, node
+        return _like(values, replaced), which, node
 
     def _at_outputs(self, gradients: tuple[Any, ...]) -> Any:
         shown = _spread(gradients, self.outputs, self.n_outputs)
@@ -242,6 +248,12 @@ class _Boundary:
                 shown = _checked(_as_tuple(changed), len(shown), "hook", "grad_input")
         self.grad_outputs = None
         return tuple(shown[i] for i in self.inputs)
+
+
+def _like(values: tuple[Any, ...], replaced: list[Any]) -> tuple[Any, ...]:
+    """A tuple of the same class as ``values``: what has named fields is read by them."""
+    make = getattr(values, "_make", None)
+    return tuple(replaced) if make is None else make(replaced)
 
 
 def _spread(gradients: tuple[Any, ...], which: list[int], n: int) -> tuple[Any, ...]:

@@ -21,8 +21,12 @@ _EPOCH_WARNING = (
 
 def values_of(optimizer: Optimizer, key: str) -> list[Any]:
     """One setting of all groups; tensors as copies."""
-    found = (group[key] for group in optimizer.param_groups)
-    return [v.clone() if isinstance(v, Tensor) else v for v in found]
+    return [copied(group[key]) for group in optimizer.param_groups]
+
+
+def copied(value: Any) -> Any:
+    """A number as it is, a tensor as a copy: what is written into one is not seen by the other."""
+    return value.clone() if isinstance(value, Tensor) else value
 
 
 def put(group: dict[str, Any], key: str, value: Any) -> None:
@@ -34,14 +38,15 @@ def put(group: dict[str, Any], key: str, value: Any) -> None:
 
 
 def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A value for each group, from one or a list. ValueError for a list of another length."""
+    """A value for each group, from one or a list; tensors as copies, for the caller may go on
+    writing into its own. ValueError for a list of another length."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * n
+        return [copied(value) for _ in range(n)]
     if len(value) != n:
         raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has "
                          f"{len(value)} values, param_groups has {n}.")  # fmt: skip
-    return list(value)
+    return [copied(v) for v in value]
 
 
 class LRScheduler:
@@ -60,8 +65,7 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                lr = group["lr"]
-                group.setdefault("initial_lr", lr.clone() if isinstance(lr, Tensor) else lr)
+                group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
