@@ -518,14 +518,13 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return copy
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf and self.requires_grad:
-            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
         capture = modes.current.capture
         if capture is not None:
             capture.refuse_value("pickle", "saving outside the jitted function")
         extra = {k: v for k, v in self.__dict__.items() if k not in _FIELDS}
-        # The whole storage goes along, once however many tensors share it, as in PyTorch.
-        return _rebuild, (type(self), self._storage, self._view, self._requires_grad, extra)
+        # The whole storage goes along, once however many tensors share it, and a result comes back
+        # as a leaf, as in PyTorch: a pruned module, which holds one, can be pickled.
+        return _rebuild, (type(self), self._storage, self._view, self.requires_grad, extra)
 
 
 #: The attributes that are the tensor itself; anything else in __dict__ is the user's.
