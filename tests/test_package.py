@@ -33,6 +33,7 @@ FLOORS = [
         "dtypes",
         "absent_dtypes",
         "casts",
+        "memory_size",
         "devices",
         "meta",
         "methods",

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jax import tree_util
 
 from torchlike import dtypes, meta, modes
+from torchlike.memory_size import check_bytes
 
 Aval = tuple[tuple[int, ...], Any]
 
@@ -160,6 +161,8 @@ class Executable:
         @functools.wraps(pure)
         def strong(*operands: Any) -> Any:
             out = pure(*operands)
+            for o in flatten(out):  # while it is traced: XLA would end the process
+                check_bytes(o.shape, o.dtype.itemsize)
             if isinstance(out, tuple):
                 return tuple(_strengthen(o) for o in out)
             return _strengthen(out)

@@ -15,6 +15,7 @@ from torchlike import boxes, casts, devices, dtypes, errors, layouts, modes, vie
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.registry import add_method, composite
+from torchlike.memory_size import allocating, check_bytes, check_count
 from torchlike.meta import MetaArray
 from torchlike.ops.inferring import infer
 from torchlike.ops.outputs import given
@@ -238,12 +239,19 @@ def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = None) -> Any:
-    """An array of one value. NumPy makes small ones quicker than a dispatch does."""
+    """An array of one value. NumPy makes small ones quicker than a dispatch does.
+
+    RuntimeError for a size that overflows, OutOfMemoryError for memory that cannot be had.
+    """
     if devices.resolve(device).type == "meta":
+        check_bytes(shape, dtype.itemsize)
         return MetaArray(shape, dtype)
-    if modes.current.capture is None and math.prod(shape) <= 1 << 16:
+    if modes.current.capture is None and (count := math.prod(shape)) <= 1 << 16:
+        if not count:
+            check_count(shape)
         return device_array(np.full(shape, value, dtype))
-    return _full_array(shape, dtype)(value)
+    with allocating(shape, dtype):
+        return _full_array(shape, dtype)(value)
 
 
 def sized(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tuple[int, ...]:
@@ -486,10 +494,13 @@ def eye(
         if count is not None and count < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {count}")
     kind = out_dtype(out, dtype)
+    shape = (n, n if m is None else m)
     if devices.resolve(device).type == "meta":
-        values: Any = MetaArray((n, n if m is None else m), kind)
+        check_bytes(shape, kind.itemsize)
+        values: Any = MetaArray(shape, kind)
     else:
-        values = device_array(np.eye(n, m, dtype=kind))
+        with allocating(shape, kind):
+            values = device_array(np.eye(*shape, dtype=kind))
     made = finish(values, device, requires_grad, layout)
     return given(out, made, resizes=True)
 

@@ -22,6 +22,7 @@ from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Inputs
 from torchlike.layouts import contiguous_format
+from torchlike.memory_size import allocating
 from torchlike.meta import MetaArray
 from torchlike.ops.creation import checked_size, finish, numpy_dtype, out_dtype, sized
 from torchlike.ops.outputs import given
@@ -138,7 +139,8 @@ def _made(
     if devices.resolve(device).type == "meta":
         array: Any = MetaArray(size, dtype)
     else:
-        array = draw(generator, fill) if math.prod(size) else jnp.zeros(size, dtype)
+        with allocating(size, dtype):
+            array = draw(generator, fill) if math.prod(size) else jnp.zeros(size, dtype)
     return given(out, finish(array, device, requires_grad, layout), resizes=True)
 
 

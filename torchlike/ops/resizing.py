@@ -16,6 +16,7 @@ import numpy as np
 from torchlike import dtypes, errors, layouts, modes, views
 from torchlike.dispatch.memory_order import suggested_order
 from torchlike.dispatch.registry import composite
+from torchlike.memory_size import allocating, check_bytes
 from torchlike.meta import MetaArray
 from torchlike.ops.creation import empty
 from torchlike.ops.views import shape_arguments
@@ -32,7 +33,7 @@ def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = N
     """Change the size in place; elements stay where they lie in memory, new memory is zero.
 
     TypeError where no size is given. RuntimeError for a tensor that requires grad, for a negative
-    size, and where NumPy sees the memory and it would have to grow.
+    size, a size that overflows, and where NumPy sees the memory and it would have to grow.
     """
     # Counted before anything else here refers to the storage.
     alone = getrefcount(input._storage) == SOLE_ATTRIBUTE
@@ -53,6 +54,7 @@ def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = N
     if any(n < 0 for n in shape):
         raise RuntimeError(f"resize_ with a negative dimension: {list(shape)}")
     if shape != input.shape or memory_format is not None:
+        check_bytes(shape, input.dtype.itemsize)
         order = (memory_format or layouts.contiguous_format).order_of_new(len(shape))
         _resize(input, shape, order, alone)
     return input
@@ -154,9 +156,11 @@ def grow(storage: Storage, count: int, on_it: Any) -> None:
         t._view = chain
     flat = _value(storage, stretch(whole, 0, (former,), (0,)))
     if type(flat) is MetaArray:
-        storage.write(MetaArray((count,), storage.dtype))
+        longer: Any = MetaArray((count,), storage.dtype)
     else:
-        storage.write(jnp.concatenate([flat, jnp.zeros(count - former, flat.dtype)]))
+        with allocating((count,), flat.dtype):
+            longer = jnp.concatenate([flat, jnp.zeros(count - former, flat.dtype)])
+    storage.write(longer)
     storage.strides = None
     modes.epoch.advance()
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite
+from torchlike.memory_size import allocating
 from torchlike.ops.creation import empty, finish, numpy_dtype, out_dtype
 from torchlike.ops.outputs import given
 from torchlike.storage import device_array
@@ -59,10 +60,12 @@ def arange(
         count = max(math.ceil((end - start) / step), 0)
     kind = np.int64 if target.kind in "iub" else np.float64
     if count >= _MANY and target.str in ("<f4", "<i4", "<i8"):
-        values = _multiples(kind(start), None if step == 1 else kind(step), count, target)
+        with allocating((count,), target):
+            values = _multiples(kind(start), None if step == 1 else kind(step), count, target)
     else:
-        rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
-        values = device_array(rising.astype(target))
+        with allocating((count,), target):
+            rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
+            values = device_array(rising.astype(target))
     return _sequence_into(out, finish(values, device, requires_grad, layout), resizes=False)
 
 

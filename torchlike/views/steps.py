@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from torchlike import casts
+from torchlike.memory_size import check_bytes, check_count
 from torchlike.views.geometry import UNKNOWN, Geometry, memory_index
 
 
@@ -101,7 +102,12 @@ class Expand(Step):
     __slots__ = ()
     injective = False
 
+    def __init__(self, size: tuple[int, ...]) -> None:
+        check_count(size)  # here: a step is made once for each size
+        super().__init__(size)
+
     def read(self, x: Any) -> Any:
+        check_bytes(self.params[0], x.dtype.itemsize)
         return casts.broadcast_to(x, self.params[0])
 
     def geometry(self, g: Geometry) -> Geometry:
