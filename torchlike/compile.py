@@ -26,9 +26,11 @@ def compile(
 
     Differs from PyTorch: there are no graph breaks. The whole function becomes one graph, or runs
     eagerly with a warning that names the line that is in the way (its modules are compiled by
-    themselves then); with ``fullgraph=True`` that line is a JitCaptureError. ``backend``, ``mode``
-    and ``options`` are accepted and have no effect, since XLA is the only backend. ``dynamic``
-    speaks of Python numbers among the arguments (see ``torchlike.jit``): each shape compiles once.
+    themselves then); with ``fullgraph=True`` that line is a JitCaptureError. A function that raises
+    an error of its own leaves what it did before; with ``fullgraph=True`` all is as it was.
+    ``backend``, ``mode`` and ``options`` are accepted and have no effect, since XLA is the only
+    backend. ``dynamic`` speaks of Python numbers among the arguments (see ``torchlike.jit``): each
+    shape compiles once.
     """
     if model is None:
         return functools.partial(

@@ -136,6 +136,7 @@ class JitFunction:
         if _stance != "default" and not self._may_compile(whole, tensors):
             self.ran_eagerly = True
             return self._fn(*args, **kwargs)
+        unlike_eager = ""
         # One capture at a time: two threads that train one model would see each other's tracers.
         with _capturing:
             for program in self._programs.get(whole, ()):
@@ -150,7 +151,13 @@ class JitFunction:
                 if error.is_final or (error.is_final is None and not falls_back):
                     raise
                 self._fall_back(whole, str(error))
-        return self._call_in_parts(args, kwargs)
+            except _BodyRaised as raised:
+                unlike_eager = raised.args[0]
+        # What the capture did is undone; eagerly, what the body does before it raises is done.
+        result = self._call_in_parts(args, kwargs)
+        if unlike_eager:
+            self._fall_back(whole, unlike_eager)
+        return result
 
     def _call_in_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that cannot be compiled: eagerly, its modules compiled by themselves."""
@@ -315,7 +322,12 @@ class JitFunction:
             key, traced = self._traced_again(key, leaves, structure)
         found = self._trace_numbers(arguments, leaves, structure, traced) if traced else None
         if found is None:
-            found = self._trace(arguments, leaves, structure, ())
+            try:
+                found = self._trace(arguments, leaves, structure, ())
+            except Exception as error:
+                if self._fallback is None or isinstance(error, JitCaptureError):
+                    raise
+                raise _BodyRaised(f"{type(error).__name__}: {error}") from error
             self._numbers.refuse(structure, traced)
         run, closed, shared = found
         capture, program = run.capture, run.program
@@ -412,6 +424,11 @@ class JitFunction:
                 self._name,
                 ", ".join(f"`{label}`" for label in new),
             )
+
+
+class _BodyRaised(Exception):
+    """The body of a function with a fallback raised an error of its own, which its argument tells:
+    the call runs eagerly, and raises it there."""
 
 
 _call = JitFunction.__call__

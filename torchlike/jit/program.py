@@ -472,6 +472,8 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
                 (), None)  # fmt: skip
     users = () if own.keys() <= _FIELDS else tuple(
         [(k, static_key(v)) for k, v in own.items() if k not in _FIELDS])  # fmt: skip
+    if t._inference:  # x.is_inference() is a bool to Python
+        users += (("is_inference()", True),)
     return (storage.shape, storage.dtype, storage.strides, chain, t.requires_grad, t._node is None,
             alias, type(t), users, None if t._hooks is None else hooks_of(t))  # fmt: skip
 
