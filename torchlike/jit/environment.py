@@ -52,11 +52,13 @@ class Snapshot:
                     others.append(places.Items(value, f"{type(m).__name__}.{name}"))
         self._others = others
         self._checks = [place.holds for place in others]
-        #: Tables of parameters and buffers may be written to directly, which moves no epoch.
+        #: Tables of parameters, buffers and children may be written to directly, which moves no
+        #: epoch. Modules without children are passed over: most have none, and get none so.
         self._tables = [
             places.Bindings(table, rebound_slots.of(m) | {name for i, name in bound if i == id(m)})
             for m in {**watch.modules, **capture.modules}.values()
-            for table in map(m.__dict__.get, _TABLES[:2]) if table is not None
+            for kind in _TABLES for table in [m.__dict__.get(kind)]
+            if table or (table is not None and kind != "_modules")
         ]  # fmt: skip
         self._checks += [table.holds for table in self._tables]
         self._spaces = watch.spaces()

@@ -285,8 +285,8 @@ class Entries(Place):
 
 
 class Bindings(Place):
-    """What a module's table of parameters or buffers binds, but for the names ``apart``, which
-    programs bind."""
+    """What a module's table of parameters, buffers or children binds, in order, but for the names
+    ``apart``, which programs bind."""
 
     __slots__ = ("apart", "bound")
 
@@ -299,7 +299,7 @@ class Bindings(Place):
         owner, bound = self.owner, self.bound
         if len(owner) == len(bound) and all(map(is_, owner.values(), bound.values())):
             return owner.keys() == bound.keys()
-        return owner.keys() - self.apart == bound.keys() and all(
+        return [name for name in owner if name not in self.apart] == list(bound) and all(
             owner[name] is t for name, t in bound.items()
         )
 
