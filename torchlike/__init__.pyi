@@ -2065,8 +2065,8 @@ def randn_like(input: Tensor, *, generator: Any = None, dtype: Any = None, layou
 def randperm(n: _int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """A random permutation of 0..n-1."""
 
-def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
-    """Like ``arange`` with the end included (deprecated in PyTorch)."""
+def range(start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
+    """Like ``arange`` with the end included. Deprecated in PyTorch, which warns, as this does."""
 
 def ravel(input: Tensor) -> Tensor:
     """One dimension, row-major: a view of a contiguous tensor, else of a copy."""

@@ -14,6 +14,7 @@ import numpy as np
 from torchlike import boxes, casts, devices, dtypes, errors, layouts, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import strides_like
+from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import add_method, composite
 from torchlike.memory_size import allocating, check_bytes, check_count
 from torchlike.meta import MetaArray
@@ -54,6 +55,23 @@ def finish(
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
         t._requires_grad = True
     return t
+
+
+def finish_into(
+    out: Any, array: Any, device: Any, requires_grad: Any, layout: Any = None, *,
+    resizes: Any = True, each: Any = False,
+) -> Tensor:  # fmt: skip
+    """``finish``, or the array written into ``out``, which then requires grad if that is asked for.
+
+    ``each``: whether elements of ``out`` that are one in memory are refused; PyTorch does so where
+    the elements of the result differ.
+    """
+    if out is None:
+        return finish(array, device, requires_grad, layout)
+    if each:
+        check_overlap(out, (), "out")
+    given(out, finish(array, device, False, layout), resizes=resizes)
+    return out.requires_grad_() if requires_grad else out
 
 
 def numpy_dtype(dtype: Any, default: dtypes.dtype | None = None) -> np.dtype:
@@ -277,8 +295,7 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
-        made = finish(filled(shape, value, kind, device), device, requires_grad, layout)
-        return given(out, made, resizes=True)
+        return finish_into(out, filled(shape, value, kind, device), device, requires_grad, layout)
 
     function.__doc__ = f"A tensor of the given size, filled with {value}."
     return function
@@ -361,7 +378,7 @@ def full(
     shape = checked_size((size,), "full")
     kind = out_dtype(out, dtype, _dtype_of_number(fill_value, "full"))
     array = filled(shape, _fill_number(fill_value, kind, shape, "full"), kind, device)
-    return given(out, finish(array, device, requires_grad, layout), resizes=True)
+    return finish_into(out, array, device, requires_grad, layout)
 
 
 def _like(name: str, default: Any) -> None:
@@ -480,7 +497,8 @@ def empty_strided(
     if views.dense_strides(shape, order) == strides:
         made._storage.strides = None if strides == views.contiguous_strides(shape) else strides
         return made
-    reach = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    steps = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    reach = 0 if 0 in shape else 1 + steps
     return empty(reach, dtype=dtype, device=device).as_strided(shape, strides)
 
 
@@ -501,8 +519,7 @@ def eye(
     else:
         with allocating(shape, kind):
             values = device_array(np.eye(*shape, dtype=kind))
-    made = finish(values, device, requires_grad, layout)
-    return given(out, made, resizes=True)
+    return finish_into(out, values, device, requires_grad, layout)
 
 
 def _legacy(*args: Any, **kwargs: Any) -> Tensor:

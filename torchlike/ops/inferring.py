@@ -16,6 +16,8 @@ from torchlike import casts, dtypes
 from torchlike.tensor import Tensor
 
 _LISTS = (list, tuple)
+#: NumPy's. PyTorch has 128.
+_MOST_DIMENSIONS = 64
 
 
 def infer(data: Any, cast: np.dtype | None = None) -> Any:
@@ -87,6 +89,8 @@ def _sizes(data: Any) -> tuple[int, ...]:
         if isinstance(data, str) and data:  # whose first is a str again
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         sizes.append(len(data))
+        if len(sizes) > _MOST_DIMENSIONS:  # a list that holds itself has no end
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
         if not sizes[-1]:
             break
         data = data[0]
@@ -233,6 +237,10 @@ def _plain(data: Any, sizes: tuple[int, ...], dim: int) -> Any:
         if dim == len(sizes):
             return data.item()
     if dim == len(sizes):
+        if isinstance(data, np.ndarray):
+            if data.ndim:
+                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+            return data.item()
         if _is_sequence(data):
             raise TypeError(f"must be real number, not {type(data).__name__}")
         return data

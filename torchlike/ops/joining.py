@@ -29,8 +29,7 @@ def cat_op(tensors: Inputs, dim: Int = 0):
     dtype = result_dtype(*tensors).numpy
     # torch.cat([x, torch.tensor([])]) is x whatever its rank: an old convention of PyTorch's.
     whole = [(i, x) for i, x in enumerate(tensors) if x.shape != (0,)]
-    if not whole:
-        errors.wrap_dim(dim, 1)
+    if not whole:  # along any dimension
         return jnp.zeros((0,), dtype)
     first = whole[0][1]
     d = errors.wrap_dim(dim, first.ndim)

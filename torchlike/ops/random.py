@@ -24,7 +24,13 @@ from torchlike.dispatch.schema import Input, Inputs
 from torchlike.layouts import contiguous_format
 from torchlike.memory_size import allocating
 from torchlike.meta import MetaArray
-from torchlike.ops.creation import checked_size, finish, numpy_dtype, out_dtype, sized
+from torchlike.ops.creation import (
+    checked_size,
+    finish_into,
+    numpy_dtype,
+    out_dtype,
+    sized,
+)
 from torchlike.ops.outputs import given
 from torchlike.ops.promotion import check_broadcast
 from torchlike.random import bernoulli as coins
@@ -134,14 +140,14 @@ def _refill(
 
 def _made(
     fill: Fill, generator: Any, size: tuple[int, ...], dtype: np.dtype, out: Any, device: Any,
-    requires_grad: Any, layout: Any = None,
+    requires_grad: Any, layout: Any = None, each: Any = True,
 ) -> Tensor:  # fmt: skip
     if devices.resolve(device).type == "meta":
         array: Any = MetaArray(size, dtype)
     else:
         with allocating(size, dtype):
-            array = draw(generator, fill) if math.prod(size) else jnp.zeros(size, dtype)
-    return given(out, finish(array, device, requires_grad, layout), resizes=True)
+            array = draw(generator, fill)
+    return finish_into(out, array, device, requires_grad, layout, each=each)
 
 
 def _made_like(
@@ -384,7 +390,7 @@ def randperm(
         raise RuntimeError(f"n must be non-negative, got {n}")
     kind = out_dtype(out, dtype, dtypes.int64)
     return _made(lambda e: permutation.randperm(e, n, kind), generator, (n,), kind,
-                 out, device, requires_grad)  # fmt: skip
+                 out, device, requires_grad, each=False)  # fmt: skip
 
 
 # -- bernoulli and the other one-uniform fills -----------------------------------------------------

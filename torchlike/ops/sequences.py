@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ import numpy as np
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite
 from torchlike.memory_size import allocating
-from torchlike.ops.creation import empty, finish, numpy_dtype, out_dtype
+from torchlike.ops.creation import empty, finish_into, out_dtype
 from torchlike.ops.outputs import given
 from torchlike.storage import device_array
 from torchlike.tensor import Tensor
@@ -66,17 +67,35 @@ def arange(
         with allocating((count,), target):
             rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
             values = device_array(rising.astype(target))
-    return _sequence_into(out, finish(values, device, requires_grad, layout), resizes=False)
+    return _sequence_into(out, values, device, requires_grad, layout, resizes=False)
 
 
 @composite("range", method=False)
-def range_op(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
-    """Like ``arange`` with the end included (deprecated in PyTorch)."""
+def range_op(
+    start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: Any = False,
+) -> Tensor:  # fmt: skip
+    """Like ``arange`` with the end included. Deprecated in PyTorch, which warns, as this does.
+
+    RuntimeError for a zero step or bounds that do not fit its sign.
+    """
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        UserWarning,
+        stacklevel=3,
+    )
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = math.floor((end - start) / step) + 1
-    target = numpy_dtype(dtype)
+    target = out_dtype(out, dtype)
     _refuse("range", target, "bc")
-    values = (start + np.arange(count) * step).astype(target)
-    return finish(device_array(values), device)
+    with allocating((count,), target):
+        values = device_array((start + np.arange(count) * step).astype(target))
+    return _sequence_into(out, values, device, requires_grad, layout)
 
 
 @composite(method=False)
@@ -86,13 +105,13 @@ def linspace(
 ) -> Tensor:  # fmt: skip
     """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
     if _is_meta(start, end):
-        return _sequence_into(out, empty(steps, dtype=dtype, device="meta"))
+        return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("linspace", start, end, out, dtype)
     _refuse("linspace", target, "b")
     values = _spaced(start, end, steps, target)
     if isinstance(values, np.ndarray):
         values = device_array(values)
-    return _sequence_into(out, finish(values, device, requires_grad, layout))
+    return _sequence_into(out, values, device, requires_grad, layout)
 
 
 def _refuse(name: str, target: np.dtype, kinds: str) -> None:
@@ -127,11 +146,14 @@ def _is_meta(*ends: Any) -> Any:
     return any(isinstance(e, Tensor) and e.is_meta for e in ends)
 
 
-def _sequence_into(out: Tensor | None, made: Tensor, *, resizes: Any = True) -> Tensor:
-    """``out=`` of a sequence: keeps its shape where the number of elements is right."""
-    fits = out is not None and out.numel() == made.numel()
-    shaped = made.reshape(out.shape) if fits else made  # type: ignore[union-attr]
-    return given(out, shaped, resizes=resizes)
+def _sequence_into(
+    out: Tensor | None, values: Any, device: Any, requires_grad: Any, layout: Any = None, *,
+    resizes: Any = True,
+) -> Tensor:  # fmt: skip
+    """A sequence as a tensor; an ``out=`` keeps its shape where the number of elements is right."""
+    if out is not None and out.numel() == values.size:
+        values = values.reshape(out.shape)
+    return finish_into(out, values, device, requires_grad, layout, resizes=resizes, each=True)
 
 
 #: Where a product and a sum of the dtype have no rounding worth the name.
@@ -200,7 +222,7 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """``base`` to the powers of ``linspace(start, end, steps)``."""
     if _is_meta(start, end):
-        return _sequence_into(out, empty(steps, dtype=dtype, device="meta"))
+        return given(out, empty(steps, dtype=dtype, device="meta"), resizes=True)
     target = _dtype_between("logspace", start, end, out, dtype)
     _refuse("logspace", target, "b")
     if target.kind in "iu" and steps > 1:
@@ -212,5 +234,4 @@ def logspace(
     exponents = _spaced(start, end, steps, wide)
     with np.errstate(over="ignore"):  # beyond the dtype's largest number is infinity
         values = np.power(base, exponents).astype(target)
-    made = finish(device_array(values), device, requires_grad, layout)
-    return _sequence_into(out, made)
+    return _sequence_into(out, device_array(values), device, requires_grad, layout)
