@@ -6,6 +6,7 @@ import pytest
 import torchlike as torch
 
 
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
 @pytest.mark.parametrize(
     ("name", "arguments", "dtype", "kind"),
     [
