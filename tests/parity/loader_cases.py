@@ -112,4 +112,6 @@ for _workers in (0, 1, 2):
 if __name__ == "__main__":
     import torch
 
+    # From Python 3.14 on the default pickles the data set, whose classes are local to their case.
+    torch.multiprocessing.set_start_method("fork")
     json.dump({name: case(torch) for name, case in CASES.items()}, sys.stdout)
