@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import jaxlib.version
 import pytest
 
 from torchlike import xla_flags
@@ -13,9 +14,15 @@ TILES = "--xla_backend_extra_options=xla_cpu_disable_tiled_emitter"
 EIGEN = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
 
 
-def test_ours_stand_behind_the_users(monkeypatch):
+def on_two_threads(monkeypatch, version, plugin=None):
     monkeypatch.setenv("NPROC", "2")
-    monkeypatch.setattr(xla_flags.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(xla_flags.importlib.util, "find_spec", lambda n: n if n == plugin else None)
+    monkeypatch.setattr(xla_flags.jaxlib.version, "__version__", version)
+
+
+@pytest.mark.parametrize("version", ["0.10.2", "0.12.0.1"])
+def test_ours_stand_behind_the_users(monkeypatch, version):
+    on_two_threads(monkeypatch, version)
     assert xla_flags.extended("") == f"{TILES} {EIGEN}"
     assert xla_flags.extended("--xla_dump_to=here") == f"--xla_dump_to=here {TILES} {EIGEN}"
     assert xla_flags.extended("--xla_backend_extra_options=other") == (
@@ -27,16 +34,17 @@ def test_a_file_of_flags_is_left_as_it_is():
     assert xla_flags.extended("/etc/xla_flags") == "/etc/xla_flags"
 
 
-def test_eigen_convolves_only_where_that_was_measured(monkeypatch):
-    monkeypatch.setenv("NPROC", "2")
-    monkeypatch.setattr(xla_flags.importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(xla_flags.jaxlib.version, "__version__", "0.11.0")
+@pytest.mark.parametrize(
+    ("version", "plugin"), [("0.11.0", None), ("0.12.1", None), ("0.10.2", "libtpu")]
+)
+def test_eigen_convolves_only_where_that_was_measured(monkeypatch, version, plugin):
+    on_two_threads(monkeypatch, version, plugin)
     assert xla_flags.extended("") == TILES
-    monkeypatch.undo()
+
+
+def test_one_thread_is_left_to_ynnpack(monkeypatch):
+    on_two_threads(monkeypatch, "0.10.2")
     monkeypatch.setenv("NPROC", "1")
-    assert xla_flags.extended("") == TILES
-    monkeypatch.setenv("NPROC", "2")
-    monkeypatch.setattr(xla_flags.importlib.util, "find_spec", lambda name: name == "libtpu")
     assert xla_flags.extended("") == TILES
 
 
@@ -58,7 +66,8 @@ def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     assert done.returncode == 0, done.stderr
     by_eigen, by_ynnpack = done.stdout.split()
     plugins = [importlib.util.find_spec(name) for name in ("jax_plugins", "libtpu")]
-    assert by_eigen == str(int(threads) > 1 and not any(plugins))
+    measured = jaxlib.version.__version__.startswith(xla_flags.MEASURED)
+    assert by_eigen == str(int(threads) > 1 and measured and not any(plugins))
     assert by_ynnpack == str(by_eigen == "False")
 
 
