@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import modes
+from torchlike import errors, modes
 from torchlike.autograd.grad_mode import F, _Switch
 from torchlike.jit.function import exchange_stance
 
@@ -60,7 +60,9 @@ class set_stance(_Switch):
         if stance not in _STANCES:
             raise RuntimeError(f"invalid torch.compile stance '{stance}': one of {_STANCES}")
         if modes.current.capture is not None:
-            raise RuntimeError("attempted to set_stance in a torch.compile region")
+            refusal = errors.JitCaptureError("attempted to set_stance in a torch.compile region")
+            refusal.is_final = True  # eagerly, it would be set
+            raise refusal
         self._stance = stance
         self._previous = exchange_stance(stance)
 
