@@ -54,11 +54,6 @@ def _strings(constants: tuple[object, ...]) -> set[str]:
     return found
 
 
-def _is_method(i: Instruction) -> bool:
-    """Whether a LOAD_ATTR is a method's, to be called: from Python 3.12 on by its low bit."""
-    return "NULL|self" in i.argrepr
-
-
 @functools.lru_cache(maxsize=8192)
 def reads_of(code: types.CodeType) -> Reads:
     """What ``code`` names. Cached: code objects are immutable."""
@@ -75,8 +70,7 @@ def reads_of(code: types.CodeType) -> Reads:
         elif i.opname == "LOAD_METHOD":
             methods.add(i.argval)
         elif i.opname in _ATTRIBUTE:
-            called = i.opname == "LOAD_ATTR" and _is_method(i)
-            (methods if called else attributes).add(i.argval)
+            attributes.add(i.argval)
             if i.opname in ("STORE_ATTR", "DELETE_ATTR"):
                 stored.add(i.argval)
             else:
@@ -167,8 +161,7 @@ def _computed_names(code: types.CodeType) -> Iterator[_Path | None]:
         if i.argval == "__dict__":
             yield _path_before(steps, k)
             continue
-        called = i.opname == "LOAD_METHOD" or (i.opname == "LOAD_ATTR" and _is_method(i))
-        if whole and called and k and steps[k - 1].opname != "LOAD_GLOBAL":
+        if whole and i.opname == "LOAD_METHOD" and k and steps[k - 1].opname != "LOAD_GLOBAL":
             continue  # text.replace(…) is a string's, dataclasses.replace(…) a module's
         rest = range(k + 1, len(steps))
         call = next((j for j in rest if steps[j].opname.startswith("CALL")), None)

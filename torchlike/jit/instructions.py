@@ -4,6 +4,7 @@ What differs between releases and is made alike here:
 
 - pairs of local variables loaded or stored by one instruction (3.13) are two;
 - loads that borrow their reference, and those of small integers (3.14), are plain loads;
+- a method loaded to be called is ``LOAD_METHOD``, though from 3.12 on it is a ``LOAD_ATTR``;
 - a subscript is ``BINARY_SUBSCR``, though 3.14 has it as a ``BINARY_OP``;
 - the NULL below what is called: 3.11 and 3.12 push it before the expression that gives the callable
   (a ``PUSH_NULL`` of its own is kept), 3.13 and later behind it (then the load is marked).
@@ -63,6 +64,8 @@ def _alike(given: dis.Instruction) -> Iterator[Instruction]:
         return
     if one := _ONE.fullmatch(opname):
         opname = one[1]
+    elif opname == "LOAD_ATTR" and "NULL|self" in given.argrepr:
+        opname = "LOAD_METHOD"
     elif opname == "LOAD_SMALL_INT":
         opname = "LOAD_CONST"
     elif opname == "BINARY_OP" and given.argrepr == "[]":

@@ -60,11 +60,10 @@ def arange(
     else:
         count = max(math.ceil((end - start) / step), 0)
     kind = np.int64 if target.kind in "iub" else np.float64
-    if count >= _MANY and target.str in ("<f4", "<i4", "<i8"):
-        with allocating((count,), target):
+    with allocating((count,), target):
+        if count >= _MANY and target.str in ("<f4", "<i4", "<i8"):
             values = _multiples(kind(start), None if step == 1 else kind(step), count, target)
-    else:
-        with allocating((count,), target):
+        else:
             rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
             values = device_array(rising.astype(target))
     return _sequence_into(out, values, device, requires_grad, layout, resizes=False)
