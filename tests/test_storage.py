@@ -4,6 +4,7 @@ shared with NumPy both ways."""
 import copy
 import gc
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -450,3 +451,12 @@ def test_an_abandoned_view_says_so_instead_of_writing_elsewhere():
     y.data = torch.zeros(3)
     with pytest.raises(NotImplementedError, match=r"\.data"):
         v.mul_(3)
+
+
+def test_libraries_reach_the_bytes_under_a_typed_storage():
+    t = torch.arange(3, dtype=torch.int16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        typed = t.storage()
+    assert typed._untyped_storage.nbytes() == 6
+    assert typed._untyped_storage.data_ptr() == t.data_ptr()

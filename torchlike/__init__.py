@@ -110,6 +110,7 @@ globals().update(_TENSOR_TYPES)
 globals().update(_STORAGE_TYPES)
 
 from torchlike import (  # noqa: E402
+    __future__,
     accelerator,
     amp,
     autograd,
@@ -141,6 +142,7 @@ from torchlike import (  # noqa: E402
     version,
     xpu,
 )
+from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
     autocast,
     autocast_decrement_nesting,

@@ -20,6 +20,7 @@ from math import nan as nan
 from math import pi as pi
 from torchlike import _C as _C
 from torchlike import __config__ as __config__
+from torchlike import __future__ as __future__
 from torchlike import _dynamo as _dynamo
 from torchlike import _inductor as _inductor
 from torchlike import _jit_internal as _jit_internal
@@ -66,6 +67,7 @@ from torchlike import types as types
 from torchlike import utils as utils
 from torchlike import version as version
 from torchlike import xpu as xpu
+from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
 from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
 from torchlike.amp.autocast_mode import autocast_increment_nesting as autocast_increment_nesting
@@ -1410,11 +1412,11 @@ def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None)
 def hash_tensor(input: Tensor, dim: Any = ..., *, keepdim: Any = False, mode: _int = 0, out: Any = None) -> Tensor:
     """A uint64 hash: the exclusive or of all elements, floats by the bits of their float64 value."""
 
-def heaviside(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """``heaviside(input, other)`` elementwise, broadcast and promoted."""
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
-def heaviside_(input: Tensor, other: Tensor) -> Tensor:
-    """``heaviside(input, other)`` elementwise, broadcast and promoted."""
+def heaviside_(input: Tensor, values: Tensor) -> Tensor:
+    """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
 def hinge_embedding_loss(input: Any, target: Any, margin: Any = 1.0, reduction: Any = 0) -> Any:
     """``nn.functional.hinge_embedding_loss`` with the reduction as a number: 0 none, 1 mean, 2 sum."""
@@ -1590,11 +1592,13 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
     """``lcm(input, other)`` elementwise, broadcast and promoted."""
 
-def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """``input * 2 ** other``; integers give the default float dtype."""
+def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
+give the default float dtype."""
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """``ldexp`` in place."""
+    """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
+give the default float dtype."""
 
 def le(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``le`` elementwise; a bool tensor."""
@@ -1989,8 +1993,8 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input`` where positive, else ``weight * input``; one weight, or one for each channel."""
 
-def prod(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-    """The product over ``dim`` (all by default)."""
+def prod(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+    """The product along one ``dim``, or of all elements."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""

@@ -2,7 +2,7 @@
 
 Eagerly they are Python: the branch that is taken, the loop's turns. In a captured graph they become
 ``lax.cond``, ``lax.while_loop`` and ``lax.scan`` (jit.control), with gradients; there the functions
-must not write to what they did not make.
+must not write to what they did not make, nor change or tell anything in Python.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from torchlike import dtypes, modes, ops  # noqa: F401 - the table is filled by importing ops
 from torchlike.dispatch.registry import NAMESPACES, composite
 from torchlike.jit import choice, control
+from torchlike.jit.effects import Effects
 from torchlike.jit.regions import Leaf
 from torchlike.jit.scalars import is_device
 from torchlike.tensor import Tensor
@@ -76,6 +77,21 @@ class _Unwritten:
             )
 
 
+def _pure(fn: Callable[..., Any], what: str) -> Callable[..., Any]:
+    """``fn``, which in a captured graph is traced whether or how often it would be called:
+    JitCaptureError where it changes something in Python, prints, warns or logs."""
+    capture = modes.current.capture
+    if capture is None:
+        return fn
+    effects = Effects((), capture.watch, (fn,))
+
+    def run(*given: Any) -> Any:
+        with effects.refused(what):
+            return fn(*given)
+
+    return run
+
+
 # -- cond ------------------------------------------------------------------------------------------
 
 
@@ -126,10 +142,11 @@ def cond(
             "alike, with .to(dtype), expand or padding."
         )
 
+    names = ["true_fn of torch.cond", "false_fn of torch.cond"]
+    yes, no = _pure(true_fn, names[0]), _pure(false_fn, names[1])
     (result,) = choice.choose(
-        pred, [lambda: (true_fn(*operands),), lambda: (false_fn(*operands),)],
-        ["true_fn of torch.cond", "false_fn of torch.cond"], mismatch,
-    )  # fmt: skip
+        pred, [lambda: (yes(*operands),), lambda: (no(*operands),)], names, mismatch
+    )
     return result
 
 
@@ -206,6 +223,9 @@ def _truth(x: Any) -> Any:
 
 
 def _captured_loop(cond_fn: Any, body_fn: Any, leaves: list[Any], structure: Any) -> Any:
+    cond_fn = _pure(cond_fn, "cond_fn of torch.while_loop")
+    body_fn = _pure(body_fn, "body_fn of torch.while_loop")
+
     def body(*values: Any) -> Any:
         carried = body_fn(*unflatten(structure, values))
         if not isinstance(carried, (tuple, list)):
@@ -262,6 +282,7 @@ def scan(
     start, carry_structure = _tensors(init, "init")
     rows, xs_structure, length = _rows(xs, dim, "scan")
     mismatch = _carry_changed("scan")
+    combine_fn = _pure(combine_fn, "combine_fn of scan")
 
     def step(*values: Any) -> tuple[list[Any], Any]:
         carry = unflatten(carry_structure, values[: len(start)])
@@ -301,6 +322,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
       RuntimeError: for xs that are no tensors, or have no rows.
     """
     rows, structure, length = _rows(xs, 0, "map")
+    f = _pure(f, "the function of map")
 
     def step(*values: Any) -> tuple[list[Any], Any]:
         return _tensors(f(unflatten(structure, values), *args), "the results of f")

@@ -252,7 +252,7 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher.is_complex:
         return higher
     if higher.is_floating_point:
-        return promote_types(higher, lower.to_real()).to_complex() if lower.is_complex else higher
+        return higher.to_complex() if lower.is_complex else higher
     if higher is bool or lower.category >= 2:
         return promote_types(higher, lower)
     return higher

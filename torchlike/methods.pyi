@@ -795,11 +795,11 @@ integers stay."""
     def hash_tensor(self, dim: Any = ..., *, keepdim: Any = False, mode: _int = 0, out: Any = None) -> Tensor:
         """A uint64 hash: the exclusive or of all elements, floats by the bits of their float64 value."""
 
-    def heaviside(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-        """``heaviside(input, other)`` elementwise, broadcast and promoted."""
+    def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
-    def heaviside_(self, other: Tensor) -> Tensor:
-        """``heaviside(input, other)`` elementwise, broadcast and promoted."""
+    def heaviside_(self, values: Tensor) -> Tensor:
+        """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
 
     def histc(self, bins: _int = 100, min: Number = 0, max: Number = 0, *, out: Tensor | None = None) -> Tensor:
         """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
@@ -951,11 +951,13 @@ first dimension, RuntimeError for others."""
     def lcm_(self, other: Tensor) -> Tensor:
         """``lcm(input, other)`` elementwise, broadcast and promoted."""
 
-    def ldexp(self, other: Tensor, *, out: Any = None) -> Tensor:
-        """``input * 2 ** other``; integers give the default float dtype."""
+    def ldexp(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
+give the default float dtype."""
 
     def ldexp_(self, other: Tensor) -> Tensor:
-        """``ldexp`` in place."""
+        """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
+give the default float dtype."""
 
     def le(self, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
         """``le`` elementwise; a bool tensor."""
@@ -1139,6 +1141,10 @@ with another tensor, elementwise."""
     def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Sequence[Tensor] | None = None) -> Any:
         """The most frequent value along a dimension (the smallest of several), and where it last is."""
 
+    def module_load(self, other: Tensor, assign: Any = False) -> Tensor:
+        """What a module's tensor is exchanged for when ``other`` is loaded into it, where
+``torch.__future__.set_swap_module_params_on_conversion(True)`` holds; subclasses may have one."""
+
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to new places, the others keeping their order."""
 
@@ -1299,8 +1305,8 @@ reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do 
     def prelu(self, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``input`` where positive, else ``weight * input``; one weight, or one for each channel."""
 
-    def prod(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
-        """The product over ``dim`` (all by default)."""
+    def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+        """The product along one ``dim``, or of all elements."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """``source`` written (or added) at positions of the flattened tensor; negative ones wrap."""

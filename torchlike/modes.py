@@ -84,6 +84,29 @@ def setting_seen(name: str, ask: Callable[[], Any], tell: Callable[[Any], None])
         current.capture.setting_seen(name, ask, tell)
 
 
+class Switch:
+    """A setting that is on or off, off at first. Compiled programs see it."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._is_on = name, False
+        #: Methods kept: what a capture finds made while it runs it takes for its own.
+        self._asked, self._told = self._ask, self._tell
+
+    def _ask(self) -> bool:
+        return self._is_on
+
+    def _tell(self, value: bool) -> None:
+        self._is_on = value
+
+    def set(self, value: bool) -> None:
+        setting_seen(self._name, self._asked, self._told)
+        self._is_on = value
+
+    def get(self) -> bool:
+        setting_seen(self._name, self._asked, self._told)
+        return self._is_on
+
+
 class _Epoch:
     """Counts changes that a compiled program cannot see in its cells: a module got another
     parameter or attribute, a tensor's ``.data`` was swapped. Programs re-check when it moved."""

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 __all__ = [
+    "CAPTURED",
     "contents",
     "get_printoptions",
     "parameter_repr",
@@ -26,6 +27,10 @@ __all__ = [
     "summarize",
     "tensor_repr",
 ]
+
+
+#: Stands for the values of a tensor that has none yet, in a function that is being compiled.
+CAPTURED = "<captured>"
 
 
 @dataclass(frozen=True)

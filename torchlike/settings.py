@@ -129,30 +129,19 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
 
 
-_warns_always = False
+_warns_always = modes.Switch("torch.set_warn_always()")
 
 
 def set_warn_always(b: bool, /) -> None:
     """Kept: warnings are given as Python's filters say, which is once a place by default."""
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    modes.setting_seen("torch.set_warn_always()", _warning, _tell_warning)
-    _tell_warning(b)
-
-
-def _warning() -> bool:
-    return _warns_always
-
-
-def _tell_warning(b: bool) -> None:
-    global _warns_always
-    _warns_always = b
+    _warns_always.set(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What ``set_warn_always`` was told."""
-    modes.setting_seen("torch.set_warn_always()", _warning, _tell_warning)
-    return _warns_always
+    return _warns_always.get()
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from torchlike import errors, modes
 from torchlike.dispatch.registry import NAMESPACES, OPS
-from torchlike.dispatch.schema import ints
+from torchlike.dispatch.schema import common_dtype, ints
 from torchlike.ops.conversion import cast_op
 from torchlike.ops.joining import cat
 from torchlike.ops.sparse_products import sparse_matmul
@@ -51,14 +51,17 @@ def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Any:
             f"{name}: expected sizes of 'self' and 'other' to match, but {list(input.shape)} != "
             f"{list(other.shape)}"
         )
-    scaled = other._held if _number(factor) and factor == 1 else other._held * factor
+    # Promoted first: of bytes there are no negative ones to be added.
+    common = common_dtype((input, other))
+    held = other._held.to(common)
+    scaled = held if _number(factor) and factor == 1 else held * factor
     if not isinstance(input, SparseTensor):
-        whole: Any = input
+        whole: Any = input.to(common)
         if not other.sparse_dim() or not other._nnz():
             return whole + other._with(scaled).to_dense()
-        return whole.index_put(tuple(other._at), scaled.to(whole.dtype), accumulate=True)
+        return whole.index_put(tuple(other._at), scaled, accumulate=True)
     joined = SparseTensor(
-        cat([input._at, other._at], 1), cat([input._held, scaled]), input.shape, False
+        cat([input._at, other._at], 1), cat([input._held.to(common), scaled]), input.shape, False
     )
     tidy = input.is_coalesced() and other.is_coalesced() and modes.current.capture is None
     return joined.coalesce() if tidy else joined

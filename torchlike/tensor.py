@@ -473,7 +473,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         own = type(self)
         parameter = getattr(self, "_is_param", False)
         if modes.current.capture is not None:  # no values yet: say what is known
-            return f"{own.__name__}(<captured>, size={tuple(self.shape)}, dtype={self.dtype})"
+            size = tuple(self.shape)
+            return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
         dtype, default = self.dtype, dtypes.get_default_dtype()
         grad_fn = self.grad_fn
         text = printing.tensor_repr(
@@ -490,7 +491,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return printing.parameter_repr(text) if parameter else text
 
     def __format__(self, spec: str) -> str:
-        if self.dim() == 0 and type(self) is Tensor:
+        if self.dim() == 0 and type(self) is Tensor and not self.is_meta:
             return self._value("format(tensor)").item().__format__(spec)
         return object.__format__(self, spec)
 

@@ -61,6 +61,11 @@ class TypedStorage:
     def is_cuda(self) -> bool:
         return self._flat.is_cuda
 
+    @property
+    def _untyped_storage(self) -> UntypedStorage:
+        """What libraries of PyTorch's read for ``untyped()``."""
+        return self.untyped()
+
     def untyped(self) -> UntypedStorage:
         """The memory itself."""
         return self._flat.untyped_storage()

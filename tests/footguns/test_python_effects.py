@@ -4,7 +4,6 @@ A function with such an effect is right at every call, because it is compiled an
 the third time on a warning names the element.
 """
 
-import builtins
 import itertools
 import os
 import random
@@ -343,22 +342,6 @@ def test_a_dictionary_argument_that_is_changed_is_refused():
 
     with pytest.raises(JitCaptureError, match="list or dictionary that was passed"):
         torch.jit(f)({"x": one()})
-
-
-def test_print_runs_once_per_compilation(capsys):
-    @torch.jit
-    def f(x):
-        print("tracing", x.shape)  # noqa: T201
-        return x * 2
-
-    for _ in range(3):
-        f(one())
-    assert capsys.readouterr().out.count("tracing") == 1
-
-
-def test_printing_a_captured_tensor_shows_no_made_up_numbers(capsys):
-    torch.jit(lambda x: builtins.print(x))(one())  # noqa: T201
-    assert "captured" in capsys.readouterr().out
 
 
 def test_an_exception_inside_leaves_everything_as_it_was():

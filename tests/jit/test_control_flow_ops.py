@@ -223,3 +223,35 @@ def test_hooks_run_once_per_backward(w):
 
     torch.jit(step)(torch.tensor(True))
     assert w[0].grad.tolist() == expected
+
+
+SEEN = []
+
+
+def shouts(x):
+    print("shout")  # noqa: T201
+    return x + 1
+
+
+def keeps(x):
+    SEEN.append(1)
+    return x + 1
+
+
+@pytest.mark.parametrize(("fn", "match"), [(shouts, "print in "), (keeps, "changing `SEEN` in ")])
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda f, x: torch.cond(x.sum() > 0, f, lambda x: x * 2, (x,)), "true_fn of torch.cond"),
+        (lambda f, x: torch.while_loop(lambda x: x.sum() < 9, lambda x: (f(x),), (x,)),
+         "body_fn of torch.while_loop"),
+        (lambda f, x: scan(lambda c, x: (f(c), c.clone()), x.sum(), x), "combine_fn of scan"),
+        (lambda f, x: torch_map(f, x), "the function of map"),
+    ],
+    ids=["cond", "while_loop", "scan", "map"],
+)  # fmt: skip
+def test_effects_in_python_are_refused(call, what, fn, match, capsys):
+    with pytest.raises(JitCaptureError, match=match + what):
+        torch.jit(lambda x: call(fn, x))(torch.ones(3))
+    assert capsys.readouterr().out == ""
+    assert SEEN == []

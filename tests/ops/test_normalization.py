@@ -124,3 +124,27 @@ def test_the_derivative_written_by_hand_is_that_of_the_two_passes():
     dx = jax.numpy.sin(dx)
     found = jax.jvp(lambda x: _standardized(x, (0, 2), 1e-5), (x,), (dx,))
     chex.assert_trees_all_close(found, jax.jvp(plain, (x,), (dx,)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(5,), (4,), (4, 5), (4, 5, 6), (2, 3, 4, 5)])
+def test_batch_norm_trains_alike_in_a_compiled_program(sizes):
+    """There it may be computed with the channels last; channels are dimension 1 all the same."""
+
+    def trained(transform):
+        x = sample(3, *sizes).requires_grad_()
+        weight, bias = torch.linspace(1, 2, sizes[0]), torch.linspace(-1, 1, sizes[0])
+        weight.requires_grad_()
+        mean, var = torch.zeros(sizes[0]), torch.ones(sizes[0])
+
+        @transform
+        def step():
+            y = F.batch_norm(x, mean, var, weight, bias, training=True)
+            (y**3).sum().backward()
+            return y
+
+        y = step()
+        assert y.is_contiguous()
+        return [y.detach(), x.grad, weight.grad, mean, var]
+
+    # Sums in another order, in gradients that cancel.
+    torch.testing.assert_close(trained(lambda f: f), trained(torch.jit), rtol=1e-5, atol=1e-5)

@@ -166,6 +166,8 @@ CODE = {
         *((1, 1, 2, 2),) * 3),
     "apply_noise": (lambda x: F.dropout(x, 0.5, training=True), (6,)),
     "diff_op": (torch.diff, (4,)),
+    "gradient_even": (lambda x: torch.gradient(x, spacing=0.7, edge_order=2)[0], (4,)),
+    "gradient_op": (lambda x: torch.gradient(x, spacing=(HALVES.cumsum(0) ** 2,))[0], (3,)),
     "matrix_norm_op": (lambda x: torch.linalg.matrix_norm(x, 1), (2, 3)),
     "recurrent_op": (of_module(lambda: torch.nn.GRU(2, 2), 0), (2, 1, 2)),
     "recurrent_packed_op": (packed, (3, 2, 2)),

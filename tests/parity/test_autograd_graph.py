@@ -178,6 +178,30 @@ def edges_as_roots_and_inputs(lib):
     return lib.autograd.grad(z, edge), edge.node.name(), edge.output_nr
 
 
+def _accumulated(lib, *ends):
+    """Gradients of two leaves, and of what was made of them, after backward into edges."""
+    a, b = leaf(lib, 1.0, 2.0), leaf(lib, 3.0, 4.0)
+    c = a * b
+    edges = [graph(lib).get_gradient_edge({"a": a, "c": c}[end]) for end in ends]
+    (c * 2).sum().backward(inputs=edges if len(edges) > 1 else edges[0])
+    return [None if t.grad is None else t.grad.tolist() for t in (a, b)]
+
+
+@case
+def backward_into_the_edge_of_a_leaf(lib):
+    return _accumulated(lib, "a")
+
+
+@case
+def backward_into_the_edge_of_a_result(lib):
+    return _accumulated(lib, "c")
+
+
+@case
+def backward_into_edges(lib):
+    return _accumulated(lib, "c", "a")
+
+
 @case
 def hooks_on_several(lib):
     seen = []

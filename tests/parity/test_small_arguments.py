@@ -154,6 +154,16 @@ t.tensor(np.ones(3)[::-1])
 t.tensor(np.ones(3, dtype='>f8'))
 t.from_numpy(np.ones(3, dtype='>f8'))
 t.from_numpy(np.ones(3)[::-1])
+t.tensor(.5).unfold(0, 0, 1)
+t.tensor(.5).unfold(0, 1, 2)
+t.tensor(.5).unfold(0, 2, 1)
+x = t.tensor(.5); x.unfold(0, 1, 1).fill_(2); x
+x = t.tensor(.5); x.unfold(0, 0, 1).fill_(2); x
+t.ones(2, 2).flip(0, 1)
+t.ones(2).flip(dims=[0])
+t.ones(2, 3).permute(dims=(1, 0))
+t.ones(2, 3).reshape(shape=(6,))
+t.ones(2).tile(dims=(2,))
 t.nn.LSTM(3, 4, 2, proj_size=2, bidirectional=True)._flat_weights_names
 """.strip().splitlines()
 WORDS = [
@@ -166,6 +176,9 @@ WORDS = [
     "t.empty(2, 3, memory_format=t.channels_last)", "t.empty(2, 3, memory_format=3)",
     "t.empty(2, 3, memory_format=t.preserve_format)", "t.ones(2).new_zeros(2, foo=3)",
     "t.ones(2, 3).clone(memory_format=t.channels_last)", "bool(t.tensor([]))",
+    "t.ones(7).unfold(0, -1, 1)", "t.ones(7).unfold(0, 8, 1)", "t.ones(2).flip()",
+    "t.ones(2).permute()", "t.ones(2).tile()", "t.ones(2).reshape()", "t.flip(t.ones(2))",
+    "t.ones(2).flip(0, dims=[0])", "t.ones(2).permute(0, dims=[0])",
 ]  # fmt: skip
 
 

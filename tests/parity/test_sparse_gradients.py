@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -209,6 +210,18 @@ def of_a_tied_weight(t):
     return told(e.weight.grad)
 
 
+def of_dense_and_recorded_passes(t):
+    """Sparse, then dense on top, recorded or not."""
+    found = []
+    for create_graph in (False, True):
+        e = table(t)
+        e(t.tensor(AT)).sum().backward()
+        with warnings.catch_warnings(action="ignore"):  # of cycles that recorded gradients make
+            (e.weight**2).sum().backward(create_graph=create_graph)
+        found.append(told(e.weight.grad))
+    return found
+
+
 def of_an_anomaly_watch(t):
     e = table(t)
     with t.autograd.set_detect_anomaly(True):
@@ -220,6 +233,7 @@ def of_an_anomaly_watch(t):
     of_several_passes, of_several_uses, of_padding, of_one_index_and_none, of_bags, of_hooks,
     of_autograd_grad, of_a_weight_that_is_no_leaf, of_a_checkpoint, of_zeros, of_writes, of_copies,
     of_a_scaler, of_a_function, of_another_dtype, of_a_tied_weight, of_an_anomaly_watch,
+    of_dense_and_recorded_passes,
 ])  # fmt: skip
 def test_gradients(run):
     both(run)

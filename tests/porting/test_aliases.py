@@ -22,6 +22,8 @@ FILES = {
     "demand/sub.py": "",
     "broken.py": "import no_such_package_at_all",
     "optim/__init__.py": "",
+    "check/__init__.py": "from stand_in.check.slopes import slopes",
+    "check/slopes.py": "def slopes():\n    return 'checked'",
     "optim/lr_scheduler.py": "class StepLR:\n    pass",
 }
 
@@ -55,6 +57,15 @@ def test_each_path_is_the_very_same_module(aliased):
     run("import borrowed, borrowed.nn as nn, borrowed.nn.functional as F; F.relu()")
     for name in ("", ".nn", ".nn.functional"):
         assert sys.modules["borrowed" + name] is sys.modules["stand_in" + name]
+
+
+def test_a_function_keeps_its_place_when_its_module_of_that_name_is_imported(aliased):
+    found = run(
+        "import borrowed.check, borrowed.check.slopes\nfrom borrowed.check.slopes import slopes\n"
+        "answer = borrowed.check.slopes()"
+    )
+    assert found["answer"] == "checked"
+    assert sys.modules["borrowed.check.slopes"] is sys.modules["stand_in.check.slopes"]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
-"""``torch._C._nn``: how the arguments of ``Module.to`` are read."""
+"""``torch._C._nn``: how the arguments of ``Module.to`` are read; functions such as ``gelu``, which
+models that PyTorch saved whole name by this place."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from torchlike.devices import device as _device
+from torchlike.dispatch.registry import NAMESPACES as _NAMESPACES
 from torchlike.nn.conversion import target as _target
 
 __all__ = ["_parse_to"]
@@ -16,3 +18,10 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     dtype, device, memory_format = _target(args, kwargs)
     waits = bool(kwargs.get("non_blocking", next((a for a in args if isinstance(a, bool)), False)))
     return None if device is None else _device(device), dtype, waits, memory_format
+
+
+def __getattr__(name: str) -> Any:
+    found = _NAMESPACES["nn.functional"].get(name)
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    return found

@@ -73,7 +73,7 @@ def backward(
       grad_tensors: their gradients; may be None for scalars.
       retain_graph: keep what nodes saved, so that backward can run again (default: create_graph).
       create_graph: record the backward pass itself, for higher derivatives.
-      inputs: accumulate only into these tensors.
+      inputs: accumulate only into these tensors, or what these gradient edges lead to.
 
     RuntimeError when a tensor does not require grad, when a non-scalar has no gradient given, when
     the graph was already freed.
@@ -92,11 +92,12 @@ def backward(
         wanted = _as_tuple(inputs)
         if not wanted:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        for i, t in enumerate(wanted):
+        given_tensors = {i: t for i, t in enumerate(wanted) if not isinstance(t, GradientEdge)}
+        for i, t in given_tensors.items():
             if not t.requires_grad:
                 raise RuntimeError(f"One of the differentiated Tensors does not require grad "
                                    f"(element {i} of inputs)")  # fmt: skip
-        for t in wanted:
+        for t in given_tensors.values():
             if not t.is_leaf:
                 t.retain_grad()  # leaves accumulate on their own
         targets = [_edge_of_input(t) for t in wanted]

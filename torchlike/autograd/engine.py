@@ -354,7 +354,10 @@ def accumulate_grad(node: AccumulateGrad, gradient: Any, create_graph: Any) -> N
             when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
             gradient = partial.array_of(gradient)
     if create_graph:
-        leaf._set_grad(gradient if grad is None else grad + gradient)
+        if grad is not None and grad.is_sparse and not gradient.is_sparse:
+            leaf._set_grad(gradient + grad)  # the other way round is not defined
+        else:
+            leaf._set_grad(gradient if grad is None else grad + gradient)
     elif grad is None:
         made = _tensor(gradient)
         if (leaf._view is not None or leaf._storage.strides is not None) and not made.is_sparse:

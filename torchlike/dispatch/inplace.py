@@ -146,7 +146,14 @@ def _on_sparse(spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: A
             f"{spec.name}_() of a sparse and a dense tensor gives another kind of tensor than it "
             f"would be written to: use {spec.name}()"
         )
-    return result if result.dtype is target.dtype else result.to(target.dtype)
+    if result.dtype is target.dtype:
+        return result
+    if not dtypes.can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"Can't convert result type {dtypes.scalar_type(result.dtype)} to output "
+            f"{dtypes.scalar_type(target.dtype)} in {spec.name} operation"
+        )
+    return result.to(target.dtype)
 
 
 def in_place_executable(

@@ -45,9 +45,9 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
     """Write one result into its ``out=`` tensor, resized to its shape.
 
     ``cast`` says whether the result may be cast (PyTorch's elementwise kernels and reductions: to
-    any dtype of at least its category) or the dtype must be its own. RuntimeError where that is
-    not so, or where gradients would be needed; UserWarning when elements are thrown away, unless
-    the function ``resizes`` what it is given.
+    any dtype of at least its category; "truth" to bool or uint8, whichever it is) or the dtype must
+    be its own. RuntimeError where that is not so, or where gradients would be needed; UserWarning
+    when elements are thrown away, unless the function ``resizes`` what it is given.
     """
     if modes.current.grad_enabled and (target.requires_grad or value.requires_grad):
         raise RuntimeError(
@@ -55,7 +55,13 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
             "differentiation, but one of the arguments requires grad."
         )
     if target.dtype is not value.dtype:
-        if not cast or cast == "dtype":
+        if cast == "truth":
+            if target.dtype.name not in ("bool", "uint8"):
+                raise RuntimeError(
+                    f"{name} only supports bool tensor for result, got: "
+                    f"{dtypes.scalar_type(target.dtype)}"
+                )
+        elif not cast or cast == "dtype":
             wanted, found = (dtypes.c_name(d) for d in (value.dtype, target.dtype))
             raise RuntimeError(
                 f"Expected out tensor to have dtype {wanted}, but got {found} instead"
@@ -69,7 +75,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
             raise RuntimeError(
                 f"{name} expects a {kind} output tensor, but got {dtypes.scalar_type(target.dtype)}"
             )
-        if cast != "any" and not dtypes.can_cast(value.dtype, target.dtype):
+        if cast not in ("any", "truth") and not dtypes.can_cast(value.dtype, target.dtype):
             if name in ("cat", "stack"):
                 raise TypeError(
                     "torch.cat(): input types can't be cast to the desired output type "

@@ -39,8 +39,15 @@ dtypes.on_default_dtype_change(clear_executables)
 
 
 def export(function: Callable[..., Any], name: str, namespaces: Iterable[str]) -> None:
-    """Put a function into public namespaces. TypeError when the name is taken there."""
+    """Put a function into public namespaces. TypeError when the name is taken there.
+
+    The first of them that has it under its own name is where pickles will look for it.
+    """
+    placed = False
     for space in namespaces:
+        if space != "aten" and not placed and getattr(function, "__qualname__", None) == name:
+            function.__module__ = f"torchlike.{space}" if space else "torchlike"
+            placed = True
         table = NAMESPACES.setdefault(space, {})
         if name in table:
             raise TypeError(f"{space or 'torchlike'}.{name} is defined twice")

@@ -197,7 +197,15 @@ OptNumber = Annotated[Any, Kind("Number", _number, optional=True)]
 Static = Annotated[Any, Kind("a hashable value", _hashable, optional=True)]
 
 #: NumPy's names that PyTorch accepts for its own.
-_SYNONYMS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "axes": "dims", "a": "input"}
+_SYNONYMS = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "x": "input",
+    "x1": "input",
+    "x2": "other",
+    "axes": "dims",
+    "a": "input",
+}
 
 
 def common_dtype(operands: Iterable[Any]) -> dtypes.dtype:

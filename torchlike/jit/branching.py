@@ -120,7 +120,8 @@ def _watched(fn: Callable[..., Any], effects: Effects, what: str) -> Callable[..
 
     def run(*values: Any) -> Any:
         try:
-            found = fn(*values)
+            with effects.refused(what):
+                return fn(*values)
         except JitCaptureError:
             raise
         except Exception as error:
@@ -129,8 +130,6 @@ def _watched(fn: Callable[..., Any], effects: Effects, what: str) -> Callable[..
                 "tensor's value is part of the compiled graph whether it is taken or not. Raise "
                 "errors and take Python's decisions outside the jitted function."
             ) from error
-        effects.check(what)
-        return found
 
     return run
 

@@ -25,6 +25,7 @@ from torchlike import modes, tape
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.errors import JitCaptureError
 from torchlike.jit.places import MISSING
+from torchlike.jit.printed import Printed
 from torchlike.jit.watch import Watch
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
@@ -161,6 +162,7 @@ class Capture:
         self.optimizers: dict[int, Any] = {}
         #: Plain Python values that user code can read.
         self.watch = Watch()
+        self.printed = Printed(self.watch.say, self.refuse_value)
         #: Entries of parameter groups that are asked for anew at each run: (id(group), name).
         self.host_places: set[tuple[int, str]] = set()
         #: What the function sees instead of its arguments: {id(stand-in): which argument}.

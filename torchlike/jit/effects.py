@@ -7,6 +7,7 @@ as are every place that the capture watches and the modes of the thread.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import operator
@@ -31,37 +32,48 @@ _AROUND = "torchlike.jit.branching"
 class Effects:
     """The Python values that functions can reach, as they are now."""
 
-    def __init__(self, functions: Iterable[Callable[..., Any]], watch: Any) -> None:
-        self._watch = watch
+    def __init__(
+        self, functions: Iterable[Callable[..., Any]], watch: Any, called: Iterable[Any] = ()
+    ) -> None:
+        """``functions`` are parts of a user's function, whose variables are theirs to bind;
+        ``called`` are the user's own."""
+        self.watch = watch
         self._places: dict[int, places.Place] = {}
         for fn in functions:
             self._function(fn, 0)
+        for fn in called:
+            self._visit(fn, getattr(fn, "__qualname__", type(fn).__name__), 0)
         #: Variables seen from here on may be those of the traced functions themselves.
         self._known = {id(p) for p in watch.places.values()}
         #: What the function itself had changed before it came here.
         self._changed_before = {id(p): p.now() for p in watch.changes()}
         self._modes = ThreadModes()
 
-    def check(self, what: str) -> None:
-        """JitCaptureError where something changed since."""
+    @contextlib.contextmanager
+    def refused(self, what: str) -> Iterator[None]:
+        """While one of the functions is traced: JitCaptureError where it tells the outside
+        something, and afterwards where something changed."""
+        with self.watch.tracing(what):
+            yield
+        self._check(what)
+
+    def _check(self, what: str) -> None:
         changed: list[places.Place] = [p for p in self._places.values() if not p.holds()]
         changed += [
-            p for p in self._watch.changes()
+            p for p in self.watch.changes()
             if not (id(p) in self._changed_before and _alike(self._changed_before[id(p)], p.now()))
             and (id(p) in self._known or not isinstance(p, places.Cell))
         ]  # fmt: skip
         self._modes.check(what)
-        if not changed:
-            return
-        for p in self._places.values():
-            if not p.holds():
-                p.restore()
-        label = changed[0].label
-        raise JitCaptureError(
-            f"changing `{label}` in {what} cannot be compiled: the change would be made whether "
-            "the code is taken or not.\n  Assign a variable that both branches (or all turns) bind "
-            "alike, or move the change outside."
-        )
+        if changed:
+            for p in self._places.values():
+                if not p.holds():
+                    p.restore()
+            raise JitCaptureError(
+                f"changing `{changed[0].label}` in {what} cannot be compiled: the change would be "
+                "made whether the code is taken or not.\n  Assign a variable that both branches "
+                "(or all turns) bind alike, or move the change outside."
+            )
 
     def _function(self, fn: Any, depth: int) -> None:
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):

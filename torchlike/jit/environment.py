@@ -317,11 +317,10 @@ def _library_names(cls: type) -> frozenset[str]:
 
 
 def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> dict[str, Any]:
-    """What a module's graph depends on besides cells: plain values that some code names (any of
-    them, where ``names`` is None), and the
-    identities of its tensors, submodules, functions and hooks (but for attributes in ``skip``,
-    which the program binds itself)."""
-    found: dict[str, Any] = {}
+    """What a module's graph depends on besides cells: its class, plain values that some code names
+    (any of them, where ``names`` is None), and the identities of its tensors, submodules, functions
+    and hooks (but for attributes in ``skip``, which the program binds itself)."""
+    found: dict[str, Any] = {"__class__": _HeldAs(type(module))}
     named = module.__dict__ if names is None else names | _library_names(type(module))
     for name, value in module.__dict__.items():
         if name in skip:

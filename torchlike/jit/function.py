@@ -211,13 +211,14 @@ class JitFunction:
             result = steady(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
 
-    def _fall_back(self, key: Any, why: str) -> None:
-        """Run calls like this one eagerly from now on, and say so."""
+    def _fall_back(self, key: Any, why: str, stacklevel: int = 3) -> None:
+        """Run calls like this one eagerly from now on, and say so; ``stacklevel`` is the caller's
+        of ``__call__``."""
         self.fell_back[key] = why
         warnings.warn(
             f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
     # -- capture -----------------------------------------------------------------------------------
@@ -257,6 +258,13 @@ class JitFunction:
         traced = self._numbers.rewrite(rewritten, _LEAVES, leaves, structure)
         return tuple(rewritten), traced
 
+    def _tracing(self, *what: Any) -> Tracing:
+        """A capture of the function, not begun yet."""
+        run = Tracing(self._fn, self._name, *what)
+        run.capture.scripting = self.scripting
+        run.capture.printed.held = self._fallback is not None
+        return run
+
     def _trace(
         self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int],
         avals: Sequence[Any] | None = None,
@@ -264,10 +272,7 @@ class JitFunction:
         """One capture, with user functions converted where their control flow asked for it."""
         while True:
             with self._conversion.applied():
-                run = Tracing(
-                    self._fn, self._name, arguments, leaves, structure, frozenset(), traced
-                )
-                run.capture.scripting = self.scripting
+                run = self._tracing(arguments, leaves, structure, frozenset(), traced)
                 try:
                     closed = run.trace(avals)
                 except JitCaptureError as error:
@@ -286,9 +291,9 @@ class JitFunction:
                 if shared and avals is None:
                     # An argument is also reached from outside: once more, with it as itself.
                     run.capture.undo_python()
-                    run = Tracing(self._fn, self._name, arguments, leaves, structure, shared,
-                                  traced, run.first_values)  # fmt: skip
-                    run.capture.scripting = self.scripting
+                    run = self._tracing(
+                        arguments, leaves, structure, shared, traced, run.first_values
+                    )
                     closed = run.trace()
             self._conversion.forgive(run.capture.watch)
             return run, closed, shared
@@ -341,6 +346,9 @@ class JitFunction:
         program.numbers = run.numbers if run.numbers.positions else None
         if self._fallback is not None:
             program.effects = run.effects
+            if prints := capture.printed.effect():
+                prints()
+                program.effects.append(prints)
             if run.not_again and program.cacheable:
                 program.cacheable = False
                 program.why_not = (
@@ -373,7 +381,7 @@ class JitFunction:
         else:
             self._uncacheable += 1
             if self._fallback is not None and self._uncacheable >= _WARN_AFTER:
-                self._fall_back(asked, program.why_not)
+                self._fall_back(asked, program.why_not, stacklevel=4)
             elif self._uncacheable == _WARN_AFTER:
                 warnings.warn(
                     f"torchlike.jit: {self._name} was compiled {self._uncacheable} times and "
@@ -394,9 +402,9 @@ class JitFunction:
         modes.current.grad_enabled = True
         try:
             with _capturing, self._conversion.applied():
-                run = Tracing(self._fn, self._name, list(call.arguments), leaves, structure,
-                              shared, traced, call.drawn)  # fmt: skip
-                run.capture.scripting = self.scripting
+                run = self._tracing(
+                    list(call.arguments), leaves, structure, shared, traced, call.drawn
+                )
                 run.create_graph = True
                 closed = run.trace()
                 run.capture.undo_python()

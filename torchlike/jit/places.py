@@ -323,6 +323,31 @@ class Attributes(Entries):
         return self.of
 
 
+class Class(Place):
+    """Which class an object is of, which ``obj.__class__ = …`` exchanges."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, owner: Any, label: str) -> None:
+        super().__init__(owner, label)
+        self.cls = type(owner)
+
+    def now(self) -> Any:
+        return type(self.owner)
+
+    def before(self) -> Any:
+        return self.cls
+
+    def holds(self) -> bool:
+        return type(self.owner) is self.cls
+
+    def condition(self, name: Callable[[Any], str]) -> str:
+        return f"type({name(self.owner)}) is {name(self.cls)}"
+
+    def restore(self) -> None:
+        self.owner.__class__ = self.cls
+
+
 class Without(Place):
     """That a function or dictionary has no attributes: one look in place of one for each name that
     code asks for (700 functions and 110 names made a guard of 60 ms)."""

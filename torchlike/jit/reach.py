@@ -178,7 +178,7 @@ class Reach:
         self._whole.add(id(value))
         rooted, self._rooted = self._rooted, id(value) not in self._unrooted
         if "_modules" not in space:
-            self._place((id(value), "attributes"), Attributes(value, space, label))
+            self._place((id(value), Attributes), Attributes(value, space, label))
         self._scan(value, label, 1, set(space))
         self._rooted = rooted
 
@@ -229,7 +229,7 @@ class Reach:
                 or (isinstance(value, types.FunctionType) and name not in self._read)
             ):  # fmt: skip
                 if not space and isinstance(value, (types.FunctionType, dict)):
-                    self._place((id(value), "without"), places.Without(value, space, label))
+                    self._place((id(value), places.Without), places.Without(value, space, label))
                 else:
                     self._name(value, space, name, MISSING, f"{label}.{name}")
 
@@ -269,7 +269,8 @@ class Reach:
         label = fn.__qualname__
         # What a function made by the capture itself closes over may be the capture's own, too.
         rooted, self._rooted = self._rooted, id(fn) not in self._unrooted
-        self._place((id(fn), "parts"), places.Function(fn, f"{label} (its code or defaults)"))
+        parts = places.Function(fn, f"{label} (its code or defaults)")
+        self._place((id(fn), places.Function), parts)
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self.visit(default, f"a default of {label}", 1)
         for name, cell in zip(entered.code.co_freevars, fn.__closure__ or (), strict=False):
@@ -323,7 +324,7 @@ class Reach:
             return
         self.visit(value.__wrapped__, label, depth + 1)
         place = places.Remembered(value, f"{label} (a result it remembered)")
-        self._place((id(value), "remembered"), place)
+        self._place((id(value), places.Remembered), place)
         for found in place.results[:MAX_ELEMENTS]:
             self.visit(found, f"{label}()", depth + 1)
 
@@ -434,7 +435,9 @@ class Reach:
     def _instance(self, value: Any, label: str, depth: int) -> None:
         cls = type(value)
         space = _space_of(value)
+        is_module = False
         if space is not None and "_modules" in space and "_parameters" in space:
+            is_module = True
             if id(value) not in self._unrooted:
                 self.modules[id(value)] = value
             for name, child in list(space["_modules"].items()):
@@ -454,6 +457,8 @@ class Reach:
                     self.visit(held, f"{label}.{name}", depth + 1)  # an exchanged forward
         if not is_library_module(str(cls.__module__)):
             self.visit(cls, cls.__name__, depth + 1)
+            if not is_module:  # exchanging a module's moves the epoch
+                self._place((id(value), places.Class), places.Class(value, f"type({label})"))
         elif space is None:
             return
         self._follow(value, label, depth)

@@ -138,7 +138,7 @@ class Tracing:
         saved.choose_node()
         try:
             # JAX folds a number's conversion in NumPy, which warns of 1e30 as float16.
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore"), capture.printed:
                 if avals is not None:
                     return jax.make_jaxpr(with_arguments)(*avals)
                 return jax.make_jaxpr(self.body)()

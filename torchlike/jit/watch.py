@@ -20,11 +20,13 @@ import contextlib
 import enum
 import gc
 import inspect
+import io
 import os
 import random
 import sys
 import time
 import types
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from torchlike import devices, dtypes
+from torchlike.errors import JitCaptureError
 from torchlike.jit import places
 from torchlike.jit.bytecode import mentions, only_adds, only_records
 from torchlike.jit.libraries import LIBRARIES, is_library
@@ -50,6 +53,9 @@ _ENTROPY = frozenset(
     (("uuid1", "uuid.py"), ("uuid4", "uuid.py"), ("token_bytes", "secrets.py"),
      ("__init__", "random.py"))
 )  # fmt: skip
+_FILES = io.TextIOWrapper, io.BufferedWriter
+#: The function through which all that loggers take goes.
+_LOG = "_log", "__init__.py"
 #: Functions of torchlike's generators that only the Python body would call.
 _GENERATORS = {
     "manual_seed": "seeds a generator", "seed": "seeds a generator",
@@ -74,6 +80,10 @@ class Watch(Reach):
         self._previous: Any = None
         #: Places that the code only records something in; see take_records.
         self._records: list[Place] = []
+        #: By what the code told the outside something (print, warnings, logs), in order.
+        self.said: list[str] = []
+        #: Branches and loops on values that are being traced, the innermost last.
+        self.within: list[str] = []
         self._gc_was_on = False
         #: Ids of generators' frames that ran.
         self._resumed: set[int] = set()
@@ -137,7 +147,10 @@ class Watch(Reach):
                 frame.f_globals.get("__name__"), code.co_filename
             ):
                 source = (code.co_name, os.path.basename(code.co_filename))
-                if source[1] == "generator.py" and source[0] in _GENERATORS and (
+                if source == _LOG:
+                    if event == "call" and self._logs_for_user(frame):
+                        self.say("logging")
+                elif source[1] == "generator.py" and source[0] in _GENERATORS and (
                     frame.f_globals.get("__name__") == "torchlike.random.generator"
                 ):  # fmt: skip
                     if event == "call":
@@ -165,6 +178,38 @@ class Watch(Reach):
             self._see_locals(frame, entered)
         elif event == "c_call":
             self._see_builtin(frame, arg)
+
+    def say(self, by: str) -> None:
+        """The code is about to tell the outside something: JitCaptureError where a tensor's value
+        decides whether it would."""
+        self.said.append(by)
+        if self.within:
+            self._refuse_said()
+
+    @contextlib.contextmanager
+    def tracing(self, what: str) -> Iterator[None]:
+        """While a branch or loop on a value is being traced."""
+        n = len(self.said)
+        self.within.append(what)
+        try:
+            yield
+            if len(self.said) > n:  # user code caught the error
+                self._refuse_said()
+        finally:
+            self.within.pop()
+
+    def _refuse_said(self) -> None:
+        raise JitCaptureError(
+            f"{self.said[-1]} in {self.within[-1]} cannot be compiled: it would be done whether "
+            "the code is taken or not.\n  Return what is to be told, or move it outside."
+        )
+
+    def _logs_for_user(self, frame: Any) -> bool:
+        """Whether what the standard library's logging writes comes from user code."""
+        at = frame
+        while at is not None and at.f_globals.get("__name__") == "logging":
+            at = at.f_back
+        return at is not None and at is not frame and id(at.f_code) in self._entered
 
     def _called_by_user(self, frame: Any) -> bool:
         """Whether an installed package runs for the user rather than for JAX: whether, past the
@@ -247,6 +292,12 @@ class Watch(Reach):
 
     def _see_builtin(self, frame: Any, function: Any) -> None:
         """A user's frame calls a function written in C."""
+        if function is warnings.warn:
+            self.say("warnings.warn")
+        elif getattr(function, "__name__", "") in ("write", "writelines") and isinstance(
+            getattr(function, "__self__", None), _FILES
+        ):
+            self.say(f"{function.__name__} of a file")
         try:
             clock = function in _CLOCKS or (
                 function.__name__ in ("now", "utcnow", "today")

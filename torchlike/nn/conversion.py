@@ -6,25 +6,52 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike import devices, dtypes
+from torchlike.__future__ import (
+    get_overwrite_module_params_on_conversion,
+    get_swap_module_params_on_conversion,
+)
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.errors import NO_DATA
 from torchlike.layouts import memory_format as memory_formats
-from torchlike.nn.parameter import is_lazy
+from torchlike.nn.parameter import Parameter, is_lazy
+from torchlike.swap import swap_tensors
 from torchlike.tensor import Tensor
 
 Convert = Callable[[Tensor], Tensor]
 
 
-def _swap(t: Tensor, made: Tensor) -> None:
-    """Give ``t`` the memory of ``made``, unless it has it already."""
+def _give_memory(t: Tensor, made: Tensor) -> Tensor:
+    """``t``, with the memory of ``made`` unless it has it already."""
     if made is not t and (made._storage is not t._storage or made._view is not t._view):
         t.data = made
+    return t
+
+
+def _exchange(t: Tensor, made: Tensor) -> Tensor:
+    """``t``, which has become what was made of it, and what was made what ``t`` was."""
+    swap_tensors(t, Parameter(made, t.requires_grad) if isinstance(t, Parameter) else made.detach())
+    return t
+
+
+def _renew(t: Tensor, made: Tensor) -> Tensor:
+    """A new leaf on what was made of ``t``."""
+    if isinstance(t, Parameter):
+        return Parameter(made, t.requires_grad)
+    return made.detach().requires_grad_(t.requires_grad)
+
+
+def _replacement() -> Callable[[Tensor, Tensor], Tensor]:
+    """What ``torch.__future__`` says that becomes of a parameter and what was made of it."""
+    if get_swap_module_params_on_conversion():
+        return _exchange
+    return _renew if get_overwrite_module_params_on_conversion() else _give_memory
 
 
 class Conversions:
     """The part of Module that converts parameters and buffers, in place.
 
-    Parameters stay the same objects, so an optimizer made before a conversion keeps working.
+    Parameters stay the same objects, so an optimizer made before a conversion keeps working, unless
+    ``torch.__future__.set_overwrite_module_params_on_conversion(True)`` asks for new ones.
     """
 
     _parameters: dict[str, Any]
@@ -36,14 +63,19 @@ class Conversions:
         if recurse:
             for child in self.children():
                 child._apply(fn)
-        for parameter in self._parameters.values():
+        replaced = _replacement()
+        for name, parameter in self._parameters.items():
             if parameter is None:
                 continue
             with no_grad():
-                _swap(parameter, fn(parameter))
                 grad = parameter.grad
+                new = replaced(parameter, fn(parameter))
+                if new is not parameter:
+                    self._parameters[name] = new
                 if grad is not None:
-                    _swap(grad, fn(grad))
+                    converted = replaced(grad, fn(grad))
+                    if new.grad is not converted:
+                        new.grad = converted
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)

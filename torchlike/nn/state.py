@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from torchlike import modes
+from torchlike.__future__ import get_swap_module_params_on_conversion
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.parameter import Parameter, is_lazy
+from torchlike.swap import swap_tensors
 from torchlike.tape import RemovableHandle
 from torchlike.tensor import Tensor
 
@@ -49,6 +51,22 @@ class _LoadPreHook:
 
     def __call__(self, module: Any, *args: Any) -> Any:
         return self.hook(module, *args) if self.with_module else self.hook(*args)
+
+
+def _exchange(target: Tensor, given: Tensor, assign: bool) -> None:
+    """Let ``target`` become what its ``module_load`` makes of ``given``."""
+    made: Any = target.module_load(given, assign=assign)  # type: ignore[attr-defined]
+    if made is given or made is target:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    if isinstance(target, Parameter):
+        if isinstance(made, Parameter):
+            made.requires_grad_(target.requires_grad)
+        else:
+            made = Parameter(made, requires_grad=target.requires_grad)
+    swap_tensors(target, made)
 
 
 class StateDicts:
@@ -190,6 +208,14 @@ class StateDicts:
             if not assign and not is_lazy(given):
                 target.materialize(given.shape)  # type: ignore[attr-defined]
         else:
+            if target.is_meta and not given.is_meta and not assign:
+                warnings.warn(
+                    f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
+                    "parameter in the current model, which is a no-op. (Did you mean to pass "
+                    "`assign=True` to assign items in the state dictionary to their corresponding "
+                    "key in the module instead of copying them in place?)",
+                    stacklevel=2,
+                )
             if target.dim() == 0 and tuple(given.shape) == (1,):
                 given = given[0]  # PyTorch before 0.4 had no 0-dim tensors
             if given.shape != target.shape:
@@ -197,6 +223,9 @@ class StateDicts:
                         f"checkpoint, the shape in current model is {target.shape}.")  # fmt: skip
         try:
             with no_grad():
+                if get_swap_module_params_on_conversion():
+                    _exchange(target, given, assign)
+                    return None
                 if not assign:
                     target.copy_(given)
                     return None

@@ -67,7 +67,7 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     sizes as sizes,
     native as native,
     segments as segments,
-    histogramdd as histogramdd,
+    histograms as histograms,
     lowrank as lowrank,
     reflectors as reflectors,
     indefinite as indefinite,

@@ -13,9 +13,8 @@ from torchlike import dtypes
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input
 from torchlike.ops.outputs import given
-from torchlike.ops.pointwise import mul, pow
+from torchlike.ops.promotion import check_broadcast, in_float32, promoted, promoted_float
 from torchlike.ops.reduction import _named as named
-from torchlike.ops.views import require_tensor
 from torchlike.tensor import Tensor
 
 
@@ -52,21 +51,39 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     return given(out, _FREXP(*frexp_op(input)))
 
 
-@composite()
-def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """``input * 2 ** other``; integers give the default float dtype.
+def _power_of_two(exponent: Any) -> Any:
+    """2 to integers within float64's normal range, made of bits: XLA's powers round."""
+    return lax.bitcast_convert_type((exponent + 1023) << 52, np.float64)
+
+
+def _scaled_exactly(x: Any, exponent: Any) -> Any:
+    """``x * 2 ** exponent`` of a real floating dtype, rounded once: in float64, where the power has
+    no room to overflow before the product does."""
+    # A power in halves spans all that lies between the smallest and the largest float64.
+    exponent = jnp.clip(exponent.astype(np.int64), -2044, 2046)
+    half = exponent >> 1
+    wide = x.astype(np.float64) * _power_of_two(half) * _power_of_two(exponent - half)
+    return wide.astype(x.dtype)
+
+
+@op(
+    elementwise=True, inplace=True, grad_name="MulBackward0",
+    needs={"input": ["other"], "other": ["input", "other"]},
+)  # fmt: skip
+def ldexp(input: Input, other: Input):
+    """``input * 2 ** other``: of integer exponents exactly, in the dtype of ``input``; integers
+    give the default float dtype.
 
     Differs from PyTorch: the gradient is ``2 ** other`` also for negative integers, where PyTorch
     2.13 has 0.
     """
-    require_tensor(input, "ldexp")
-    return mul(input, pow(2.0, other), out=out)
-
-
-@composite(namespaces=("",))
-def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """``ldexp`` in place."""
-    return input.mul_(pow(2.0, other))
+    check_broadcast(input, other)
+    if other.dtype.kind in "iub" and dtypes.kind_of(input.dtype) == "f":
+        return _scaled_exactly(input, other)
+    (exponent,) = promoted_float(other)
+    power = in_float32(lambda n: jnp.power(jnp.asarray(2, n.dtype), n))(exponent)
+    x, y = promoted(input, power)
+    return x * y
 
 
 @op(casts_out=False, inplace=True, elementwise=True, needs="nothing")

@@ -23,7 +23,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     data = args[0] if len(args) == 1 else None
     if isinstance(data, Tensor):
         return data.to(self.dtype)
-    if data is not None and not hasattr(data, "__index__") and not isinstance(data, Size):
+    if data is not None and not isinstance(data, (int, np.integer)) and not isinstance(data, Size):
         return make_tensor(data, dtype=self.dtype, device=target)
     return empty(*(args or (0,)), dtype=self.dtype, device=target)
 
@@ -76,6 +76,16 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 def is_shared(self: Tensor) -> bool:
     """False: memory is not shared between processes; tensors are passed by value."""
     return False
+
+
+@composite(namespaces=())
+def module_load(self: Tensor, other: Tensor, assign: Any = False) -> Tensor:
+    """What a module's tensor is exchanged for when ``other`` is loaded into it, where
+    ``torch.__future__.set_swap_module_params_on_conversion(True)`` holds; subclasses may have one.
+
+    ``other`` detached with ``assign``; else this tensor, detached, with the values of ``other``.
+    """
+    return other.detach() if assign else self.copy_(other).detach()
 
 
 @composite(namespaces=())

@@ -15,10 +15,20 @@ import ml_dtypes
 import numpy as np
 from jax import lax
 
-from torchlike import errors
+from torchlike import errors, modes
 from torchlike.dispatch.memory_order import of_first, of_loop
 from torchlike.dispatch.registry import composite, op
-from torchlike.dispatch.schema import Float, Input, Int, Kind, OptFloat, OptInput, Scalar, ints
+from torchlike.dispatch.schema import (
+    Bool,
+    Float,
+    Input,
+    Int,
+    Kind,
+    OptFloat,
+    OptInput,
+    Scalar,
+    ints,
+)
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.ops.pooling import means_only
 from torchlike.ops.promotion import in_float32, promoted_float
@@ -105,23 +115,41 @@ def _of_batch(result: Any, operands: Any, spec: Any, statics: Any) -> None:
     grad_name="NativeBatchNormBackward0")  # fmt: skip
 def batch_norm_train(
     input: Input, running_mean: OptInput, running_var: OptInput, weight: OptInput, bias: OptInput,
-    momentum: Scalar, eps: Float,
+    momentum: Scalar, eps: Float, by_last: Bool = False,
 ):  # fmt: skip
-    """Normalise each channel by its batch; gives the output and the new running statistics."""
-    channels = _checked_channels(input, running_mean, running_var, weight, bias)
-    over = (0, *range(2, input.ndim))
-    shape = (1, channels) + (1,) * (input.ndim - 2)
-    x = _wide(input)
+    """Normalise each channel by its batch; gives the output and the new running statistics.
+
+    ``by_last``: computed with the channels as the last axis; see ``_fits_convolutions``.
+    """
+    _checked_channels(input, running_mean, running_var, weight, bias)
+    axis = input.ndim - 1 if by_last else 1
+    x = jnp.moveaxis(_wide(input), 1, axis)
+    over = tuple([d for d in range(input.ndim) if d != axis])
     y, mean, var = _standardized(x, over, eps)
-    y = _affine(y, weight, bias, shape).astype(input.dtype)
+    y = _affine(y, weight, bias, mean.shape)
+    y = jnp.moveaxis(y, axis, 1).astype(input.dtype)
     if running_mean is None:
         return (y,)
-    count = math.prod(input.shape[d] for d in over)
+    count = math.prod(x.shape[d] for d in over)
     unbiased = lax.stop_gradient(var) * (count / max(count - 1, 1))
     return y, *(
         _blend(old, new.reshape(-1), momentum)
         for old, new in ((running_mean, lax.stop_gradient(mean)), (running_var, unbiased))
     )
+
+
+def _fits_convolutions(input: Tensor) -> bool:
+    """Whether a batch norm is computed as convolutions are on the CPU, channels last.
+
+    In a compiled program their transposes then cancel: a step of a net of four convolutions, each
+    with batch norm, 45 -> 37 ms, ResNet-18 70 -> 65, MobileNet's blocks (depthwise convolutions are
+    no such) 74 -> 75. By itself, as an eager op is, it takes twice as long so: forward and backward
+    of (32, 64, 28, 28) 14 instead of 6.8 ms.
+    """
+    return (
+        modes.current.capture is not None and input.dim() > 2 and input.shape[0] > 1
+        and jax.default_backend() == "cpu"
+    )  # fmt: skip
 
 
 def _blend(old: Any, new: Any, momentum: Any) -> Any:
@@ -162,7 +190,7 @@ def _batch_norm(
     try:
         results = batch_norm_train(
             input, running_mean, running_var, weight, bias,
-            0.0 if momentum is None else momentum, eps,
+            0.0 if momentum is None else momentum, eps, _fits_convolutions(input),
         )  # fmt: skip
     finally:
         saving.finishing = False

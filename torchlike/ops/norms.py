@@ -197,6 +197,8 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
         )
     d = errors.wrap_dim(dim, input.ndim)
     others = tuple(k for k in range(input.ndim) if k != d)
+    if input.size == 0:
+        return input
 
     def limited(x: Any) -> Any:
         order, limit = (jnp.asarray(v).astype(x.real.dtype) for v in (p, maxnorm))

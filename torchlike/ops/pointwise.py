@@ -81,6 +81,8 @@ def _check_alpha(alpha: Any, x: Any) -> None:
     if x.dtype.kind in "iub" and kind in "fc":
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating "
                            "point number.")  # fmt: skip
+    if kind == "b" and x.dtype.kind != "b":
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if kind == "c" and x.dtype.kind != "c":
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex "
                            "number.")  # fmt: skip
@@ -224,11 +226,6 @@ def _no_order(name: str) -> tuple[str, type[Exception]]:
     return f"{name} not implemented for complex tensors.", RuntimeError
 
 
-def _heaviside(x: Any, y: Any) -> Any:
-    """0 below zero, 1 above, ``y`` at zero."""
-    return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
-
-
 _binary("maximum", subgradients.maximum, real=_no_order("maximum"))
 _binary("minimum", subgradients.minimum, real=_no_order("minimum"))
 _binary("fmax", subgradients.fmax, real=_no_order("fmax"))
@@ -253,14 +250,25 @@ def _copysign(x: Any, y: Any) -> Any:
 
 _binary("copysign", _copysign, floats=True, inplace=True, other=Operand, real=("copysign_cpu",))
 _binary("nextafter", subgradients.nextafter, floats=True, inplace=True, real=("nextafter_cpu",))
-_binary(
-    "heaviside",
-    without_derivative("aten::heaviside", _heaviside),
-    inplace=True,
-    grad_name="NotImplemented",
-    casts_out=False,
-    real=("heaviside is not yet implemented for complex tensors.", RuntimeError),
-)
+
+
+def _step(x: Any, y: Any) -> Any:
+    return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
+
+
+_heaviside = without_derivative("aten::heaviside", _step)
+
+
+@op("heaviside", inplace=True, elementwise=True, grad_name="NotImplemented", casts_out=False)
+@real_only("heaviside is not yet implemented for complex tensors.", RuntimeError)
+def heaviside(input: Input, values: Input):
+    """0 below zero, 1 above, ``values`` at zero. RuntimeError for operands of two dtypes."""
+    check_broadcast(input, values)
+    if input.dtype != values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return _heaviside(*promoted(input, values))
+
+
 for _name, _fn in (("gcd", jnp.gcd), ("lcm", jnp.lcm)):
     _binary(_name, integers_only(f"{_name}_cpu")(_fn), inplace=True, differentiable=False)
 
@@ -343,10 +351,35 @@ def _lerp_casts(input: Any, end: Any, weight: Any) -> Any:
     return not isinstance(weight, Tensor) or not weight.dim()
 
 
+def _ends_of_lerp(input: Any, end: Any, weight: Any) -> tuple[Any, Any]:
+    each = not is_number(weight) and weight.ndim
+    for name, x in (("end", end), *((("weight", weight),) if each else ())):
+        if x.dtype != input.dtype:
+            wanted, found = (dtypes.c_name(dtypes.from_numpy_dtype(v.dtype)) for v in (input, x))
+            raise RuntimeError(f"expected dtype {wanted} for `{name}` but got dtype {found}")
+    if not each and not is_number(weight):
+        input, end = (v.astype(result_dtype(input, end, weight).numpy) for v in (input, end))
+    kind = dtypes.kind_of(input.dtype)
+    if kind in "iub":
+        raise NotImplementedError(
+            f'"lerp_kernel_{"scalar" if is_number(weight) else "tensor"}" not implemented for '
+            f"'{dtypes.scalar_type(input.dtype)}'"
+        )
+    if kind == "f" and jnp.asarray(weight).dtype.kind == "c":
+        name = dtypes.c_name(dtypes.from_numpy_dtype(input.dtype))
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+    return input, end
+
+
 @op(casts_out=_lerp_casts, inplace=True, elementwise=True)
 def lerp(input: Input, end: Input, weight: Operand):
-    """``input + weight * (end - input)``, computed from the nearer end as PyTorch does."""
+    """``input + weight * (end - input)``, computed from the nearer end as PyTorch does.
+
+    RuntimeError unless ``end`` and a tensor of weights have the dtype of ``input``, which is no
+    integer's (NotImplementedError); a weight without dimensions is promoted with it.
+    """
     check_broadcast(input, end, weight)
+    input, end = _ends_of_lerp(input, end, weight)
 
     def between(x: Any, y: Any, w: Any) -> Any:
         return jnp.where(jnp.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))

@@ -408,6 +408,7 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if isinstance(p, Tensor):
         chosen = _bernoulli_each(p.expand(input.shape), generator, input._geometry.stride)
         check_in_place(input)
+        views.check_writable(input._geometry)
         return _replace(input, chosen.astype(dtype), "Bernoulli1")
     _check_probability(float(p))
     return _refill(
@@ -575,7 +576,9 @@ def _check_weights(weights: np.ndarray) -> None:
 
 def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
     """Inverse transform sampling per row, on a running sum from left to right."""
-    rows = weights.reshape(-1, weights.shape[-1])
+    rows = weights.reshape(math.prod(weights.shape[:-1]), weights.shape[-1])
+    if not rows.shape[0]:
+        return jnp.zeros((*weights.shape[:-1], k), np.int64)
     u = draw(generator, lambda e: uniforms.unit_doubles(e, rows.shape[0] * k).reshape(-1, k))
     if modes.current.capture is None:
         w = np.asarray(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import math
+import warnings
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from jax import lax
 
 from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, op
-from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number
+from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number, OptInt
 from torchlike.ops import division
 from torchlike.ops.checks import floats_only, real_only, scalar_type_of
 from torchlike.ops.extrema import extremum, extremum_of_all
@@ -102,8 +103,8 @@ def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DTy
 
 
 @op(casts_out=True)
-def prod(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
-    """The product over ``dim`` (all by default)."""
+def prod(input: Input, dim: OptInt = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The product along one ``dim``, or of all elements."""
     return _total(jnp.prod, input, dim, keepdim, dtype)
 
 
@@ -111,14 +112,14 @@ def _nonzero(x: Any) -> Any:
     return x if x.dtype == np.bool_ else x != 0
 
 
-@op(differentiable=False)
+@op(differentiable=False, casts_out="truth")
 def all(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
     found = jnp.all(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found
 
 
-@op(differentiable=False)
+@op(differentiable=False, casts_out="truth")
 def any(input: Input, dim: Dims = None, keepdim: Bool = False):
     """Whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
     found = jnp.any(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
@@ -326,6 +327,19 @@ def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
     return total / jnp.maximum(count - correction, 0).astype(total.dtype)
 
 
+def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: Any) -> None:
+    """UserWarning where no more numbers are spread than are taken off: the result is NaN."""
+    shape = input.shape
+    count = math.prod(shape[d] for d in axes(dim, len(shape))) if input.numel() else 0
+    if count <= correction:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def _spread(name: str, spec: Any) -> None:
     def function(
         input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
@@ -336,6 +350,7 @@ def _spread(name: str, spec: Any) -> None:
             dim, unbiased = None, dim
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
+        _warn_of_freedom(name, input, dim, correction)
         complex_out = isinstance(out, Tensor) and out.dtype.is_complex > input.dtype.is_complex
         if complex_out and input.numel() and len(axes(dim, input.dim())) < input.dim():
             # PyTorch casts only where it reduces everything; its other kernel has real dtypes.

@@ -17,6 +17,7 @@ from torchlike.ops.gathering import index_select, type_name
 from torchlike.ops.joining import cat
 from torchlike.ops.outputs import given
 from torchlike.ops.views import shape_arguments, tensor_split
+from torchlike.ops.views.making import one_argument
 from torchlike.tensor import Tensor
 
 
@@ -38,7 +39,9 @@ def repeat(input: Input, repeats: Shape):
 @composite()
 def tile(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """``repeat``, with missing leading repeats taken as 1."""
-    times = shape_arguments(dims or (kwargs["dims"],))
+    times = shape_arguments(
+        dims if dims and not kwargs else one_argument(dims, kwargs, "tile", "dims")
+    )
     return repeat(input, (1,) * (input.dim() - len(times)) + times)
 
 
@@ -132,7 +135,12 @@ def flip_op(input: Input, dims: Shape):
 @composite()
 def flip(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """A copy with the order reversed along ``dims``."""
-    return flip_op(input, shape_arguments(dims or (kwargs["dims"],)))
+    return flip_op(
+        input,
+        shape_arguments(
+            dims if dims and not kwargs else one_argument(dims, kwargs, "flip", "dims")
+        ),
+    )
 
 
 @composite()

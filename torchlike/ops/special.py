@@ -12,7 +12,7 @@ import numpy as np
 
 from torchlike.dispatch.registry import NAMESPACES, composite, export, op
 from torchlike.dispatch.schema import Input, Int, Operand
-from torchlike.ops import gamma, subgradients
+from torchlike.ops import gamma, incomplete_gamma, subgradients
 from torchlike.ops.checks import real_only
 from torchlike.ops.promotion import in_float32, promoted_float, require_tensor
 from torchlike.tensor import Tensor
@@ -65,8 +65,10 @@ def _binary(
 
 _binary("xlog1py", special.xlog1py, ("special",), True, method=False)
 _binary("zeta", gamma.zeta, ("special",), True, method=False)
-_igamma = _binary("igamma", special.gammainc, ("",), inplace=True)
-_igammac = _binary("igammac", special.gammaincc, ("",), inplace=True)
+
+
+_igamma = _binary("igamma", incomplete_gamma.igamma, ("",), inplace=True)
+_igammac = _binary("igammac", incomplete_gamma.igammac, ("",), inplace=True)
 export(_igamma, "gammainc", ("special",))
 export(_igammac, "gammaincc", ("special",))
 

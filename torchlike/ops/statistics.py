@@ -1,8 +1,7 @@
-"""Statistics: quantiles, histograms, covariance, numerical integration and differences."""
+"""Statistics: quantiles, covariance, numerical integration and differences."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,13 +11,10 @@ from jax import lax
 from torchlike import dtypes, errors
 from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
-from torchlike.dispatch.schema import Bool, Input, Int, OptInput, OptInt, Scalar, Str
-from torchlike.ops.creation import tensor as make_tensor
+from torchlike.dispatch.schema import Bool, Input, Int, Operand, OptInput, OptInt, Str
 from torchlike.ops.gathering import type_name
 from torchlike.ops.joining import cat
-from torchlike.ops.outputs import given
-from torchlike.ops.promotion import promoted, result_dtype
-from torchlike.ops.reduction import _named as named
+from torchlike.ops.promotion import in_float32, promoted, result_dtype
 from torchlike.ops.sorting import sorted_with_index
 from torchlike.tensor import Tensor
 
@@ -107,116 +103,6 @@ def _quantile(name: str, ignore_nan: Any) -> None:
 
 _quantile("quantile", False)
 _quantile("nanquantile", True)
-
-
-# -- histograms ------------------------------------------------------------------------------------
-
-
-def _check_histogram(input: Any, bins: int, low: Any, high: Any, *rest: Any) -> None:
-    low, high = float(low), float(high)
-    if low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
-    if low == high:
-        values = np.asarray(input, dtype=np.float64)
-        low, high = (values.min(), values.max()) if values.size else (0.0, 1.0)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
-
-
-def _limits(x: Any, low: Any, high: Any, by: float = 1) -> tuple[Any, Any]:
-    """The range of a histogram: of the data when low == high, widened by ``by`` when that
-    is empty."""
-    low, high = jnp.asarray(low).astype(x.dtype), jnp.asarray(high).astype(x.dtype)
-    if x.size:
-        same = low == high
-        low, high = jnp.where(same, jnp.min(x), low), jnp.where(same, jnp.max(x), high)
-    return jnp.where(low == high, low - by, low), jnp.where(low == high, high + by, high)
-
-
-def _counted(x: Any, slot: Any, inside: Any, weight: Any, bins: int) -> Any:
-    slot = jnp.clip(slot, 0, bins - 1)
-    added = jnp.where(inside, jnp.ones_like(x) if weight is None else weight, 0)
-    return jnp.zeros((bins,), x.dtype).at[slot].add(added.astype(x.dtype))
-
-
-def _rounds_to(dtype: Any) -> Any:
-    """What rounds to a 16-bit dtype, where XLA would keep more bits between operations."""
-    if dtype.itemsize > 2:
-        return lambda x: x
-    info = jnp.finfo(dtype)
-    return lambda x: lax.reduce_precision(x, info.nexp, info.nmant)
-
-
-def _uniform_histogram(x: Any, bins: int, low: Any, high: Any, weight: Any) -> Any:
-    inside = (x >= low) & (x <= high)
-    # PyTorch's order of operations, of which each rounds to the dtype: it decides at the edges.
-    rounded = _rounds_to(x.dtype)
-    slot = jnp.floor(rounded(rounded(rounded(x - low) * bins) / rounded(high - low)))
-    slot = jnp.where(inside, slot, 0).astype(np.int64)
-    return _counted(x, slot, inside, weight, bins)
-
-
-@op(differentiable=False, check=_check_histogram)
-def histc(input: Input, bins: Int = 100, min: Scalar = 0, max: Scalar = 0):
-    """How many elements fall into each of ``bins`` equal intervals from ``min`` to ``max`` (of the
-    data when they are equal); the last includes its end, what is outside does not count."""
-    if dtypes.kind_of(input.dtype) != "f":
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{type_name(input)}'")
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    x = input.reshape(-1)
-    low, high = _limits(x, min, max)
-    return _uniform_histogram(x, bins, low, high, None)
-
-
-@op("histogram_uniform", namespaces=(), method=False, differentiable=False,
-    check=_check_histogram)  # fmt: skip
-def histogram_uniform(input: Input, bins: Int, min: Scalar, max: Scalar, weight: OptInput,
-                      density: Bool):  # fmt: skip
-    """A histogram over equal intervals, and their edges."""
-    x = input.reshape(-1)
-    low, high = _limits(x, min, max, 0.5)
-    hist = _uniform_histogram(x, bins, low, high, None if weight is None else weight.reshape(-1))
-    edges = jnp.linspace(low, high, bins + 1, dtype=x.dtype)
-    return _as_density(hist, edges) if density else hist, edges
-
-
-@op("histogram_edges", namespaces=(), method=False, differentiable=False)
-def histogram_edges(input: Input, edges: Input, weight: OptInput, density: Bool):
-    """A histogram over intervals with given edges."""
-    x, bins = input.reshape(-1), edges.size - 1
-    inside = (x >= edges[0]) & (x <= edges[-1])
-    slot = jnp.searchsorted(edges, x, side="right") - 1
-    hist = _counted(x, slot, inside, None if weight is None else weight.reshape(-1), bins)
-    return _as_density(hist, edges) if density else hist
-
-
-def _as_density(hist: Any, edges: Any) -> Any:
-    return hist / (jnp.sum(hist) * jnp.diff(edges))
-
-
-_HISTOGRAM = named("histogram", "hist bin_edges")
-
-
-@composite()
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
-              density: Any = False, out: Any = None) -> Any:  # fmt: skip
-    """Counts (or summed weights, or a density) in ``bins`` equal intervals or between given edges,
-    and the edges: a named pair."""
-    if input.dtype.category != 2:
-        raise NotImplementedError(
-            f"\"histogram_cpu\" not implemented for '{dtypes.scalar_type(input.dtype)}'"
-        )
-    if isinstance(bins, Tensor):
-        return given(out, _HISTOGRAM(histogram_edges(input, bins, weight, density), bins))
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if range is None:  # equal ends stand for the range of the data
-        low, high = (0.0, 0.0) if input.numel() else (0.0, 1.0)
-    else:
-        low, high = range
-        low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
-    return given(out, _HISTOGRAM(*histogram_uniform(input, bins, low, high, weight, density)))
 
 
 # -- covariance ------------------------------------------------------------------------------------
@@ -396,32 +282,68 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return _vander(x, n, True)
 
 
+def _joined(first: Any, inner: Any, last: Any, dim: int) -> Any:
+    return jnp.moveaxis(jnp.concatenate([first, inner, last], -1), -1, dim)
+
+
+@op("gradient_even", namespaces=(), method=False, grad_name="GradientBackward0")
+def gradient_even(input: Input, gap: Operand, dim: Int, edge_order: Int):
+    """Second-order differences along one dimension, of points as far apart as a number says."""
+
+    def differences(x: Any, gap: Any) -> Any:
+        x = jnp.moveaxis(x, dim, -1)
+        if edge_order == 1:
+            first, last = x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1]
+        else:
+            first = 2 * x[..., 1:2] - 1.5 * x[..., :1] - 0.5 * x[..., 2:3]
+            last = 1.5 * x[..., -1:] - 2 * x[..., -2:-1] + 0.5 * x[..., -3:-2]
+        inner = (x[..., 2:] - x[..., :-2]) / gap / 2
+        return _joined(first / gap, inner, last / gap, dim)
+
+    return in_float32(differences)(*promoted(input, gap))
+
+
 @op("gradient_op", namespaces=(), method=False, grad_name="GradientBackward0")
 def gradient_op(input: Input, at: Input, dim: Int, edge_order: Int):
     """Second-order differences along one dimension at sample points (a vector)."""
-    x = jnp.moveaxis(input, dim, -1)
-    if x.dtype.itemsize == 2:
-        return gradient_op.spec.fn(input.astype(np.float32), at, dim, edge_order).astype(x.dtype)
-    gap = jnp.diff(at).astype(x.dtype)
-    left, right = gap[:-1], gap[1:]
-    inner = (
-        (x[..., 2:] - x[..., 1:-1]) / right * left + (x[..., 1:-1] - x[..., :-2]) / left * right
-    ) / (left + right)
-    first = (x[..., 1:2] - x[..., 0:1]) / gap[0]
-    last = (x[..., -1:] - x[..., -2:-1]) / gap[-1]
-    if edge_order == 2:
-        slope = (x[..., 2:3] - x[..., 1:2]) / gap[1]
-        first = first - gap[0] / (gap[0] + gap[1]) * (slope - first)
-        slope = (x[..., -2:-1] - x[..., -3:-2]) / gap[-2]
-        last = last + gap[-1] / (gap[-1] + gap[-2]) * (last - slope)
-    return jnp.moveaxis(jnp.concatenate([first, inner, last], -1), -1, dim)
+
+    def differences(x: Any, at: Any) -> Any:
+        x, gap = jnp.moveaxis(x, dim, -1), jnp.diff(at)
+        left, right = gap[:-1], gap[1:]
+        both = left + right
+        inner = (
+            x[..., :-2] * (-right / (left * both))
+            + x[..., 1:-1] * ((right - left) / (left * right))
+            + x[..., 2:] * (left / (right * both))
+        )
+        if edge_order == 1:
+            first = (x[..., 1:2] - x[..., :1]) / gap[0]
+            last = (x[..., -1:] - x[..., -2:-1]) / gap[-1]
+        else:
+            first = _at_end(x[..., 0:1], x[..., 1:2], x[..., 2:3], gap[0], gap[1])
+            last = -_at_end(x[..., -1:], x[..., -2:-1], x[..., -3:-2], gap[-1], gap[-2])
+        return _joined(first, inner, last, dim)
+
+    dtype = result_dtype(input, at).numpy
+    return in_float32(differences)(input.astype(dtype), at.astype(dtype))
+
+
+def _at_end(x0: Any, x1: Any, x2: Any, near: Any, far: Any) -> Any:
+    """The slope at the first of three points, of the parabola through them."""
+    both = near + far
+    return (
+        x0 * (-(near + both) / (near * both))
+        + x1 * (both / (near * far))
+        + x2 * (-near / (far * both))
+    )
 
 
 @composite(method=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
     """Estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors.
 
-    ``spacing`` is a distance, one distance for each dimension, or vectors of sample points.
+    ``spacing`` is a distance, one distance for each dimension, or vectors of sample points; it is
+    promoted with the input.
     """
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
@@ -450,7 +372,6 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
             )
         if isinstance(gap, Tensor) and gap.dim() == 0:
             gap = gap.item()
-        at = gap if isinstance(gap, Tensor) else make_tensor(
-            np.arange(n) * gap, dtype=dtypes.float64, device=x.device)  # fmt: skip
-        results.append(gradient_op(x, at, d, edge_order))
+        along = gradient_op if isinstance(gap, Tensor) else gradient_even
+        results.append(along(x, gap, d, edge_order))
     return tuple(results)

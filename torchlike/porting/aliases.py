@@ -36,6 +36,18 @@ class _AliasLoader(Loader):
         if "." not in self.real:  # libraries compare the root's name with "torch"
             module.__name__ = self.alias
         _explain_below(self.real, self.alias)
+        self._name_hidden(module)
+
+    def _name_hidden(self, module: ModuleType) -> None:
+        """Name the submodules whose place in ``module`` something else has taken, as the function
+        ``gradcheck`` has in ``autograd``: an import of them would put the module there."""
+        below = f"{self.real}."
+        for name, submodule in list(sys.modules.items()):
+            child = name.removeprefix(below)
+            if child == name or "." in child or module.__dict__.get(child) is submodule:
+                continue
+            if sys.modules.setdefault(f"{self.alias}.{child}", submodule) is submodule:
+                _explain_below(name, f"{self.alias}.{child}")
 
 
 class AliasFinder(MetaPathFinder):

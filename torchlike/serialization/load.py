@@ -16,16 +16,20 @@ import numpy as np
 
 from torchlike import devices, dtypes
 from torchlike.nn.parameter import Parameter
+from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGES
 from torchlike.serialization.rebuild import (
     LoadedTyped,
     LoadedUntyped,
     Record,
     layout_named,
+    rebuild_meta_tensor,
     rebuild_parameter,
+    rebuild_parameter_with_state,
     rebuild_sparse_tensor,
     rebuild_tensor,
     rebuild_tensor_v3,
+    with_state,
 )
 from torchlike.size import Size
 from torchlike.tensor import Tensor
@@ -87,34 +91,32 @@ class _StorageType:
         self.dtype = dtype
 
 
-class _Archive:
-    """An open checkpoint: its records, and the storages made from them so far."""
+class _Storages:
+    """The storages of a checkpoint, made when its pickle names them."""
 
-    def __init__(self, archive: zipfile.ZipFile, map_location: Any) -> None:
-        self.archive = archive
+    big = False
+
+    def __init__(self, map_location: Any) -> None:
         self.map_location = map_location
-        names = archive.namelist()
-        self.root = next((n[: -len("data.pkl")] for n in names if n.endswith("/data.pkl")), None)
-        if self.root is None:
-            raise RuntimeError(
-                "PytorchStreamReader failed locating file data.pkl: not a checkpoint written by "
-                "torch.save"
-            )
-        order = f"{self.root}byteorder"
-        self.big = order in names and archive.read(order).strip() == b"big"
         self.records: dict[str, Record] = {}
 
-    def pickle(self) -> bytes:
-        return self.archive.read(f"{self.root}data.pkl")
+    def content(self, key: str) -> bytes:
+        """The bytes of one storage."""
+        raise NotImplementedError
 
-    def storage(self, identity: Any) -> LoadedTyped | LoadedUntyped:
-        kind, storage_type, key, location, size = identity
+    def storage(self, identity: Any) -> Any:
+        kind, storage_type, key, location, size, *view = identity
         if kind != "storage" or not isinstance(storage_type, _StorageType):
             raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
+        if view and view[0] is not None:
+            raise NotImplementedError(
+                "the checkpoint holds views of storages, as PyTorch wrote them before 0.4: save it "
+                "again with a later PyTorch"
+            )
         dtype = storage_type.dtype
         found = self.records.get(key)
         if found is None:
-            content = self.archive.read(f"{self.root}data/{key}")
+            content = self.content(key)
             needed = size * (1 if dtype is None else dtype.itemsize)
             if len(content) < needed:
                 raise RuntimeError(
@@ -144,11 +146,48 @@ class _Archive:
         return array if device.type == "cpu" else jax.device_put(array, devices.to_jax(device))
 
 
+class _Archive(_Storages):
+    """An open checkpoint in the zip format."""
+
+    def __init__(self, archive: zipfile.ZipFile, map_location: Any) -> None:
+        super().__init__(map_location)
+        self.archive = archive
+        names = archive.namelist()
+        self.root = next((n[: -len("data.pkl")] for n in names if n.endswith("/data.pkl")), None)
+        if self.root is None:
+            raise RuntimeError(
+                "PytorchStreamReader failed locating file data.pkl: not a checkpoint written by "
+                "torch.save"
+            )
+        order = f"{self.root}byteorder"
+        self.big = order in names and archive.read(order).strip() == b"big"
+
+    def pickle(self) -> bytes:
+        return self.archive.read(f"{self.root}data.pkl")
+
+    def content(self, key: str) -> bytes:
+        return self.archive.read(f"{self.root}data/{key}")
+
+
+class _Legacy(_Storages):
+    """A checkpoint in the format before PyTorch 1.6."""
+
+    def __init__(self, file: Any, map_location: Any) -> None:
+        super().__init__(map_location)
+        sizes = {name: d.itemsize for name, d in STORAGES.items()}
+        self.code, self.big, self._contents = legacy.parts(file, sizes)
+
+    def content(self, key: str) -> bytes:
+        return self._contents[key]
+
+
 def _allowed() -> dict[str, Any]:
     table: dict[str, Any] = {
         "torch._utils._rebuild_tensor_v2": rebuild_tensor,
         "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
+        "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
         "torch._utils._rebuild_parameter": rebuild_parameter,
+        "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
         "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
         "torch.serialization._get_layout": layout_named,
         "torch.storage.UntypedStorage": _StorageType(None),
@@ -180,21 +219,30 @@ def _encode(text: str, encoding: str) -> bytes:
 
 
 def _rebuild_from_type(function: Callable[..., Any], kind: Any, args: Any, state: Any) -> Any:
-    if function not in (rebuild_tensor, rebuild_tensor_v3, rebuild_parameter):
+    """A tensor of a subclass, or with attributes of its own."""
+    if function not in _REBUILD:
         raise pickle.UnpicklingError("a tensor is rebuilt by an unknown function")
-    return function(*args)
+    made = function(*args)
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):
+        raise pickle.UnpicklingError(f"a tensor is rebuilt as {kind!r}, which is no tensor")
+    return with_state(made if type(made) is kind else made.as_subclass(kind), state)
+
+
+_REBUILD = (rebuild_tensor, rebuild_tensor_v3, rebuild_parameter, rebuild_meta_tensor)
 
 
 class _Unpickler(pickle.Unpickler):
     """An unpickler that knows only what a checkpoint needs (and what the user allowed)."""
 
-    def __init__(self, file: Any, archive: _Archive, weights_only: Any, encoding: str) -> None:
+    def __init__(self, file: Any, archive: _Storages, weights_only: Any, encoding: str) -> None:
         super().__init__(file, encoding=encoding)
         self._archive = archive
         self._weights_only = weights_only
         self._table = _allowed()
 
     def persistent_load(self, pid: Any) -> Any:
+        if pid[0] == "module":  # a class with its source, in the legacy format
+            return pid[1]
         return self._archive.storage(pid)
 
     def find_class(self, module: str, name: str) -> Any:
@@ -226,20 +274,35 @@ def load(
       pickle.UnpicklingError: the file asks for a class or function that is not allowed.
       RuntimeError: the file is no checkpoint, or damaged.
     """
+    if weights_only and pickle_module is not None:
+        raise RuntimeError(
+            "Can not safely load weights when explicit pickle_module is specified: pass "
+            "weights_only=False, or leave pickle_module out"
+        )
     if not hasattr(f, "read"):
         with open(os.fspath(f), "rb") as file:
             return load(file, map_location, weights_only=weights_only, **pickle_load_args)
+    encoding = pickle_load_args.get("encoding", "utf-8")
     try:
-        archive = zipfile.ZipFile(f)
+        start = f.tell()
+        old = legacy.is_legacy(f)
+        f.seek(start)
+    except (AttributeError, io.UnsupportedOperation) as error:
+        raise type(error)(
+            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the "
+            "data into a buffer like io.BytesIO and try to load from it instead."
+        ) from error
+    try:
+        if old:
+            storages = _Legacy(f, map_location)
+            code = storages.code
+            return _Unpickler(io.BytesIO(code), storages, weights_only, encoding).load()
+        with zipfile.ZipFile(f) as archive:
+            opened = _Archive(archive, map_location)
+            return _Unpickler(io.BytesIO(opened.pickle()), opened, weights_only, encoding).load()
     except zipfile.BadZipFile as error:
         raise RuntimeError(
-            "not a checkpoint in PyTorch's zip format (damaged, or written in the legacy format, "
-            f"which torchlike does not read: save it again with a current PyTorch): {error}"
+            f"not a checkpoint in PyTorch's zip or legacy format, or damaged: {error}"
         ) from None
-    with archive:
-        opened = _Archive(archive, map_location)
-        encoding = pickle_load_args.get("encoding", "utf-8")
-        try:
-            return _Unpickler(io.BytesIO(opened.pickle()), opened, weights_only, encoding).load()
-        except (KeyError, zipfile.BadZipFile, EOFError) as error:
-            raise RuntimeError(f"the checkpoint is damaged: {error}") from error
+    except (KeyError, EOFError) as error:
+        raise RuntimeError(f"the checkpoint is damaged: {error}") from error

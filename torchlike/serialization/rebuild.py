@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from torchlike import dtypes, layouts, views
 from torchlike.nn.parameter import Parameter
+from torchlike.ops.creation import empty_strided
 from torchlike.sparse_tensor import SparseTensor, sparse_coo_tensor
 from torchlike.storage import Storage
-from torchlike.tensor import Tensor
+from torchlike.tensor import _FIELDS, Tensor
 from torchlike.typed_storage import TypedStorage
 from torchlike.untyped_storage import UntypedStorage
 from torchlike.views import View, step
@@ -132,6 +134,31 @@ def _seen(
 
 def rebuild_parameter(data: Tensor, requires_grad: Any, hooks: Any) -> Parameter:
     return Parameter(data, bool(requires_grad))
+
+
+def rebuild_parameter_with_state(data: Tensor, requires_grad: Any, hooks: Any, state: Any) -> Any:
+    return with_state(Parameter(data, bool(requires_grad)), state)
+
+
+def with_state(t: Tensor, state: Any) -> Tensor:
+    """A tensor given the attributes that were set on the one saved."""
+    own = type(t).__dict__.get("__setstate__")
+    if own is not None:
+        own(t, state)
+        return t
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    for name, value in {**(attributes or {}), **(slots or {})}.items():
+        if name in _FIELDS:
+            raise pickle.UnpicklingError(f"a tensor's own field {name!r} is given as an attribute")
+        setattr(t, name, value)
+    return t
+
+
+def rebuild_meta_tensor(dtype: dtypes.dtype, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    """A tensor without values."""
+    made = empty_strided(size, stride, dtype=dtype, device="meta")
+    made._requires_grad = bool(requires_grad)
+    return made
 
 
 def rebuild_sparse_tensor(layout: layouts.layout, data: Any) -> SparseTensor:

@@ -14,11 +14,13 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from torchlike import devices, dtypes, layouts, views
+from torchlike.nn.parameter import is_lazy
+from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGE_OF
 from torchlike.size import Size
 from torchlike.sparse_tensor import SparseTensor
 from torchlike.storage import Storage
-from torchlike.tensor import Tensor
+from torchlike.tensor import _FIELDS, Tensor
 from torchlike.typed_storage import TypedStorage
 from torchlike.untyped_storage import UntypedStorage
 
@@ -34,9 +36,10 @@ class _Global:
 class _StorageKey:
     """Stands for a storage: pickled as PyTorch's persistent id."""
 
-    def __init__(self, key: str, kind: str | None, size: int) -> None:
+    def __init__(self, key: str, kind: str | None, size: int, old: bool) -> None:
         name = ("torch", kind) if kind else ("torch.storage", "UntypedStorage")
-        self.id = ("storage", _Global(*name), key, "cpu", size)
+        view = (None,) if old else ()  # the legacy format could say that it is part of another
+        self.id = ("storage", _Global(*name), key, "cpu", size, *view)
 
 
 _NAMED = (Tensor, Size, devices.device, layouts.layout)
@@ -51,8 +54,9 @@ class _Pickler(_PythonPickler):
 
     dispatch: ClassVar[dict[Any, Any]] = dict(_PythonPickler.dispatch)
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], legacy: bool = False) -> None:
         super().__init__(file, protocol=2)
+        self._legacy = legacy
         self.storages: dict[int, tuple[str, Storage, np.ndarray]] = {}
         self._dtypes: dict[str, dtypes.dtype] = {}
 
@@ -119,12 +123,21 @@ class _Pickler(_PythonPickler):
                 "types"
             )
         return _StorageKey(key, None if d is None else STORAGE_OF.get(d),
-                           memory.nbytes // seen.itemsize)  # fmt: skip
+                           memory.nbytes // seen.itemsize, self._legacy)  # fmt: skip
+
+    def count(self, key: str, memory: np.ndarray) -> int:
+        """How many elements a storage has, of the dtype it was written as."""
+        return memory.nbytes // self._dtypes[key].itemsize
 
     def _tensor(self, t: Tensor) -> Any:
         d = t.dtype
+        args: tuple[Any, ...]
         size, stride, offset = t._geometry
-        args: tuple[Any, ...] = (
+        if t.is_meta:
+            args = (d, tuple(size), tuple(stride), bool(t.requires_grad))
+            name = "_rebuild_meta_tensor_no_storage"
+            return self._with_state(t, (_Global("torch._utils", name), args))
+        args = (
             self._key(t._storage, d), offset, tuple(size), tuple(stride), bool(t.requires_grad),
             OrderedDict(),
         )  # fmt: skip
@@ -136,13 +149,20 @@ class _Pickler(_PythonPickler):
             bits = (("conj", view.is_conjugated), ("neg", view.is_negated))
             args = (*args, {name: True for name, is_set in bits if is_set})
         rebuilt = _Global("torch._utils", f"_rebuild_tensor_v{version}"), args
-        if not getattr(t, "_is_param", False):
+        return self._with_state(t, rebuilt)
+
+    def _with_state(self, t: Tensor, rebuilt: Any) -> Any:
+        """What rebuilds ``t``: its values as ``rebuilt`` says, its class and its attributes."""
+        state = {k: v for k, v in vars(t).items() if k not in _FIELDS and k != "_is_param"}
+        if getattr(t, "_is_param", False):
+            name = "_rebuild_parameter_with_state" if state else "_rebuild_parameter"
+            args = (t.detach(), bool(t.requires_grad), OrderedDict(), *((state,) if state else ()))
+            return _Global("torch._utils", name), args
+        if (type(t) is Tensor and not state) or is_lazy(t):
             return rebuilt
-        data = t.detach()
-        return (
-            _Global("torch._utils", "_rebuild_parameter"),
-            (data, bool(t.requires_grad), OrderedDict()),
-        )
+        kind = _Global("torch", "Tensor") if type(t) is Tensor else type(t)
+        function, args = rebuilt
+        return _Global("torch._tensor", "_rebuild_from_type_v2"), (function, kind, args, state)
 
 
 def _memory(storage: Storage) -> np.ndarray:
@@ -170,11 +190,11 @@ def save(
     Args:
       obj: tensors, state_dicts, anything picklable made of them.
       f: a path or a writable binary file. A path is written whole or not at all.
+      _use_new_zipfile_serialization: False for the format before PyTorch 1.6.
     """
-    if not _use_new_zipfile_serialization:
-        raise NotImplementedError("the legacy format cannot be written: leave the argument out")
+    write = _write if _use_new_zipfile_serialization else _write_legacy
     if hasattr(f, "write"):
-        _write(obj, f, "archive")
+        write(obj, f, "archive")
         return
     path = Path(os.fspath(f))
     if not path.parent.is_dir():
@@ -182,7 +202,7 @@ def save(
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            _write(obj, file, path.stem)
+            write(obj, file, path.stem)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
@@ -200,9 +220,23 @@ def _write(obj: Any, file: Any, name: str) -> None:
         _add(archive, f"{name}/data.pkl", data.getvalue())
         _add(archive, f"{name}/byteorder", b"little")
         for key, _, memory in pickler.storages.values():
-            little = memory.astype(memory.dtype.newbyteorder("<"), copy=False)
-            _add(archive, f"{name}/data/{key}", little.tobytes())
+            _add(archive, f"{name}/data/{key}", _little(memory))
         _add(archive, f"{name}/version", b"3\n")
+
+
+def _write_legacy(obj: Any, file: Any, name: str) -> None:
+    data = io.BytesIO()
+    pickler = _Pickler(data, legacy=True)
+    pickler.dump(obj)
+    storages = {
+        key: (pickler.count(key, memory), _little(memory))
+        for key, _, memory in pickler.storages.values()
+    }
+    legacy.write(file, data.getvalue(), storages)
+
+
+def _little(memory: np.ndarray) -> bytes:
+    return memory.astype(memory.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

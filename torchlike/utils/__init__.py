@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from torchlike.swap import swap_tensors
 from torchlike.utils import _pytree, checkpoint, data, dlpack, hooks, model_zoo
-from torchlike.utils.swap import swap_tensors
 
 __all__ = ["_pytree", "checkpoint", "data", "dlpack", "hooks", "model_zoo",
            "set_module", "swap_tensors"]  # fmt: skip

@@ -239,7 +239,7 @@ class Unfold(Step):
     def read(self, x: Any) -> Any:
         dim, size, step = self.params
         if x.ndim == 0:
-            return x[None]
+            return x[None][:size]
         count = (x.shape[dim] - size) // step + 1
         if not size:  # jnp.take forgets the second dimension of an empty index
             return jnp.zeros((*x.shape[:dim], count, *x.shape[dim + 1 :], 0), x.dtype)
@@ -249,7 +249,7 @@ class Unfold(Step):
     def geometry(self, g: Geometry) -> Geometry:
         dim, size, step = self.params
         if not g.size:
-            return Geometry((1,), (1,), g.offset)
+            return Geometry((size,), (1,), g.offset)
         count = (g.size[dim] - size) // step + 1
         new_size, new_stride = list(g.size), list(g.stride)
         new_size[dim] = count

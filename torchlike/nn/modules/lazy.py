@@ -91,7 +91,8 @@ class _Lazy(Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         self.initialize_parameters(*args, **kwargs)
         del self.__dict__["_lazy_arguments"]
-        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        # Once and for all, within a capture too, where Module refuses to exchange classes.
+        object.__setattr__(self, "__class__", self.cls_to_become)
         return self(*args, **kwargs)
 
 

@@ -268,6 +268,9 @@ class Module(StateDicts, Hooks, Conversions):
         """A plain attribute is about to be bound: compiled programs check again."""
         capture = modes.current.capture
         if capture is not None:
+            if name == "__class__":
+                asked = f"{type(self).__name__}.__class__ = …"
+                capture.refuse(asked, "an attribute that forward asks for")
             capture.write_attribute(self, name)
         else:
             modes.epoch.advance()

@@ -107,6 +107,19 @@ def require_tensor(t: Any, name: str) -> Tensor:
     return t
 
 
+def one_argument(args: Sequence[Any], named: dict[str, Any], function: str, name: str) -> Any:
+    """The arguments of a function of ints, ``f(2, 3)``, or what it was given by ``name``. TypeError
+    in PyTorch's words where it was given neither, or both."""
+    if not args and name not in named:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{name}"')
+    for key in named:
+        if key != name:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{key}'")
+        if args:
+            raise TypeError(f"{function}() got multiple values for argument '{key}'")
+    return args or (named[name],)
+
+
 def shape_arguments(args: Sequence[Any], function: str = "", name: str = "size") -> tuple[int, ...]:
     """``f(2, 3)``, ``f((2, 3))`` and ``f(torch.Size([2, 3]))`` alike. TypeError, in PyTorch's words
     where the function is named, for what are no ints."""

@@ -6,7 +6,12 @@ from typing import Any
 
 from torchlike import errors, views
 from torchlike.dispatch.registry import composite
-from torchlike.ops.views.making import make_view, require_tensor, shape_arguments
+from torchlike.ops.views.making import (
+    make_view,
+    one_argument,
+    require_tensor,
+    shape_arguments,
+)
 from torchlike.tensor import Tensor
 from torchlike.views import step
 
@@ -19,7 +24,11 @@ def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
 def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     """Dimensions in the given order."""
     require_tensor(input, "permute")
-    order = shape_arguments(dims or (kwargs["dims"],), "permute", "dims")
+    order = shape_arguments(
+        dims if dims and not kwargs else one_argument(dims, kwargs, "permute", "dims"),
+        "permute",
+        "dims",
+    )
     ndim = input.dim()
     if len(order) != ndim:
         raise RuntimeError(

@@ -13,6 +13,7 @@ from torchlike.dispatch.schema import ints
 from torchlike.ops.views.making import (
     make_view,
     on_unread,
+    one_argument,
     require_tensor,
     shape_arguments,
     unread,
@@ -135,7 +136,11 @@ def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
 def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
     """A view where strides allow one, else a copy in the new shape."""
     require_tensor(input, "reshape")
-    given = shape_arguments(shape or (kwargs["shape"],), "reshape", "shape")
+    given = shape_arguments(
+        shape if shape and not kwargs else one_argument(shape, kwargs, "reshape", "shape"),
+        "reshape",
+        "shape",
+    )
     new = infer_size(given, input.numel())
     name = "ViewBackward0" if input.is_contiguous() else "ReshapeAliasBackward0"
     found = view_or_none(input, new, name)

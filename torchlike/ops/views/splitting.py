@@ -72,7 +72,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input._geometry.size[errors.wrap_dim(dim, input.dim())]
-    return split(input, max(-(-n // chunks), 1) if n else 0, dim)
+    # Of nothing there are as many pieces as were asked for, where a size would say one.
+    return split(input, -(-n // chunks) if n else (0,) * chunks, dim)
 
 
 @composite()

@@ -21,7 +21,9 @@ def unfold_op(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     shape = input._geometry.size
     d = errors.wrap_dim(dimension, len(shape))
     have = shape[d] if shape else 1
-    if size < 0 or size > have:
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > have:
         raise RuntimeError(f"maximum size for tensor at dimension {d} is {have} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from torchlike.cpu import amp as amp
 from torchlike.settings import get_num_threads
 from torchlike.streams import Event as _Event
 from torchlike.streams import Stream
