@@ -4,8 +4,10 @@ torchlike.jit. And nothing is told of a branch that is not taken."""
 import contextlib
 import io
 import logging
+import pickle
 import sys
 import threading
+import types
 import warnings
 
 import pytest
@@ -171,7 +173,18 @@ def test_other_threads_print_meanwhile(capsys):
 
     f(one())
     assert capsys.readouterr().out == "from another thread\n"
-    assert print.__module__ == "builtins"
+    assert isinstance(print, types.BuiltinFunctionType)
+
+
+def test_print_is_pickled_as_itself_meanwhile():
+    @torch.compile
+    def f(x):
+        assert pickle.dumps(print) == pickled
+        return x + 1
+
+    pickled = pickle.dumps(print)
+    f(one())
+    assert isinstance(print, types.BuiltinFunctionType)
 
 
 LOG = logging.getLogger(__name__)

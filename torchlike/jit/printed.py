@@ -6,11 +6,14 @@ text then, because all that it was made of is guarded. Nothing is printed twice 
 fails and the call runs eagerly, or is made a second time.
 
 ``print`` is exchanged, not ``sys.stdout``: a debugger in the body writes to that, and is answered.
+It is one exchange for all captures, undone by the last to end: were each to put back what it found,
+then captures that overlap without being nested would leave one's in place.
 """
 
 from __future__ import annotations
 
 import builtins
+import functools
 import io
 import sys
 import threading
@@ -20,6 +23,27 @@ from typing import Any
 
 from torchlike.jit.recorded import Effect
 from torchlike.printing import CAPTURED
+
+
+class _Captures(threading.local):
+    #: The Printed whose capture runs in this thread, or None.
+    printed: Printed | None = None
+
+
+_captures = _Captures()
+_lock = threading.Lock()
+_running = 0
+_print = builtins.print
+
+
+# As what it stands for, so that it is pickled as that while a capture runs in another thread.
+@functools.wraps(builtins.print)
+def _seen(*values: Any, **how: Any) -> None:
+    printed = _captures.printed
+    if printed is None:
+        _print(*values, **how)
+    else:
+        printed.take(*values, **how)
 
 
 class Printed:
@@ -35,26 +59,34 @@ class Printed:
         self._refuse_value = refuse_value
 
     def __enter__(self) -> None:
-        self._thread, self._out = threading.get_ident(), sys.stdout
-        self._print, builtins.print = builtins.print, self._seen
+        global _running, _print
+        self._outer, _captures.printed = _captures.printed, self
+        self._out = sys.stdout
+        with _lock:
+            if not _running and builtins.print is not _seen:
+                _print, builtins.print = builtins.print, _seen
+            _running += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:  # fmt: skip
-        builtins.print = self._print
+        global _running
+        _captures.printed = self._outer
+        with _lock:
+            _running -= 1
+            if not _running and builtins.print is _seen:
+                builtins.print = _print
 
-    def _seen(self, *values: Any, file: Any = None, **how: Any) -> None:
-        if threading.get_ident() != self._thread:
-            self._print(*values, file=file, **how)
-            return
+    def take(self, *values: Any, file: Any = None, **how: Any) -> None:
+        """``print(*values, file=file, **how)`` by the body."""
         self._say("print")
         redirected = file is None and sys.stdout is not self._out
         if not self.held or redirected or not (file is None or file is sys.stderr):
-            self._print(*values, file=file, **how)
+            _print(*values, file=file, **how)
             return
         text = io.StringIO()
-        self._print(*values, file=text, **how)
+        _print(*values, file=text, **how)
         if CAPTURED in text.getvalue():
             self._refuse_value("print of a tensor", "a returned tensor, which the caller prints")
         self._texts.append((file is not None, text.getvalue()))
