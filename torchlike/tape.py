@@ -30,6 +30,8 @@ class GradientEdge(NamedTuple):
 
     node: Any
     output_nr: int
+    #: Shape and dtype of what flows along it, where that is known. (PyTorch's third is a token.)
+    aval: Any = None
 
 
 class _Saving(threading.local):

@@ -463,6 +463,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         modes.epoch.advance()
         self._storage, self._view = value._storage, value._view
 
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
     __hash__ = object.__hash__
 
     # -- printing ----------------------------------------------------------------------------------

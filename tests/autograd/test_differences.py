@@ -225,7 +225,8 @@ def test_once_differentiable_is_refused_by_grad_too():
 
 
 def test_instances_of_functions():
-    instance = Square()
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        instance = Square()
     with pytest.raises(RuntimeError, match="Legacy autograd function"):
         instance(leaf(1.0))
 
@@ -252,10 +253,13 @@ def test_anomaly_detection_under_jit():
         f(leaf(3.0))
 
 
-def test_gradient_edges_have_two_fields():
-    x = leaf(3.0)
-    node, number = get_gradient_edge(x * 1)
-    assert (node.name(), number) == ("MulBackward0", 0)
+def test_a_gradient_edge_knows_what_flows_along_it():
+    """PyTorch's third field is a token that keeps the graph alive."""
+    node, number, aval = get_gradient_edge(leaf(3.0) * 1)
+    assert (node.name(), number, aval) == ("MulBackward0", 0, ((1,), torch.float32))
+    made = torch.autograd.graph.GradientEdge(node, number)
+    with pytest.raises(RuntimeError, match="the shape of a GradientEdge that"):
+        torch.autograd.grad(made, leaf(1.0))
 
 
 def test_special_functions_have_gradients():

@@ -178,3 +178,24 @@ def test_backward_under_no_grad(x):
         y.backward()
     assert x.grad.tolist() == [2, 2]
     assert not x.grad.requires_grad
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad(), torch.inference_mode()])
+def test_a_class_under_the_mode_makes_its_instances_there(mode):
+    class Asked:
+        def __init__(self):
+            self.recorded = torch.is_grad_enabled()
+
+        def ask(self):
+            return torch.is_grad_enabled()
+
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+        made = mode(Asked)
+    assert not made().recorded
+    assert made().ask()
+
+
+def test_the_data_of_a_tensor_stay():
+    x = torch.ones(2)
+    with pytest.raises(RuntimeError, match="Deleting tensor data is not allowed"):
+        del x.data

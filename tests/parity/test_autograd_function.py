@@ -58,6 +58,64 @@ def saving_an_intermediate(lib):
     return seen
 
 
+def with_context(lib, forward):
+    seen = []
+
+    def setup_context(ctx, inputs, output):
+        seen.append(len(inputs))
+        ctx.by = inputs[1]
+
+    fn = make(
+        lib, forward, lambda ctx, g: (g * ctx.by, None), setup_context=staticmethod(setup_context)
+    )
+    return fn, seen
+
+
+@case
+def setup_context_is_shown_defaults(lib):
+    fn, seen = with_context(lib, lambda x, by=3: x * by)
+    x = leaf(lib, 1.0, 2.0)
+    fn.apply(x).sum().backward()
+    return seen, x.grad
+
+
+@case
+def setup_context_and_a_missing_argument(lib):
+    return with_context(lib, lambda x, by: x * by)[0].apply(leaf(lib, 1.0))
+
+
+@case
+def setup_context_and_an_argument_by_name_only(lib):
+    return with_context(lib, lambda x, *, by=3: x * by)[0].apply(leaf(lib, 1.0))
+
+
+@case
+def an_inplace_function(lib):
+    class Twice(lib.autograd.function.InplaceFunction):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(lib, 1.0, 2.0)
+    y = x.clone()
+    z = Twice.apply(y)
+    z.sum().backward()
+    return z is y, y.detach(), x.grad
+
+
+@case
+def an_instance(lib):
+    fn = make(lib, lambda ctx, x: x * 1, lambda ctx, g: g)
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        instance = fn()
+    return isinstance(instance, fn)
+
+
 @case
 def saving_no_tensor(lib):
     return of(lib, lambda ctx, x: (ctx.save_for_backward(x, 3), x * 1)[1])

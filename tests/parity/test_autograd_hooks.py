@@ -133,3 +133,49 @@ def test_a_hook_keeps_the_dtype(leaf):
             out.sum().backward()
         said.append(str(caught.value))
     assert said[0] == said[1]
+
+
+def two_hooks(lib):
+    """A leaf and its clone: a tensor hook trebles the gradient, then a node hook doubles it."""
+    a = lib.tensor(1.0, requires_grad=True)
+    b = a.clone()
+    b.register_hook(lambda g: g * 3)
+    b.grad_fn.register_prehook(lambda gs: tuple(g * 2 for g in gs))
+    return a, b
+
+
+KEPT = {
+    "retained": "b.retain_grad(); b.sum().backward()",
+    "as inputs of backward": "b.sum().backward(inputs=(b,))",
+    "beside what it leads to": "b.sum().backward(inputs=(a, b))",
+    "retained, others as inputs": "b.retain_grad(); b.sum().backward(inputs=(a,))",
+    "asked for": "found = torch.autograd.grad(b.sum(), b)",
+    "asked for beside what it leads to": "found = torch.autograd.grad(b.sum(), (a, b))",
+    "asked for and retained": "b.retain_grad(); found = torch.autograd.grad(b.sum(), b)",
+}
+
+
+@pytest.mark.parametrize("script", KEPT.values(), ids=KEPT)
+def test_which_hooks_a_kept_gradient_has_passed(script):
+    def kept(lib):
+        a, b = two_hooks(lib)
+        names = {"torch": lib, "a": a, "b": b, "found": ()}
+        exec(script, names)
+        grads = [a.grad, b.grad if b.retains_grad else None, *names["found"]]
+        return [None if g is None else g.item() for g in grads]
+
+    assert kept(torchlike) == kept(torch)
+
+
+def test_hooks_of_a_tensor():
+    def hooks(lib):
+        x = lib.ones(2, requires_grad=True)
+        y = x * 2
+        found = [x._backward_hooks, y._backward_hooks]
+        handles = [t.register_hook(print) for t in (x, y)]
+        found += [list(t._backward_hooks.values()) for t in (x, y)]
+        for handle in handles:
+            handle.remove()
+        return [*found, *(not t._backward_hooks for t in (x, y))]
+
+    assert hooks(torchlike) == hooks(torch)

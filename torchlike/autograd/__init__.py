@@ -17,7 +17,7 @@ from torchlike.autograd.grad_mode import (
 )
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.autograd.saved import is_strict_in_place, set_strict_in_place
-from torchlike.tensor import Tensor as Variable
+from torchlike.autograd.variable import Variable
 
 
 def __getattr__(name: str):

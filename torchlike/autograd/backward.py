@@ -33,12 +33,15 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
     edges, cotangents = [], []
     for i, (t, g) in enumerate(zip(tensors, gradients, strict=True)):
         if isinstance(t, GradientEdge):
-            if g is None:
+            edges.append((t.node, t.output_nr))
+            if t.aval is not None:
+                g = engine.gradient_like(t.aval[0], t.aval[1], g, i)
+            elif g is None:
                 raise RuntimeError(
                     "grad can be implicitly created only for scalar outputs, and the shape of a "
-                    "GradientEdge is not known: pass its gradient"
+                    "GradientEdge that get_gradient_edge did not make is not known: pass its "
+                    "gradient"
                 )
-            edges.append((t.node, t.output_nr))
             cotangents.append(g)
             continue
         if not isinstance(t, Tensor):
@@ -47,7 +50,7 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
         if edge is None:
             raise RuntimeError(errors.NO_GRAD_FN.format(index=i))
         edges.append(edge)
-        cotangents.append(engine.gradient_like(t, g, i))
+        cotangents.append(engine.gradient_like(t.shape, t.dtype, g, i))
     return edges, cotangents
 
 
@@ -151,7 +154,11 @@ def grad(
                 "materialize_grads=True, which gives zeros where it was not used",
             )
         if g is None:
-            if materialize_grads and isinstance(t, Tensor):
+            if materialize_grads:
+                if isinstance(t, GradientEdge):
+                    raise RuntimeError(
+                        "materialize_grads cannot be used when the given input is a GradientEdge"
+                    )
                 zeros = t.detach().clone().zero_()
                 results.append(zeros.requires_grad_(create_graph))
                 continue
@@ -195,6 +202,13 @@ def _batched(
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """``grad`` for each row of the gradients, stacked: one pass, inside a vmap over the rows."""
     given = _as_tuple(grad_outputs)
+    for g, t in zip(given, _as_tuple(outputs), strict=True):
+        if isinstance(g, Tensor) and isinstance(t, Tensor) and g.shape[1:] != t.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, the first dimension of each grad_output is that of "
+                f"the batch, and the others are the output's: got grad_output of {g.shape} for an "
+                f"output of {t.shape}."
+            )
     rows = next(len(g) for g in given if g is not None)
     with VmapLevel(rows, "error") as level:
         found = grad(
@@ -258,6 +272,13 @@ def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
     return RemovableHandle.on(hooks, hook)
 
 
+def _backward_hooks(self: Tensor) -> dict[int, Any] | None:
+    """The hooks of `register_hook`, by number; None where there never was one."""
+    if self.grad_fn is None:
+        return None if self._hooks is None else self._hooks[0][0] or None
+    return (self.grad_fn.pre_hooks or {}).get(self._output_nr)
+
+
 def _check_own(node: Any, asked: str) -> None:
     """Refuse what a compiled program would do once, to the first call's graph."""
     capture = modes.current.capture
@@ -300,6 +321,7 @@ def retain_grad(self: Tensor) -> None:
     node.retained[self._output_nr] = weakref.ref(self)
 
 
+Tensor._backward_hooks = property(_backward_hooks)  # type: ignore[attr-defined]
 for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad):
     add_method(_method.__name__, _method)
 add_method("backward", _backward_method)

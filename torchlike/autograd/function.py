@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -266,6 +267,15 @@ class Function:
         super().__init_subclass__(**kwargs)
         cls._backward_cls = type(f"{cls.__name__}Backward", (FunctionNode,), {"__slots__": ()})
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Function:
+        warnings.warn(
+            f"{cls} should not be instantiated. Methods on autograd functions are all static, so "
+            "you should invoke them on the class itself: call `apply` of the class.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return super().__new__(cls)
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use "
@@ -276,7 +286,7 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record one node. Keyword arguments are put in their places among the
         others. RuntimeError when a tensor marked dirty is not returned, or is a leaf."""
-        if kwargs:
+        if kwargs or cls.setup_context is not None:
             args = _positional(cls, args, kwargs)
         return cls._applied(args, FunctionCtx())
 
@@ -360,11 +370,14 @@ def _place(
 
 
 def _positional(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments of forward by position. TypeError for a keyword-only one."""
+    """All arguments of forward by position; with a setup_context, which is shown all inputs, also
+    those that have their default. TypeError for a keyword-only one."""
     with_ctx = function.setup_context is None
     bound = inspect.signature(function.forward).bind(
         *((None,) if with_ctx else ()), *args, **kwargs
     )
+    if not with_ctx:
+        bound.apply_defaults()
     if bound.kwargs:
         raise TypeError(
             f"forward() got an unexpected keyword argument '{next(iter(bound.kwargs))}'"
@@ -404,6 +417,13 @@ def _joined(
             result._made_by = node.name() if several else tape.CUSTOM_FUNCTION + node.name()
     result._node, result._output_nr, result._requires_grad = node, i, True
     return result
+
+
+class InplaceFunction(Function):
+    """A Function that notes whether it is to work in place; ``mark_dirty`` is what says so."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        self.inplace = inplace
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:

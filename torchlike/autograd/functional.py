@@ -17,26 +17,32 @@ from torchlike.tensor import Tensor
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
+#: What a vector stands beside, in the error where it was left out.
+_INPUT = "the input to the user-provided function is"
+
+
 def _as_tensors(values: Any, name: str, what: str) -> tuple[bool, tuple[Tensor, ...]]:
     """Whether a tuple was given, and the tensors. TypeError for anything else."""
     many = isinstance(values, tuple)
     found = values if many else (values,)
     for i, t in enumerate(found):
         if not isinstance(t, Tensor):
-            at = f" at index {i}" if many else ""
+            value = f"value at index {i}" if many else f"given {what}"
             raise TypeError(
                 f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
-                f"value{at} has type {type(t)}."
+                f"{value} has type {type(t)}."
             )
     return many, found
 
 
 def _inputs(inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple[Tensor, ...]]:
-    """Fresh tensors with the inputs' values: part of the outer graph only with ``create_graph``."""
+    """Fresh tensors with the inputs' values, which require grad: part of the outer graph only with
+    ``create_graph``, and where that needs gradients."""
     many, given = _as_tensors(inputs, name, "inputs")
-    if create_graph:
-        return many, tuple(t.view_as(t) for t in given)
-    return many, tuple(t.detach().requires_grad_() for t in given)
+    return many, tuple(
+        t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_()
+        for t in given
+    )
 
 
 def _vector(v: Any, like: tuple[Tensor, ...], many: bool, name: str, of: str) -> Any:
@@ -44,7 +50,7 @@ def _vector(v: Any, like: tuple[Tensor, ...], many: bool, name: str, of: str) ->
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(
-                f"The vector v can only be None if {of} is a single Tensor with a single element."
+                f"The vector v can only be None if {of} a single Tensor with a single element."
             )
         return None
     v_many, found = _as_tensors(v, name, "v")
@@ -55,41 +61,69 @@ def _vector(v: Any, like: tuple[Tensor, ...], many: bool, name: str, of: str) ->
         )  # fmt: skip
     for i, (a, b) in enumerate(zip(found, like, strict=True)):
         if a.shape != b.shape:
-            raise RuntimeError(
-                f"Entry {i} in v has invalid size: should be {b.shape} but got {a.shape}."
-            )
+            entry = f"Entry {i} in v" if many or v_many else "v"
+            raise RuntimeError(f"{entry} has invalid size: should be {b.shape} but got {a.shape}.")
     return found
+
+
+def _require_grad(tensors: Sequence[Tensor], refusal: str, advice: str) -> None:
+    """RuntimeError for the first that does not require grad: strict mode's question."""
+    for i, t in enumerate(tensors):
+        if not t.requires_grad:
+            raise RuntimeError(f"{refusal.format(i)} {advice}")
+
+
+def _check_outputs(outputs: Sequence[Tensor], strict: bool) -> None:
+    if strict:
+        _require_grad(
+            outputs, "Output {} of the user-provided function does not require gradients.",
+            "The outputs must be computed in a differentiable manner from the input when running "
+            "in strict mode.",
+        )  # fmt: skip
+
+
+def _check_jacobian(first: Sequence[Tensor], strict: bool) -> None:
+    if strict:
+        _require_grad(
+            first, "While computing the hessian, found that the jacobian of the user-provided "
+            "function with respect to input {} is independent of the input. This is not allowed in "
+            "strict mode.", "The function must be twice differentiable by each of its inputs.",
+        )  # fmt: skip
 
 
 def _gradients(
     outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Any, create_graph: bool,
-    strict: bool, name: str, *, retain_graph: bool | None = None,
+    strict: bool, *, what: str = "The output", of: str = "jacobian",
+    retain_graph: bool | None = None, recorded: bool | None = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """``grad``, with zeros for what does not depend; RuntimeError for that if ``strict``."""
+    """``grad``, with zeros for what does not depend; RuntimeError for that if ``strict``.
+
+    ``what`` names the outputs in that error, ``of`` the derivatives that have to depend on the
+    inputs in turn where the caller asked for their graph (``recorded``: by default create_graph).
+    """
     cotangents = (None,) * len(outputs) if cotangents is None else cotangents
     used = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
-    if strict and len(used) < len(outputs):
-        at = next(i for i, o in enumerate(outputs) if not o.requires_grad)
-        raise RuntimeError(
-            f"Output {at} of the user-provided function does not require gradients. The outputs "
-            "must be computed in a differentiable manner from the input when running in strict "
-            "mode."
-        )
     found: tuple[Tensor | None, ...] = (None,) * len(inputs)
     if used:
         found = grad(
             [o for o, _ in used], inputs, [c for _, c in used], allow_unused=True,
             create_graph=create_graph, retain_graph=retain_graph,
         )  # fmt: skip
-    result = []
-    for i, (g, x) in enumerate(zip(found, inputs, strict=True)):
-        if g is None and strict:
-            raise RuntimeError(
-                f"The output of the user-provided function is independent of input {i}. This is "
-                f"not allowed in strict mode of {name}."
-            )
-        result.append(x.detach().clone().zero_() if g is None else g)
-    return tuple(result)
+    if strict:
+        for i, g in enumerate(found):
+            if g is None:
+                raise RuntimeError(
+                    f"{what} of the user-provided function is independent of input {i}. This is "
+                    "not allowed in strict mode."
+                )
+            if (create_graph if recorded is None else recorded) and not g.requires_grad:
+                raise RuntimeError(
+                    f"The {of} of the user-provided function is independent of input {i}. This is "
+                    "not allowed in strict mode when create_graph=True."
+                )
+    return tuple(
+        x.detach().clone().zero_() if g is None else g for g, x in zip(found, inputs, strict=True)
+    )
 
 
 def _results(many: bool, tensors: Sequence[Tensor], create_graph: bool) -> Any:
@@ -110,8 +144,9 @@ def vjp(
     with enable_grad():
         many, x = _inputs(inputs, "vjp", create_graph)
         y_many, y = _as_tensors(func(*x), "vjp", "outputs of the user-provided function")
-        v = _vector(v, y, y_many, "vjp", "the user-provided function's output")
-        found = _gradients(y, x, v, create_graph, strict, "vjp")
+        _check_outputs(y, strict)
+        v = _vector(v, y, y_many, "vjp", "the user-provided function returns")
+        found = _gradients(y, x, v, create_graph, strict)
     return _results(y_many, y, create_graph), _results(many, found, create_graph)
 
 
@@ -125,12 +160,25 @@ def jvp(
     """
     with enable_grad():
         many, x = _inputs(inputs, "jvp", create_graph)
-        v = _vector(v, x, many, "jvp", "the input")
+        v = _vector(v, x, many, "jvp", _INPUT)
         y_many, y = _as_tensors(func(*x), "jvp", "outputs of the user-provided function")
-        cotangents = tuple(t.detach().clone().zero_().requires_grad_() for t in y)
-        pulled = _gradients(y, x, cotangents, True, strict, "jvp")
-        found = _gradients(pulled, cotangents, v, create_graph, strict, "jvp")
+        _check_outputs(y, strict)
+        found = _pushed(y, x, v, create_graph, strict, "The output", "jacobian")
     return _results(y_many, y, create_graph), _results(y_many, found, create_graph)
+
+
+def _pushed(
+    y: Sequence[Tensor], x: Sequence[Tensor], v: Any, create_graph: bool, strict: bool, what: str,
+    of: str,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The derivative of ``y`` along ``v``, by the double backward trick."""
+    cotangents = tuple(t.detach().clone().zero_().requires_grad_() for t in y)
+    pulled = _gradients(y, x, cotangents, True, strict, what=what, recorded=False)
+    found = _gradients(pulled, cotangents, v, create_graph, False)
+    if strict and create_graph:
+        # It requires grad in any case, for the cotangents' sake: the inputs are asked for.
+        _gradients(found, x, found, False, strict, what=f"The {of}", retain_graph=True)
+    return found
 
 
 def jacobian(
@@ -148,6 +196,11 @@ def jacobian(
             'function has more outputs than inputs, "forward-mode" tends to be more performant. '
             'Otherwise, prefer to use "reverse-mode".'
         )
+    if strict and vectorize:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+            "supported together. Please either set `strict=False` or `vectorize=False`."
+        )
     if strategy == "forward-mode" and (create_graph or not vectorize):
         raise NotImplementedError(
             "torch.autograd.functional.jacobian: strategy='forward-mode' goes with vectorize=True "
@@ -156,17 +209,19 @@ def jacobian(
     with enable_grad():
         many, x = _inputs(inputs, "jacobian", create_graph)
         y_many, y = _as_tensors(func(*x), "jacobian", "outputs of the user-provided function")
+        _check_outputs(y, strict)
         block_of = _mapped_jacobian_of if vectorize else _jacobian_of
-        blocks = [block_of(t, x, create_graph, strict) for t in y]
+        blocks = [block_of(t, i, x, create_graph, strict) for i, t in enumerate(y)]
     rows = tuple(_results(many, block, create_graph) for block in blocks)
     return rows if y_many else rows[0]
 
 
 def _jacobian_of(
-    y: Tensor, x: tuple[Tensor, ...], create_graph: bool, strict: bool
+    y: Tensor, i: int, x: tuple[Tensor, ...], create_graph: bool, strict: bool
 ) -> tuple[Tensor, ...]:
+    """The blocks of output number ``i``, one for each input."""
     rows = [
-        _gradients((element,), x, None, create_graph, strict, "jacobian", retain_graph=True)
+        _gradients((element,), x, None, create_graph, strict, what=f"Output {i}", retain_graph=True)
         for element in y.reshape(-1).unbind(0)
     ]
     shapes = [(*y.shape, *t.shape) for t in x]
@@ -178,11 +233,11 @@ def _jacobian_of(
 
 
 def _mapped_jacobian_of(
-    y: Tensor, x: tuple[Tensor, ...], create_graph: bool, strict: bool
+    y: Tensor, i: int, x: tuple[Tensor, ...], create_graph: bool, strict: bool
 ) -> tuple[Tensor, ...]:
     n = y.numel()
-    if strict or not n or not y.requires_grad:
-        return _jacobian_of(y, x, create_graph, strict)
+    if not n or not y.requires_grad:
+        return _jacobian_of(y, i, x, create_graph, strict)
     unit = y.detach().new_zeros((n, n))
     unit.diagonal().fill_(1)
     found = grad(
@@ -190,7 +245,7 @@ def _mapped_jacobian_of(
         materialize_grads=True,
     )  # fmt: skip
     return tuple(
-        g.reshape(*y.shape, *t.shape) for g, t in zip(found, x, strict=True) if g is not None
+        g.reshape((*y.shape, *t.shape)) for g, t in zip(found, x, strict=True) if g is not None
     )
 
 
@@ -222,8 +277,11 @@ def hessian(
     checked = _scalar(func, "hessian")
 
     def gradient(*x: Tensor) -> Any:
-        # x requires grad here: jacobian's own inputs.
-        return jacobian(checked, x if many else x[0], create_graph=True, strict=strict)
+        y = checked(*x)
+        _check_outputs((y,), strict)
+        first = _gradients((y,), x, None, True, False)
+        _check_jacobian(first, strict)
+        return first if many else first[0]
 
     if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
@@ -237,10 +295,12 @@ def vhp(
     """``(func(*inputs), vᵀ H)`` for a function with one element as its result."""
     with enable_grad():
         many, x = _inputs(inputs, "vhp", create_graph)
-        v = _vector(v, x, many, "vhp", "the input")
+        v = _vector(v, x, many, "vhp", _INPUT)
         y = _scalar(func, "vhp")(*x)
-        first = _gradients((y,), x, None, True, strict, "vhp")
-        found = _gradients(first, x, v, create_graph, strict, "vhp")
+        _check_outputs((y,), strict)
+        first = _gradients((y,), x, None, True, strict, recorded=False)
+        _check_jacobian(first, strict)
+        found = _gradients(first, x, v, create_graph, strict, what="The jacobian", of="hessian")
     return _results(False, (y,), create_graph), _results(many, found, create_graph)
 
 
@@ -255,10 +315,10 @@ def hvp(
     """
     with enable_grad():
         many, x = _inputs(inputs, "hvp", create_graph)
-        v = _vector(v, x, many, "hvp", "the input")
+        v = _vector(v, x, many, "hvp", _INPUT)
         y = _scalar(func, "hvp")(*x)
-        first = _gradients((y,), x, None, True, strict, "hvp")
-        cotangents = tuple(t.detach().clone().zero_().requires_grad_() for t in x)
-        pulled = _gradients(first, x, cotangents, True, strict, "hvp")
-        found = _gradients(pulled, cotangents, v, create_graph, strict, "hvp")
+        _check_outputs((y,), strict)
+        first = _gradients((y,), x, None, True, strict, recorded=False)
+        _check_jacobian(first, strict)
+        found = _pushed(first, x, v, create_graph, strict, "The jacobian", "hessian")
     return _results(False, (y,), create_graph), _results(many, found, create_graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,17 +14,24 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Switch:
-    """A context manager that also decorates functions and generators."""
+    """A context manager that also decorates functions and generators (and, as PyTorch still does,
+    the making of a class's instances, which leaves a function in the class's place)."""
 
     def __call__(self, function: F) -> F:
         if inspect.isclass(function):
-            raise TypeError("decorate the class's methods instead of the class")
+            warnings.warn(
+                "Decorating classes is deprecated: decorate functions or methods, such as the "
+                "class's `__init__`, which keeps what happens now.",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
             def generator(*args: Any, **kwargs: Any) -> Any:
                 inner = function(*args, **kwargs)
-                resume, given = inner.send, None
+                resume: Any = inner.send
+                given: Any = None
                 while True:
                     with self._again():
                         try:
