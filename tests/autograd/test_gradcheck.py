@@ -42,6 +42,11 @@ def test_right_gradients_pass_to_second_order(f, inputs):
     assert [t.tolist() for t in given if isinstance(t, torch.Tensor)] == before
 
 
+@pytest.mark.parametrize(("f", "inputs"), RIGHT.values(), ids=RIGHT.keys())
+def test_forward_mode_agrees(f, inputs):
+    assert gradcheck(f, inputs(), check_forward_ad=True, check_backward_ad=False)
+
+
 class Wrong(Function):
     @staticmethod
     def forward(ctx, x):
@@ -92,5 +97,47 @@ def test_what_cannot_be_checked():
         gradcheck(lambda x: x * 2, torch.ones(2, requires_grad=True), raise_exception=False)
     with pytest.raises(RuntimeError, match="stride 0"):
         gradcheck(lambda x: x * 2, double(1).expand(3))
-    with pytest.raises(NotImplementedError, match="forward mode"):
-        gradcheck(lambda x: x, double(2), check_forward_ad=True)
+    with pytest.raises(NotImplementedError, match=r"func\.jvp within"):
+        gradcheck(torch.sin, double(1), check_batched_forward_grad=True)
+    with pytest.raises(NotImplementedError, match=r"func\.jvp of"):
+        gradgradcheck(torch.sin, double(1), check_fwd_over_rev=True)
+
+
+class WrongForward(Function):
+    """Right backward, wrong in forward mode."""
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2 * ctx.saved_tensors[0]
+
+    @staticmethod
+    def jvp(ctx, t):
+        return t * 3 * ctx.saved_tensors[0]
+
+
+def test_forward_mode_is_compared_where_that_is_asked_for():
+    x = double(2)
+    assert gradcheck(WrongForward.apply, x)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        gradcheck(WrongForward.apply, x, check_forward_ad=True)
+
+
+def test_hooks_of_the_function_are_called():
+    """The function may ask its intermediate results for gradients, at the differences too."""
+
+    def hooked(x):
+        y = x * 2
+        y.register_hook(lambda g: g * 2)
+        return y
+
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        gradcheck(hooked, double(2))

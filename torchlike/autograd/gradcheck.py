@@ -15,8 +15,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike.autograd import forward_ad
 from torchlike.autograd.backward import grad
-from torchlike.autograd.grad_mode import enable_grad, no_grad
+from torchlike.autograd.grad_mode import enable_grad
 from torchlike.tensor import Tensor, wrap
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -85,17 +86,16 @@ def _numerical(
     units = (1.0, 1j) if np.iscomplexobj(start) else (1.0,)
     if not start.size:
         return [np.zeros((0, column.size)) for column in outputs_at(start)]
-    with no_grad():
-        try:
-            for unit in units:
-                for k in range(start.size):
-                    step = np.zeros(start.size, start.dtype)
-                    step[k] = eps * unit
-                    step = step.reshape(start.shape)
-                    up, down = outputs_at(start + step), outputs_at(start - step)
-                    rows.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
-        finally:
-            x._write(jax.numpy.asarray(start))
+    try:
+        for unit in units:
+            for k in range(start.size):
+                step = np.zeros(start.size, start.dtype)
+                step[k] = eps * unit
+                step = step.reshape(start.shape)
+                up, down = outputs_at(start + step), outputs_at(start - step)
+                rows.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
+    finally:
+        x._write(jax.numpy.asarray(start))
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 
@@ -122,11 +122,47 @@ def _analytical(output: Tensor, inputs: Sequence[Tensor]) -> list[np.ndarray]:
     ]
 
 
+def _forward(
+    func: Callable[..., Any], inputs: tuple[Any, ...], which: int
+) -> list[np.ndarray]:  # fmt: skip
+    """By forward mode: per output, an array of (input parts, output parts)."""
+    plain = [t.detach() if isinstance(t, Tensor) else t for t in inputs]
+    x = plain[which]
+    rows: list[list[np.ndarray]] = []
+    for unit in (1.0, 1j) if x.dtype.is_complex else (1.0,):
+        for k in range(x.numel()):
+            step = np.zeros(x.numel(), x.dtype.numpy)
+            step[k] = unit
+            with forward_ad.dual_level():
+                tangent = wrap(jax.numpy.asarray(step.reshape(x.shape)))
+                plain[which] = forward_ad.make_dual(x, tangent)
+                rows.append([_tangent_parts(o) for o in _outputs(func, tuple(plain))])
+    if not rows:
+        plain[which] = x
+        return [np.zeros((0, o.numel())) for o in _outputs(func, tuple(plain))]
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def _tangent_parts(output: Tensor) -> np.ndarray:
+    primal, tangent = forward_ad.unpack_dual(output)
+    zeros = np.zeros(primal.shape, primal.dtype.numpy)
+    value = zeros if tangent is None else np.array(tangent.detach().resolve_conj().tolist())
+    return _parts(value.astype(zeros.dtype)).astype(np.float64)
+
+
 def _check(
     func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
-    nondet_tol: float,
+    nondet_tol: float, *, backward: bool, forward: bool,
 ) -> None:  # fmt: skip
     wanted = _checked_inputs(inputs)
+
+    def compare(k: int, i: int, found: np.ndarray, numerical: np.ndarray) -> None:
+        if not np.allclose(found, numerical, rtol, atol, equal_nan=True):
+            raise GradcheckError(
+                f"Jacobian mismatch for output {k} with respect to input {i},\n"
+                f"numerical:{numerical}\nanalytical:{found}\n"
+            )
+
     with enable_grad():
         outputs = _outputs(func, inputs)
         if not any(o.requires_grad for o in outputs):
@@ -140,6 +176,13 @@ def _check(
                 )
             return
         numerical = [_numerical(func, inputs, i, eps) for i in wanted]
+        if forward:
+            for i, columns in zip(wanted, numerical, strict=True):
+                pushed = _forward(func, inputs, i)
+                for k, column in enumerate(columns):
+                    compare(k, i, pushed[k], column)
+        if not backward:
+            return
         xs = [inputs[i] for i in wanted]
         for k, output in enumerate(_outputs(func, inputs)):
             analytical = _analytical(output, xs)
@@ -151,11 +194,7 @@ def _check(
                         "grad_output multiple times gives different values. The tolerance for "
                         f"nondeterminism was {nondet_tol}."
                     )
-                if not np.allclose(analytical[j], numerical[j][k], rtol, atol, equal_nan=True):
-                    raise GradcheckError(
-                        f"Jacobian mismatch for output {k} with respect to input {i},\n"
-                        f"numerical:{numerical[j][k]}\nanalytical:{analytical[j]}\n"
-                    )
+                compare(k, i, analytical[j], numerical[j][k])
 
 
 def gradcheck(
@@ -169,7 +208,8 @@ def gradcheck(
     """Whether the gradients of ``func`` at ``inputs`` agree with central differences.
 
     The inputs that require grad are perturbed in place and put back; they should be float64 or
-    complex128 (a warning says so otherwise).
+    complex128 (a warning says so otherwise). ``check_forward_ad`` compares forward mode with them
+    too, ``check_backward_ad`` (default) the backward passes.
 
     Raises:
       GradcheckError: on a mismatch, unless ``raise_exception`` is False.
@@ -179,13 +219,19 @@ def gradcheck(
     gradients' dtypes are not probed (torchlike's engine always hands custom backwards a tensor and
     checks what they return).
     """
-    if check_forward_ad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck of forward mode: compare with torchlike.func.jvp")
-    if not check_backward_ad:
+    if check_batched_forward_grad:
+        raise NotImplementedError(
+            "gradcheck(check_batched_forward_grad=True): compare torchlike.func.jvp within "
+            "torchlike.func.vmap"
+        )
+    if not (check_backward_ad or check_forward_ad):
         return True
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     try:
-        _check(func, given, eps, atol, rtol, nondet_tol)
+        _check(
+            func, given, eps, atol, rtol, nondet_tol, backward=check_backward_ad,
+            forward=check_forward_ad,
+        )  # fmt: skip
     except GradcheckError:
         if raise_exception:
             raise
@@ -206,7 +252,10 @@ def gradgradcheck(
     ``grad_outputs`` are what the first backward pass starts from, random unless given.
     """
     if check_fwd_over_rev:
-        raise NotImplementedError("gradgradcheck of forward mode: compare with torchlike.func.jvp")
+        raise NotImplementedError(
+            "gradgradcheck(check_fwd_over_rev=True): compare torchlike.func.jvp of "
+            "torchlike.func.grad"
+        )
     if not check_rev_over_rev:
         return True
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
