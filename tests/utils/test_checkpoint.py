@@ -465,3 +465,30 @@ def test_a_region_with_reentrance_runs_backward_once():
     assert x.grad.tolist() == [4.0, 4.0]
     with pytest.raises(RuntimeError, match="second time"):
         y.backward()
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("where", ["outside", "inside", "both"])
+def test_a_backward_pass_within_a_region(where, early_stop):
+    """It asks for what the first run saved, before that has ended."""
+
+    def inner(x):
+        return x.sin().exp().sin()
+
+    def derivative(f):
+        def of(x):
+            with torch.enable_grad():
+                return torch.autograd.grad(f(x), x, create_graph=True)[0]
+
+        return of
+
+    def region(f):
+        return functools.partial(checkpoint, f, use_reentrant=False)
+
+    x = torch.tensor(0.3, requires_grad=True)
+    wanted = derivative(derivative(inner))(x).item()
+    with set_checkpoint_early_stop(early_stop):
+        f = region(inner) if where != "outside" else inner
+        f = derivative(f)
+        f = region(f) if where != "inside" else f
+        assert derivative(f)(x).item() == pytest.approx(wanted, rel=1e-5)

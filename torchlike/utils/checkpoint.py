@@ -137,6 +137,8 @@ class _Recomputed(Region):
         self._second_context = second_context
         self._check, self._early_stop, self._debug = check, early_stop, debug
         self._holders: list[weakref.ref[_Holder]] = []
+        #: Whether the first run has ended. A backward pass within it asks for what it saved so far.
+        self.complete = False
         self._metadata: list[dict[str, Any]] = []
         #: Tensors of the second run, until they are asked for; and the number of the backward pass
         #: that it was for (0: none).
@@ -175,6 +177,8 @@ class _Recomputed(Region):
                 self._log[1].append(_line(t))
             if index >= total and self._early_stop:
                 raise _Stop  # what the last op still had to do is done
+            if index >= total and not self.complete:
+                return wrap(t._read())
             if index >= total:
                 raise self._error(
                     "trying to save more tensors during recomputation than during the original "
@@ -198,7 +202,7 @@ class _Recomputed(Region):
                 self.function(*args, **kwargs)
         except _Stop:
             pass
-        if count != total:
+        if count != total and (self.complete or count < total):
             raise self._error(
                 "A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {total}\n"
@@ -267,7 +271,9 @@ def _without_reentrance(
         early_stop, debug,
     )  # fmt: skip
     with region.first_run(), saved_tensors_hooks(region.pack, region.unpack), first:
-        return function(*args, **kwargs)
+        output = function(*args, **kwargs)
+    region.complete = True
+    return output
 
 
 # -- with reentrance -------------------------------------------------------------------------------
