@@ -17,7 +17,7 @@ from torchlike.jit.arguments import Numbers
 from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
 from torchlike.jit.environment import Snapshot
-from torchlike.jit.keys import static_key
+from torchlike.jit.keys import ArrayGiven, static_key
 from torchlike.jit.parts import Parts
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recognition import recognizer
@@ -113,12 +113,19 @@ class JitFunction:
         key: list[Any] = [structure, current["grad_enabled"], dtypes.get_default_dtype(), switches,
                           current["device"]]  # fmt: skip
         first: dict[int, int] = {}
-        for leaf in leaves:
-            if isinstance(leaf, Tensor):
-                key.append(signature(leaf, first))
-                tensors.append(leaf)
-            else:
-                key.append(static_key(leaf))
+        try:
+            for leaf in leaves:
+                if isinstance(leaf, Tensor):
+                    key.append(signature(leaf, first))
+                    tensors.append(leaf)
+                else:
+                    key.append(static_key(leaf))
+        except ArrayGiven as error:
+            if self._fallback is None:
+                raise
+            if ArrayGiven not in self.fell_back:
+                self._fall_back(ArrayGiven, str(error))
+            return self._call_in_parts(args, kwargs)
         traced: Sequence[int] = ()
         if self._numbers.active:
             traced = self._numbers.rewrite(key, _LEAVES, leaves, structure)
