@@ -1,4 +1,4 @@
-"""NumPy arrays as arguments: refused by torchlike.jit, run eagerly by torch.compile, never frozen."""
+"""NumPy arrays as arguments: torchlike.jit refuses them, torch.compile runs eagerly then."""
 
 import functools
 
