@@ -8,6 +8,7 @@ import pytest
 
 import torchlike as torch
 from torchlike.autograd import forward_ad as fw
+from torchlike.errors import JitCaptureError
 
 X, T = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.5, -1.0, 2.0])
 
@@ -88,3 +89,15 @@ def test_refusals() -> None:
             fw.make_dual(X, T[:2])
         with pytest.raises(TypeError, match="must be a Tensor, not int"):
             fw.make_dual(X, 3)  # type: ignore[arg-type]
+
+
+def test_a_dual_tensor_that_outlives_its_level_in_a_compiled_function():
+    def dual(x):
+        with fw.dual_level():
+            return fw.make_dual(x, x * 2)
+
+    assert dual(torch.ones(2)).tolist() == [1.0, 1.0]
+    with pytest.raises(JitCaptureError, match="a result of a transform that has ended"):
+        torch.jit(dual)(torch.ones(2))
+    with pytest.warns(RuntimeWarning, match="a result of a transform that has ended"):
+        assert torch.compile(dual)(torch.ones(2)).tolist() == [1.0, 1.0]

@@ -2,6 +2,7 @@
 call by the function itself, by another jitted function, or between calls."""
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -346,3 +347,21 @@ def test_storing_without_reading_compiles_once():
         f(X + i)
         assert m.seen.tolist() == (2 * (X + i)).tolist()
     assert f.compiles == 1
+
+
+def test_the_first_calls_gradients_are_given_back():
+    p = torch.nn.Parameter(torch.ones(3))
+
+    @torch.jit
+    def step():
+        with torch.no_grad():
+            p.sub_(p.grad)
+
+    for _ in range(2):
+        p.grad = None
+        (p * p).sum().backward()
+        held = weakref.ref(p.grad)
+        step()
+        p.grad = None
+        assert held() is None
+    assert step.compiles == 1

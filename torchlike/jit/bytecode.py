@@ -42,6 +42,8 @@ class Reads(NamedTuple):
     #: Objects whose attributes may be reached by any name (``vars``, ``getattr`` with a computed
     #: one): the variable, and the attributes that lead from it to the object.
     whole_of: tuple[tuple[str, tuple[str, ...]], ...]
+    #: Whether it asks if two values are one object, or if one is among others.
+    compares: bool
 
 
 def _strings(constants: tuple[object, ...]) -> set[str]:
@@ -100,8 +102,19 @@ def reads_of(code: types.CodeType) -> Reads:
     whole, whole_of = None in found, {path for path in found if path is not None}
     noted = stored if "AttributeError" in names else set(_noted(code)) if stored else ()
     return Reads(tuple(names), frozenset(attributes), frozenset(loaded), frozenset(methods),
-                 frozenset(stored), frozenset(noted), tuple(imports), whole, tuple(whole_of)
-                 )  # fmt: skip
+                 frozenset(stored), frozenset(noted), tuple(imports), whole, tuple(whole_of),
+                 any(_compares(code)))  # fmt: skip
+
+
+def _compares(code: types.CodeType) -> Iterator[bool]:
+    """For each ``is`` and ``in`` whether both sides may be tensors or hold some: neither is a
+    constant."""
+    steps = instructions(code)
+    for k, i in enumerate(steps):
+        if i.opname in ("IS_OP", "CONTAINS_OP"):
+            sides = [step.opname for step in steps[max(0, k - 2) : k]]
+            of_variable = sides[-1].startswith("LOAD_") and sides[0] == "LOAD_CONST"
+            yield sides[-1] != "LOAD_CONST" and not of_variable
 
 
 def _noted(code: types.CodeType) -> Iterator[str]:

@@ -17,7 +17,7 @@ from torchlike.jit.arguments import Numbers
 from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
 from torchlike.jit.environment import Snapshot
-from torchlike.jit.keys import ArrayGiven, static_key
+from torchlike.jit.keys import NoKey, static_key
 from torchlike.jit.parts import Parts
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recognition import recognizer
@@ -107,7 +107,11 @@ class JitFunction:
             tensors = latest.recognize(latest, args, kwargs, current)
             if tensors is not None:
                 return self._run(latest, tensors, ())
-        leaves, structure = flatten_call(args, kwargs)
+        try:
+            leaves, structure = flatten_call(args, kwargs)
+        except RecursionError:
+            why = NoKey("a list or dictionary that holds itself was passed to a jitted function")
+            return self._call_without_key(why, args, kwargs)
         tensors = []
         switches = current["inference"], current["autocast"]
         key: list[Any] = [structure, current["grad_enabled"], dtypes.get_default_dtype(), switches,
@@ -120,12 +124,8 @@ class JitFunction:
                     tensors.append(leaf)
                 else:
                     key.append(static_key(leaf))
-        except ArrayGiven as error:
-            if self._fallback is None:
-                raise
-            if ArrayGiven not in self.fell_back:
-                self._fall_back(ArrayGiven, str(error))
-            return self._call_in_parts(args, kwargs)
+        except NoKey as why:
+            return self._call_without_key(why, args, kwargs)
         traced: Sequence[int] = ()
         if self._numbers.active:
             traced = self._numbers.rewrite(key, _LEAVES, leaves, structure)
@@ -165,6 +165,14 @@ class JitFunction:
         if unlike_eager:
             self._fall_back(whole, unlike_eager)
         return result
+
+    def _call_without_key(self, why: NoKey, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call whose arguments choose no program."""
+        if self._fallback is None:
+            raise why from None
+        if NoKey not in self.fell_back:
+            self._fall_back(NoKey, str(why), stacklevel=4)
+        return self._call_in_parts(args, kwargs)
 
     def _call_in_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that cannot be compiled: eagerly, its modules compiled by themselves."""
@@ -276,34 +284,39 @@ class JitFunction:
         self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int],
         avals: Sequence[Any] | None = None,
     ) -> tuple[Tracing, Any, frozenset[int]]:  # fmt: skip
-        """One capture, with user functions converted where their control flow asked for it."""
+        """One capture, with user functions converted where their control flow asked for it, and
+        arguments as themselves that are also reached from outside."""
+        shared: frozenset[int] = frozenset()
+        drawn: Sequence[Any] = ()
         while True:
             with self._conversion.applied():
-                run = self._tracing(arguments, leaves, structure, frozenset(), traced)
+                run = self._tracing(arguments, leaves, structure, shared, traced, drawn)
                 try:
                     closed = run.trace(avals)
-                except JitCaptureError as error:
-                    if self._conversion.extend(error):
+                except Exception as error:
+                    known = frozenset() if avals is not None else run.acquainted_arguments()
+                    if known:  # the code may have looked for them, and not found the stand-ins
+                        shared |= known
+                        continue
+                    if isinstance(error, NameError) and self._conversion.active:
+                        raise self._unbound(error) from None
+                    if isinstance(error, JitCaptureError) and self._conversion.extend(error):
                         continue
                     raise
-                except NameError as error:
-                    if not self._conversion.active:
-                        raise
-                    raise JitCaptureError(
-                        f"{error}: {self._name} binds this name in one branch on a tensor's value "
-                        "(or only within a loop on one), so compiled code has no value for it "
-                        "afterwards. Bind it before the branch or loop."
-                    ) from None
-                shared = run.arguments_that_are_state()
-                if shared and avals is None:
-                    # An argument is also reached from outside: once more, with it as itself.
+                reached = run.arguments_that_are_state()
+                if reached and avals is None:
                     run.capture.undo_python()
-                    run = self._tracing(
-                        arguments, leaves, structure, shared, traced, run.first_values
-                    )
-                    closed = run.trace()
+                    shared, drawn = shared | reached, run.first_values
+                    continue
             self._conversion.forgive(run.capture.watch)
             return run, closed, shared
+
+    def _unbound(self, error: NameError) -> JitCaptureError:
+        return JitCaptureError(
+            f"{error}: {self._name} binds this name in one branch on a tensor's value "
+            "(or only within a loop on one), so compiled code has no value for it "
+            "afterwards. Bind it before the branch or loop."
+        )
 
     def _trace_numbers(
         self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int]
@@ -349,6 +362,7 @@ class JitFunction:
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
+        program.tell_apart(arguments, capture.watch.acquaintances())
         program.take_for_granted(Snapshot(capture), capture)
         program.numbers = run.numbers if run.numbers.positions else None
         if self._fallback is not None:

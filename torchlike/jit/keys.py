@@ -38,12 +38,13 @@ class Identity:
         return f"{type(self.value).__name__} object at {id(self.value):#x}"
 
 
-class ArrayGiven(TypeError):
-    """A NumPy array is an argument: its numbers may change, and no key has them."""
+class NoKey(TypeError):
+    """An argument that no key describes: a NumPy array, whose numbers may change, or a list that
+    holds itself."""
 
 
 def static_key(leaf: Any) -> Any:
-    """The key of an argument that is no tensor. `ArrayGiven` for a NumPy array."""
+    """The key of an argument that is no tensor. `NoKey` for a NumPy array."""
     kind = type(leaf)
     if kind in _BY_VALUE:
         return kind, leaf
@@ -56,7 +57,7 @@ def static_key(leaf: Any) -> Any:
     if isinstance(leaf, np.generic):
         return kind, leaf.dtype, leaf.tobytes()
     if isinstance(leaf, np.ndarray):
-        raise ArrayGiven(
+        raise NoKey(
             "a NumPy array was passed to a jitted function, where it would be frozen: pass "
             "torchlike.from_numpy(array)"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any, NamedTuple
@@ -126,6 +127,10 @@ class Program:
         #: Arguments that were state too when captured: (which, the storage it must be).
         self.identities: list[tuple[int, Storage]] = []
         self.identical: frozenset[int] = frozenset()
+        #: Tensors that an argument must not be, and those that some must be, where the code asks
+        #: which object one is: {id: weak reference}, {which argument: weak reference}.
+        self.strangers: dict[int, weakref.ref[Tensor]] = {}
+        self.acquainted: dict[int, weakref.ref[Tensor]] = {}
         #: Whether ``places_hold`` has anything to ask.
         self.has_places = False
         #: Slots whose tensor was reached in another way as well: (slot, the storage it must be).
@@ -212,8 +217,11 @@ class Program:
         self.fixed_ids = frozenset(id(s) for s in (*self.fixed, *same))
         self.identical = frozenset(i for i, _ in self.identities)
         self.has_places = any(
-            (self.guard_slots, self.flags, self.identities, self.shared_slots, self.apart)
-        )
+            (self.guard_slots, self.flags, self.identities, self.shared_slots, self.apart,
+             self.strangers)
+        )  # fmt: skip
+        for slot in rebound:
+            slot.initial = None  # the gradients of the first call would live as long as the program
 
     def fits(self, arguments: Sequence[Tensor]) -> Any:
         """Whether everything the capture took for granted still holds."""
@@ -245,6 +253,14 @@ class Program:
         for i, storage in self.identities:
             if arguments[i]._storage is not storage:
                 return False
+        if self.strangers or self.acquainted:
+            for i, t in enumerate(arguments):
+                known = self.acquainted.get(i)
+                stranger = self.strangers.get(id(t))
+                if (stranger is not None and stranger() is t) if known is None else (
+                    known() is not t
+                ):  # fmt: skip
+                    return False
         for slot, storage in self.shared_slots:
             if slot.value(arguments)._storage is not storage:
                 return False
@@ -291,6 +307,14 @@ class Program:
         if any(s.abandoned for s in self.fixed):
             return "the .data of a tensor was replaced"
         return "an argument or slot is (or is no longer) the same memory as other state"
+
+    def tell_apart(self, arguments: Sequence[Tensor], acquaintances: Sequence[Tensor]) -> None:
+        """Remember which arguments are among the tensors that the code may compare them with.
+        (Those whose memory the program uses are told by that.)"""
+        known = {id(t): weakref.ref(t) for t in acquaintances}
+        self.acquainted = {i: known[id(t)] for i, t in enumerate(arguments) if id(t) in known}
+        fixed = {id(s) for s in self.fixed}
+        self.strangers = {id(t): known[id(t)] for t in acquaintances if id(t._storage) not in fixed}
 
     # -- running -----------------------------------------------------------------------------------
 

@@ -68,6 +68,8 @@ class Reach:
         #: Tensors that were reached, for their requires_grad, and all ways to them.
         self.tensors: dict[int, Tensor] = {}
         self._tensor_labels: dict[int, set[str]] = {}
+        #: Whether code asks which object a value is; see `acquaintances`.
+        self.compares = False
         #: Modules (of nn) that were reached by name: their owner guards their plain attributes.
         self.modules: dict[int, Any] = {}
         #: Tensors whose attributes of the user's count: {id: (tensor, label)}. Most have none.
@@ -120,6 +122,14 @@ class Reach:
         visitor = _visitor(kind)
         if visitor is not None:
             visitor(self, value, label, depth)
+
+    def acquaintances(self) -> list[Tensor]:
+        """Tensors from outside that the code may find an argument to be one of: it compares
+        objects, or looks them up in what is keyed by tensors."""
+        if not self.compares:
+            return []
+        found = self.tensors | {key: t for key, (t, _) in self._noted_on.items()}
+        return [t for key, t in found.items() if key not in self._unrooted]
 
     def labels_of_storages(self) -> dict[int, set[str]]:
         """How the storages of reached tensors are reached: {id(storage): labels}."""
@@ -371,6 +381,9 @@ class Reach:
             for k, element in list(places.entries(value).items()):
                 if type(element) not in ATOMS:
                     self.visit(element, f"{label}[{k!r}]", depth + 1)
+                if isinstance(k, Tensor):
+                    self.compares = True
+                    self.visit(k, f"a key of {label}", depth + 1)
         if type(value) is not dict:
             self._instance(value, label, depth)
 

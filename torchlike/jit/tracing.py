@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike import meta, modes, tape
+from torchlike import boxes, meta, modes, tape
 from torchlike.autograd import engine, partial, saved
 from torchlike.autograd.partial import Partial
 from torchlike.jit import joint
@@ -157,11 +157,20 @@ class Tracing:
             capture.roll_back()
 
     def arguments_that_are_state(self) -> frozenset[int]:
-        """Arguments whose own storage was used as well, reached past the stand-in."""
+        """Arguments whose own storage was used as well, reached past the stand-in, or compared
+        with it."""
         used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
-        return frozenset(
+        return self.acquainted_arguments() | {
             i for i, t in enumerate(self.arguments)
             if i not in self._as_themselves and id(t._storage) in used
+        }  # fmt: skip
+
+    def acquainted_arguments(self) -> frozenset[int]:
+        """Those that the code may have compared the stand-in with."""
+        known = set(map(id, self.capture.watch.acquaintances()))
+        return frozenset(
+            i for i, t in enumerate(self.arguments)
+            if i not in self._as_themselves and id(t) in known
         )  # fmt: skip
 
     def body(self) -> list[Any]:
@@ -220,6 +229,7 @@ class Tracing:
         capture.watch.settle()
         self._check_kept()
         if returned.roots:
+            self._check_leaves()
             if self.create_graph:
                 return self._recorded_backward()
             gradients = self._joint_backward()
@@ -231,6 +241,10 @@ class Tracing:
         outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
         if meta.involved(outputs):
             capture.refuse("a result on the meta device", "a tensor with values")
+        if boxes.involved(outputs):
+            capture.refuse(
+                "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
+            )
         program.n_made = len(returned.made)
         self.n_forward = len(outputs)
         self.first_values = capture.first_values
@@ -362,6 +376,21 @@ class Tracing:
             )
 
     # -- joining the tape --------------------------------------------------------------------------
+
+    def _check_leaves(self) -> None:
+        """A leaf that the body made and gives back: what the caller computes from the rest would
+        not reach it, for the graph between them ends with the body."""
+        edges = [edge for _, edge in self.returned.roots]
+        leaves = joint.boundary_of(edges, self.capture.first_sequence, lambda storage: False)
+        for node, _ in leaves:
+            if isinstance(node, AccumulateGrad):
+                storage = node.variable._storage
+                if self.capture.is_created(storage) and storage in self.returned:
+                    self.capture.refuse(
+                        "giving back a new leaf that requires grad beside what was computed from "
+                        "it",
+                        "a leaf that is made outside",
+                    )
 
     def _joint_backward(self) -> list[Any]:
         """Gradients of everything outside that the outputs depend on, from placeholders."""

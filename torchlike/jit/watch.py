@@ -171,6 +171,7 @@ class Watch(Reach):
             if "site-packages" in code.co_filename and not self._called_by_user(frame):
                 return
             entered = self._entered[key] = Entered(code)
+            self.compares = self.compares or entered.reads.compares
             self._enter_first(frame, entered)
         if event == "call" and frame.f_code.co_flags & inspect.CO_GENERATOR:
             self._resumed.add(id(frame))

@@ -1,4 +1,5 @@
-"""NumPy arrays as arguments: torchlike.jit refuses them, torch.compile runs eagerly then."""
+"""Arguments that choose no program, NumPy arrays and lists that hold themselves: refused by
+torchlike.jit, run eagerly by torch.compile."""
 
 import functools
 
@@ -42,3 +43,16 @@ def test_other_calls_are_compiled():
     for _ in range(2):
         assert scaled(torch.ones(2), torch.full((2,), 3.0)).tolist() == [3.0, 3.0]
     assert scaled.compiles == 1
+
+
+def test_a_list_that_holds_itself():
+    ring = []
+    ring.append(ring)
+
+    def f(x, held):
+        return x + len(held[0])
+
+    with pytest.raises(TypeError, match="holds itself"):
+        torch.jit(f)(torch.ones(2), ring)
+    with pytest.warns(RuntimeWarning, match="holds itself"):
+        assert torch.compile(f)(torch.ones(2), ring).tolist() == [2.0, 2.0]
