@@ -417,6 +417,9 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def _version(self) -> int:
         if self._inference:
             raise RuntimeError("Inference tensors do not track version counter.")
+        capture = modes.current.capture
+        if capture is not None and not capture.is_created(self._storage):
+            capture.refuse_value("_version of a tensor from outside", "a tensor that counts")
         return self._storage.version
 
     def _is_view(self) -> Any:

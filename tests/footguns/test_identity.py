@@ -187,3 +187,29 @@ def test_a_new_leaf_that_nothing_else_depends_on(compiler):
         assert leaf.requires_grad
         assert grad.tolist() == [4.0, 4.0]
     assert f.compiles == 1
+
+
+def test_how_often_an_argument_was_written():
+    def f(x):
+        return x * x._version
+
+    x = torch.ones(2)
+    x.add_(1)
+    with pytest.raises(JitCaptureError, match="_version of a tensor from outside"):
+        torch.jit(f)(x)
+    compiled = torch.compile(f)
+    with pytest.warns(RuntimeWarning, match="_version of a tensor from outside"):
+        assert compiled(x).tolist() == [2.0, 2.0]
+    x.add_(1)
+    assert compiled(x).tolist() == [6.0, 6.0]
+
+
+@both
+def test_how_often_the_body_wrote(compiler):
+    def f(x):
+        y = x * 2
+        before = y._version
+        y.add_(1)
+        return y * (y._version - before)
+
+    assert calls(compiler, f, (torch.ones(2),)) == 1
