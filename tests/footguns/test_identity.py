@@ -213,3 +213,37 @@ def test_how_often_the_body_wrote(compiler):
         return y * (y._version - before)
 
     assert calls(compiler, f, (torch.ones(2),)) == 1
+
+
+@pytest.mark.parametrize("ask", [id, hash])
+def test_the_number_of_an_argument(ask):
+    known = torch.ones(2)
+    table = {ask(known): 5}
+
+    def by_id(x):
+        return x * table.get(id(x), 3)
+
+    def by_hash(x):
+        return x * table.get(hash(x), 3)
+
+    f = by_id if ask is id else by_hash
+    with pytest.raises(JitCaptureError, match=rf"{ask.__name__}\(x\) of an argument"):
+        torch.jit(f)(known)
+    compiled = torch.compile(f)
+    with pytest.warns(RuntimeWarning, match="of an argument cannot be compiled"):
+        assert compiled(known).tolist() == [5.0, 5.0]
+    assert compiled(torch.ones(2)).tolist() == [3.0, 3.0]
+
+
+@both
+def test_the_number_of_something_else(compiler):
+    class Layer:
+        pass
+
+    layer = Layer()
+    numbers = {id(layer): 4}
+
+    def f(x):
+        return x * numbers[id(layer)]
+
+    assert calls(compiler, f, (torch.ones(2),), (torch.zeros(2),)) == 1

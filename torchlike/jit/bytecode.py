@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import itertools
 import types
@@ -104,6 +105,20 @@ def reads_of(code: types.CodeType) -> Reads:
     return Reads(tuple(names), frozenset(attributes), frozenset(loaded), frozenset(methods),
                  frozenset(stored), frozenset(noted), tuple(imports), whole, tuple(whole_of),
                  any(_compares(code)))  # fmt: skip
+
+
+@functools.lru_cache(maxsize=256)
+def given_to(code: types.CodeType, offset: int) -> str | None:
+    """The variable that the call at ``offset`` has as its last argument, where that is one."""
+    before = ""
+    for i in dis.get_instructions(code):
+        if i.offset == offset:
+            break
+        if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG"):
+            named = i.opname.startswith("LOAD_") and i.opname != "LOAD_CONST"
+            before = (i.argval if named else None) or ""
+    found = before[-1] if isinstance(before, tuple) else before
+    return found or None
 
 
 def _compares(code: types.CodeType) -> Iterator[bool]:

@@ -160,13 +160,13 @@ class Capture:
         self.attributes_written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.modules: dict[int, Any] = {}
         self.optimizers: dict[int, Any] = {}
+        #: What the function sees instead of its arguments: {id(stand-in): which argument}.
+        self.stand_ins: dict[int, int] = {}
         #: Plain Python values that user code can read.
-        self.watch = Watch()
+        self.watch = Watch(self.stand_ins)
         self.printed = Printed(self.watch.say, self.refuse_value)
         #: Entries of parameter groups that are asked for anew at each run: (id(group), name).
         self.host_places: set[tuple[int, str]] = set()
-        #: What the function sees instead of its arguments: {id(stand-in): which argument}.
-        self.stand_ins: dict[int, int] = {}
         #: Why the program must not be used again, if somebody said so.
         self.unrepeatable = ""
         self._undo: dict[int, Callable[[], None]] = {}

@@ -28,7 +28,7 @@ import time
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ import numpy as np
 from torchlike import devices, dtypes
 from torchlike.errors import JitCaptureError
 from torchlike.jit import places
-from torchlike.jit.bytecode import mentions, only_adds, only_records
+from torchlike.jit.bytecode import given_to, mentions, only_adds, only_records
 from torchlike.jit.libraries import LIBRARIES, is_library
 from torchlike.jit.places import MISSING, Place
 from torchlike.jit.reach import ATOMS, MAX_ELEMENTS, Entered, Reach, legacy_state
@@ -73,8 +73,10 @@ _library_code: dict[int, types.CodeType] = {}
 class Watch(Reach):
     """What one capture's user code named, reached and found."""
 
-    def __init__(self) -> None:
+    def __init__(self, stand_ins: Container[int] = ()) -> None:
         super().__init__()
+        #: By their ids, what the function sees instead of its arguments.
+        self._stand_ins = stand_ins
         self._random = random.getstate()
         self._numpy_random = _numpy_state()
         self._previous: Any = None
@@ -295,6 +297,13 @@ class Watch(Reach):
         """A user's frame calls a function written in C."""
         if function is warnings.warn:
             self.say("warnings.warn")
+        elif function is id or function is hash:
+            name = given_to(frame.f_code, frame.f_lasti)
+            if id(frame.f_locals.get(name)) in self._stand_ins:
+                raise JitCaptureError(
+                    f"{function.__name__}({name}) of an argument cannot be compiled: it is another "
+                    "at each call.\n  Use a dictionary keyed by tensors, or ask for it outside."
+                )
         elif getattr(function, "__name__", "") in ("write", "writelines") and isinstance(
             getattr(function, "__self__", None), _FILES
         ):
