@@ -77,7 +77,11 @@ class Conversions:
                     if new.grad is not converted:
                         new.grad = converted
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if buffer is None:
+                continue
+            if is_lazy(buffer):  # goes on waiting
+                buffer.data = fn(buffer)
+            else:
                 self._buffers[name] = fn(buffer)
         return self
 
