@@ -207,11 +207,13 @@ def multi_margin_loss_op(
             f"inconsistent weight size, expected {classes} but got {list(weight.shape)}"
         )
     x = input.reshape(math.prod(input.shape[:-1]), classes)
-    y = target.reshape(-1, 1).astype(np.int32)
-    if y.shape[0] != x.shape[0]:
+    if target.ndim > 1 or target.size != x.shape[0]:
         raise RuntimeError(
-            f"inconsistent target size, expected {x.shape[0]} but got {list(target.shape)}"
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{x.shape[0]}], but got "
+            f"{list(target.shape)}. Input has shape {list(input.shape)}."
         )
+    y = target.reshape(-1, 1).astype(np.int32)
     chosen = jnp.arange(x.shape[1], dtype=np.int32) == y
     picked = jnp.sum(jnp.where(chosen, x, 0), 1, keepdims=True)
     gap = margin - picked + x
@@ -220,7 +222,7 @@ def multi_margin_loss_op(
     if weight is not None:
         loss = loss * jnp.sum(jnp.where(chosen, weight, 0), 1, keepdims=True)
     per_sample = jnp.sum(loss, 1) / x.shape[1]
-    return reduced(per_sample if input.ndim > 1 else per_sample[0], reduction)
+    return reduced(per_sample.reshape(target.shape), reduction)
 
 
 @composite(namespaces=_F, method=False)
@@ -228,7 +230,10 @@ def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The multi-class hinge loss of scores (N, C) with classes (N,)."""
+    """The multi-class hinge loss of scores (N, C) or (C,) with classes (N,), (1,) or ().
+
+    Unreduced, it has the shape of ``target``. RuntimeError for classes of another shape.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
@@ -252,7 +257,8 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     grad_name="MultilabelMarginLossBackward0")  # fmt: skip
 def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
     """``sum(max(0, 1 - (x[y[j]] - x[i]))) / C`` over labels j and non-labels i."""
-    if input.shape != target.shape:
+    one = input.ndim <= 1 and target.ndim <= 1 and input.size == target.size == 1
+    if input.shape != target.shape and not one:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )

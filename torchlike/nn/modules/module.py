@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -226,7 +227,21 @@ class Module(StateDicts, Hooks, Conversions):
             own["_modules"][name] = hooks.registered(hooks.everywhere.on_module, self, name, value)
             modes.epoch.advance()
         else:
-            self.register_buffer(name, value, getattr(value, "persistent", True))
+            self._register_buffer(name, value)
+
+    def _register_buffer(self, name: str, value: Any) -> None:
+        """`register_buffer`, which a subclass may override with two arguments."""
+        persistent = getattr(value, "persistent", True)
+        own = type(self).register_buffer
+        if own is Module.register_buffer or "persistent" in inspect.signature(own).parameters:
+            self.register_buffer(name, value, persistent)
+            return
+        if not persistent:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements "
+                "register_buffer() without the persistent argument is not allowed."
+            )
+        self.register_buffer(name, value)
 
     def _rebind(self, table: str, name: str, value: Any) -> None:
         """Bind a registered name to something that does not register itself."""
