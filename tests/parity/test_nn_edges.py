@@ -1,5 +1,7 @@
 """Functions and modules of nn at the edges of what they take, against PyTorch."""
 
+import warnings
+
 import pytest
 from answers import answer, source
 
@@ -42,6 +44,17 @@ t.nn.ParameterList([t.nn.Parameter(t.empty(1, device='meta'))])
 t.nn.ParameterDict({'a': t.nn.Parameter(t.empty(1, device='meta'))})
 t.empty(1, device='meta').type()
 t.nn.Linear(1, 1).to('cpu', t.float64, copy=True)
+F.dropout1d(o(3))
+F.dropout1d(o(2, 3, 4, 5))
+F.pad(o(2, 0, 4), (1, 1), mode='reflect')
+F.pad(o(2, 3, 0), (1, 1), mode='replicate')
+F.pad(o(0, 3, 4, 4), (1, 1, 1, 1), mode='replicate')
+F.max_unpool1d(o(0, 10, 5), o(0, 10, 5).long(), 2)
+F.max_unpool2d(o(1, 0, 5, 5), o(1, 0, 5, 5).long(), 2)
+F.max_unpool3d(o(0, 1, 2, 2, 2), o(0, 1, 2, 2, 2).long(), 2)
+F.fractional_max_pool2d(o(1, 3, 4, 4), 2, output_size=(0, 1))
+F.fractional_max_pool3d(o(1, 1, 4, 4, 4), 2, output_size=(0, 1, 1))
+F.adaptive_avg_pool2d(o(1, 1, 2, 2), (2**61, 1))
 """.strip().splitlines()
 #: Compared with the error's type.
 REFUSED = """
@@ -71,6 +84,86 @@ def test_refused_as_by_pytorch(line):
     function = source(NAMES + line)
     assert answer(function, torchlike) == answer(function, torch)
     assert answer(function, torchlike)[0] == "raised"
+
+
+#: Sizes without elements, and dtypes that batch norm takes for them alone.
+EMPTY = [((0, 3, 2, 2), "float32"), ((2, 3, 0, 2), "float32"), ((0, 3, 2, 2), "float64")]
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize(("size", "dtype"), EMPTY)
+def test_batch_norm_of_nothing_moves_no_statistics(size, dtype, training, jit):
+    def run(t):
+        module = t.nn.BatchNorm2d(3).train(training)
+        module.running_mean.fill_(2.0)
+        x = t.ones(size, dtype=getattr(t, dtype), requires_grad=True)
+        y = (torchlike.jit(module) if jit and t is torchlike else module)(x)
+        y.sum().backward()
+        grads = (x.grad, module.weight.grad, module.bias.grad)
+        return (y.detach(), *grads, *module.buffers())
+
+    assert answer(run, torchlike) == answer(run, torch)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("dropout2d", (2, 3)), ("dropout2d", (2, 3, 4)), ("dropout2d", (2, 3, 4, 5)),
+        ("dropout3d", (2, 3, 4)), ("dropout3d", (1, 2, 3, 4)), ("dropout3d", (1, 1, 2, 3, 4, 5)),
+    ],
+)  # fmt: skip
+def test_dropout_of_channels_warns_of_other_dimensions(name, size):
+    def warned(t):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            getattr(t.nn.functional, name)(t.ones(size), training=False)
+        return [(w.category, str(w.message)) for w in caught]
+
+    assert warned(torchlike) == warned(torch)
+
+
+#: How a name may be taken, and by what it may be taken over.
+TAKEN = {
+    "plain": lambda t, m: setattr(m, "q", 5),
+    "tensor": lambda t, m: setattr(m, "q", t.ones(1)),
+    "parameter": lambda t, m: setattr(m, "q", t.nn.Parameter(t.ones(1))),
+    "no parameter": lambda t, m: m.register_parameter("q", None),
+    "module": lambda t, m: setattr(m, "q", t.nn.Linear(1, 1)),
+    "buffer": lambda t, m: m.register_buffer("q", t.ones(1), persistent=False),
+}
+TAKEN_OVER = {
+    "a buffer": lambda t, m: setattr(m, "q", t.nn.Buffer(t.zeros(1))),
+    "a parameter": lambda t, m: setattr(m, "q", t.nn.Parameter(t.zeros(1))),
+    "a module": lambda t, m: setattr(m, "q", t.nn.ReLU()),
+    "a tensor": lambda t, m: setattr(m, "q", t.zeros(1)),
+    "nothing": lambda t, m: setattr(m, "q", None),
+}
+
+
+@pytest.mark.parametrize("old", TAKEN)
+@pytest.mark.parametrize("new", TAKEN_OVER)
+def test_names_that_are_taken(old, new):
+    def run(t):
+        module = t.nn.Module()
+        TAKEN[old](t, module)
+        TAKEN_OVER[new](t, module)
+        tables = (module._parameters, module._buffers, module._modules, module.state_dict())
+        return str([list(table) for table in tables]), "q" in vars(module)
+
+    assert answer(run, torchlike) == answer(run, torch)
+
+
+@pytest.mark.parametrize(
+    "name", ["byte", "char", "short", "int", "long", "half", "float", "double"]
+)  # fmt: skip
+def test_packed_sequences_are_converted(name):
+    def run(t):
+        packed = t.nn.utils.rnn.pack_sequence([t.ones(2), t.ones(1)])
+        made = getattr(packed, name)()
+        return made.data, made is packed
+
+    assert answer(run, torchlike) == answer(run, torch)
 
 
 def registering(t):
