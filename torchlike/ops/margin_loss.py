@@ -182,7 +182,17 @@ def soft_margin_loss(
 # -- several classes, several labels ---------------------------------------------------------------
 
 
+def _check_scores(input: Any) -> None:
+    """RuntimeError for what is neither scores (N, C) nor (C,)."""
+    if input.ndim > 2 or (input.ndim and not input.shape[-1]):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}"
+        )
+
+
 def _check_classes(input: Any, target: Any, *rest: Any) -> None:
+    _check_scores(input)
     values = np.asarray(target)
     classes = input.shape[-1] if input.ndim else 1
     if values.dtype.kind in "iu" and values.size and (values.min() < 0 or values.max() >= classes):
@@ -198,6 +208,7 @@ def multi_margin_loss_op(
     check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    _check_scores(input)
     floats_only(input, "multi_margin_loss")
     if target.dtype != np.int64:
         raise RuntimeError(f"expected scalar type Long but found {scalar_type_of(target)}")
@@ -244,11 +255,7 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     values = np.asarray(target)
     classes = input.shape[-1] if input.ndim else 1
     check_reduction(rest[-1])
-    if input.ndim and not input.shape[-1]:
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(input.shape)}"
-        )
+    _check_scores(input)
     if values.size and (values.min() < -1 or values.max() >= classes):
         raise RuntimeError("argument #2 'target' is out of range")
 
@@ -257,6 +264,7 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     grad_name="MultilabelMarginLossBackward0")  # fmt: skip
 def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
     """``sum(max(0, 1 - (x[y[j]] - x[i]))) / C`` over labels j and non-labels i."""
+    _check_scores(input)
     one = input.ndim <= 1 and target.ndim <= 1 and input.size == target.size == 1
     if input.shape != target.shape and not one:
         raise RuntimeError(
