@@ -832,7 +832,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``input1 @ W_k @ input2`` for each output k. weight: (out, in1, in2)."""
+    """``input1 @ W_k @ input2 + bias_k`` for each output k."""
 
 def binary_cross_entropy_with_logits(input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 0) -> Any:
     """``nn.functional.binary_cross_entropy_with_logits`` with the reduction as a number: 0 none, 1 mean, 2 sum."""

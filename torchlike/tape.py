@@ -161,27 +161,38 @@ class Node:
 
 
 class RemovableHandle:
-    """Removes a hook: ``handle.remove()``, or as a context manager."""
+    """Removes a hook: ``handle.remove()``, or as a context manager.
 
-    __slots__ = ("_hooks", "id")
+    ``hooks_dict`` has hooks under ``id``; ``extra_dict``, one dictionary or a list of them, what is
+    kept about them beside.
+    """
+
+    __slots__ = ("_extra", "_hooks", "id")
     _ids = itertools.count()
 
-    def __init__(self, hooks: dict[int, Any]) -> None:
-        self._hooks = hooks
+    def __init__(self, hooks_dict: dict[int, Any], *, extra_dict: Any = None) -> None:
+        self._hooks = hooks_dict
+        self._extra: Any = () if extra_dict is None else (
+            (extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict))  # fmt: skip
         self.id = next(self._ids)
 
     @classmethod
-    def on(cls, hooks: dict[int, Any], hook: Any) -> RemovableHandle:
-        """Add ``hook`` to the dictionary and give the handle that removes it."""
-        handle = cls(hooks)
+    def on(cls, hooks: dict[int, Any], hook: Any, *extra: dict[int, Any]) -> RemovableHandle:
+        """Add ``hook`` to the dictionary ; the handle removes it, from ``extra`` too."""
+        handle = cls(hooks, extra_dict=extra)
         hooks[handle.id] = hook
         modes.epoch.advance()  # compiled programs ask again which hooks there are
         return handle
 
     def remove(self) -> None:
         """Remove the hook; doing so twice is harmless."""
-        self._hooks.pop(self.id, None)
+        for table in (self._hooks, *self._extra):
+            table.pop(self.id, None)
         modes.epoch.advance()
+
+    def hooks_dict_ref(self) -> dict[int, Any]:
+        """The dictionary that has the hook."""
+        return self._hooks
 
     def __enter__(self) -> RemovableHandle:
         return self

@@ -5,6 +5,7 @@ import pytest
 import torchlike as torch
 import torchlike.nn as nn
 from torchlike import random
+from torchlike.errors import JitCaptureError
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_running_statistics_loaded_without_the_parameters_are_kept():
 
 def test_an_op_takes_no_waiting_parameter():
     layer = nn.LazyLinear(3)
-    for use in (lambda w: w + 1, lambda w: 1 - w, lambda w: w.sum(), torch.relu):
+    for use in (lambda w: w + 1, lambda w: 1 - w, lambda w: w.sum(), torch.relu, torch.ones_like):
         with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
             use(layer.weight)
         with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter in"):
@@ -90,3 +91,97 @@ def test_a_waiting_module_changes_dtype_and_device(device):
     assert out.dtype == torch.float64
     assert out.device.type == device
     assert out.shape == (2, 3)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_running_statistics_wait_too(compiled):
+    layer = nn.LazyBatchNorm1d().double()
+    ordinary = nn.BatchNorm1d(2).double()
+    mean = layer.running_mean
+    assert isinstance(mean, nn.UninitializedBuffer)
+    assert mean.dtype == torch.float64
+    with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized"):
+        ordinary.load_state_dict(layer.state_dict())
+    x = torch.tensor([[1.0, 2.0], [3.0, 6.0]], dtype=torch.float64)
+    assert torch.equal((torch.jit(layer) if compiled else layer)(x), ordinary(x))
+    assert layer.running_mean is mean
+    assert type(mean) is torch.Tensor
+    assert torch.equal(mean, ordinary.running_mean)
+    assert layer.num_batches_tracked == 1
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_what_a_checkpoint_gave_waits_no_longer(affine):
+    lazy = nn.LazyInstanceNorm1d(affine=affine)
+    assert lazy.has_uninitialized_params()
+    lazy.load_state_dict(nn.InstanceNorm1d(3, affine=affine, track_running_stats=True).state_dict())
+    assert not lazy.has_uninitialized_params()
+    assert lazy.running_var.shape == (3,)
+
+
+def test_the_first_call_of_a_transposed_convolution_may_name_its_output_size():
+    layer = nn.LazyConvTranspose1d(2, 3, stride=2)
+    assert layer(torch.ones(1, 2, 4), output_size=(10,)).shape == (1, 2, 10)
+    assert type(layer) is nn.ConvTranspose1d
+
+
+class Scale(nn.modules.lazy.LazyModuleMixin, nn.Module):
+    """A lazy module of the user's."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.UninitializedParameter()
+        self.seen = nn.UninitializedBuffer()
+
+    def initialize_parameters(self, x):
+        self.weight.materialize(x.shape[-1])
+        self.seen.materialize(())
+        nn.init.constant_(self.weight, 2.0)
+
+    def forward(self, x):
+        self.seen += 1
+        return self.weight * x
+
+
+def test_a_lazy_module_of_the_users():
+    module = Scale()
+    module.register_forward_pre_hook(lambda module, args: (args[0] + module.weight,))
+    assert module.has_uninitialized_params()
+    for calls in (1, 2):
+        assert module(torch.ones(3)).tolist() == [6.0] * 3
+        assert module.seen == calls
+    assert type(module) is Scale
+    assert not module.has_uninitialized_params()
+
+
+def test_a_lazy_module_of_the_users_becomes_a_class():
+    class Becoming(Scale):
+        cls_to_become = Scale
+
+    module = Becoming()
+    module(torch.ones(3))
+    assert type(module) is Scale
+    assert module(torch.ones(3)).tolist() == [2.0] * 3
+
+
+def test_a_lazy_module_that_leaves_parameters_waiting():
+    class Forgetful(Scale):
+        def initialize_parameters(self, x):
+            self.weight.materialize(3)
+
+    with pytest.raises(RuntimeError, match="module Forgetful has not been fully initialized"):
+        Forgetful()(torch.ones(3))
+
+
+def test_a_lazy_module_without_a_way_to_initialize():
+    class Bare(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        pass
+
+    with pytest.raises(NotImplementedError, match="initialize_parameters is not implemented"):
+        Bare()(torch.ones(3))
+
+
+def test_a_lazy_module_of_the_users_is_not_initialized_in_a_program():
+    module = Scale()
+    with pytest.raises(JitCaptureError, match="one call of the module before"):
+        torch.jit(module)(torch.ones(3))

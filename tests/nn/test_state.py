@@ -131,3 +131,13 @@ def test_hooks_on_saving_and_loading():
     assert layer.bias.tolist() == [1]
     assert "bias" not in state
     assert log == [("save", ""), ("load", True), []]
+
+
+def test_a_prefix_is_taken_off_the_names_of_a_saved_wrapper():
+    wrapper = nn.Module()
+    wrapper.module, wrapper.head = nn.Sequential(nn.Linear(1, 1)), nn.Linear(1, 1)
+    state = wrapper.state_dict()
+    nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    assert list(state) == ["head.weight", "head.bias", "0.weight", "0.bias"]
+    assert list(state._metadata) == ["", "head", "0"]
+    wrapper.module.load_state_dict({k: v for k, v in state.items() if k.startswith("0")})

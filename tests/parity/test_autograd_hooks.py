@@ -179,3 +179,37 @@ def test_hooks_of_a_tensor():
         return [*found, *(not t._backward_hooks for t in (x, y))]
 
     assert hooks(torchlike) == hooks(torch)
+
+
+#: What a hook on a node gives for the gradients it was shown.
+GIVEN = {
+    "fewer": lambda x, grads: grads[:-1],
+    "more": lambda x, grads: (*grads, x.detach()),
+    "a tensor": lambda x, grads: grads[0],
+    "a list": lambda x, grads: [grads[0]],
+    "numbers": lambda x, grads: (3,),
+    "another shape": lambda x, grads: (grads[0][0],),
+    "another dtype": lambda x, grads: (grads[0].double(),),
+    "nothing for it": lambda x, grads: (None,),
+    "another gradient": lambda x, grads: (grads[0] * 2,),
+}
+
+
+@pytest.mark.parametrize("register", ["register_hook", "register_prehook"])
+@pytest.mark.parametrize("given", GIVEN)
+def test_what_a_hook_on_a_node_gives_is_checked(given, register):
+    def gradient(t):
+        x = t.ones(2, 2, requires_grad=True)
+        y = x.exp()
+
+        def hook(grads, *_):
+            return GIVEN[given](x, grads)
+
+        getattr(y.grad_fn, register)(hook)
+        try:
+            y.sum().backward()
+        except (RuntimeError, TypeError) as error:
+            return type(error), str(error)
+        return None if x.grad is None else [round(v, 5) for v in x.grad.flatten().tolist()]
+
+    assert gradient(torchlike) == gradient(torch)

@@ -1,7 +1,7 @@
 """Backward hooks and what modules give back, against PyTorch."""
 
 import warnings
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 
 import pytest
 
@@ -59,3 +59,59 @@ def test_named_fields_survive_jit():
     assert type(result) is Pair
     result.spread.sum().backward()
     assert x.grad.tolist() == [30.0, 30.0]
+
+
+#: What a forward does, and its arguments: what the old kind of hook misses of each.
+MISSED_BY_THE_OLD_KIND = {
+    "a list of inputs": (lambda two: (two[0].clone(), two[1].clone()), lambda a, b: ([a, b],)),
+    "a list of outputs": (lambda a, b: [a.clone(), b.clone()], lambda a, b: (a, b)),
+    "outputs of two nodes": (lambda a, b: (a.clone(), b.clone()), lambda a, b: (a, b)),
+    "two nodes": (lambda a: a.clone().clone(), lambda a, b: (a.exp(),)),
+    "nothing": (lambda a: a.clone(), lambda a, b: (a.exp(),)),
+    "nothing of several outputs": (lambda a: a.unbind(), lambda a, b: (a.exp(),)),
+    "no gradients": (lambda a: a.detach(), lambda a, b: (a,)),
+}
+
+
+@pytest.mark.parametrize("case", MISSED_BY_THE_OLD_KIND)
+def test_the_old_kind_of_backward_hook_says_what_it_misses(case):
+    forward, arguments = MISSED_BY_THE_OLD_KIND[case]
+
+    def warned(t):
+        class Forward(t.nn.Module):
+            def forward(self, *args):
+                return forward(*args)
+
+        module = Forward()
+        module.register_backward_hook(lambda *args: None)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            module(*arguments(*t.ones(2, 2, requires_grad=True).unbind()))
+        return [(w.category, str(w.message)) for w in caught]
+
+    assert warned(torchlike) == warned(torch)
+
+
+def test_removing_a_hook_forgets_what_it_takes():
+    module = torchlike.nn.Linear(1, 1)
+    before = module.register_forward_pre_hook(lambda m, args, kwargs: None, with_kwargs=True)
+    after = module.register_forward_hook(
+        lambda m, args, kwargs, out: None, with_kwargs=True, always_call=True
+    )
+    assert before.hooks_dict_ref() is module._forward_pre_hooks
+    before.remove()
+    after.remove()
+    assert not module._forward_pre_hooks_with_kwargs
+    assert not module._forward_hooks_with_kwargs
+    assert not module._forward_hooks_always_called
+
+
+def test_a_handle_of_the_users_own_tables():
+    def left(t):
+        hooks, names = OrderedDict(), OrderedDict()
+        handle = t.utils.hooks.RemovableHandle(hooks, extra_dict=names)
+        hooks[handle.id], names[handle.id], hooks["other"] = print, "print", len
+        handle.remove()
+        return hooks, names
+
+    assert left(torchlike) == left(torch) == ({"other": len}, {})

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike.devices import device as _device
 from torchlike.dispatch.registry import NAMESPACES as _NAMESPACES
-from torchlike.nn.conversion import target as _target
+from torchlike.ops.conversion import wanted_by_to as _wanted_by_to
 
 __all__ = ["_parse_to"]
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """(device, dtype, non_blocking, memory_format) that the arguments of ``to`` name, None for what
-    they do not. TypeError for anything else."""
-    dtype, device, memory_format = _target(args, kwargs)
+    they do not. TypeError for anything else, RuntimeError for ``copy``."""
+    dtype, device, copy, memory_format = _wanted_by_to(args, kwargs)
+    if copy:
+        raise RuntimeError(".to() does not accept copy argument")
     waits = bool(kwargs.get("non_blocking", next((a for a in args if isinstance(a, bool)), False)))
-    return None if device is None else _device(device), dtype, waits, memory_format
+    return device, dtype, waits, memory_format
 
 
 def __getattr__(name: str) -> Any:

@@ -297,7 +297,7 @@ def _before(
         for hook in list(node.hooks[0].values()):
             changed = hook(tuple(grads))
             if changed is not None:
-                grads = list(changed) if isinstance(changed, tuple) else [changed]
+                grads = _checked_all(changed, grads, hook)
     return [g if g is None or create_graph else g._read() for g in grads]
 
 
@@ -323,16 +323,35 @@ def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) ->
     for hook in list(node.hooks[1].values()):
         changed = hook(grads, shown(incoming))
         if changed is not None:
-            grads = changed if isinstance(changed, tuple) else (changed,)
+            grads = tuple(_checked_all(changed, grads, hook))
     if spread:
         grads = tuple(grads[i] for i in places)
     return [g if g is None or create_graph else g._read() for g in grads]
 
 
+def _checked_all(changed: Any, were: Sequence[Any], hook: Any) -> list[Any]:
+    """The gradients that a node's hook gave in place of those that there ``were``."""
+    if not isinstance(changed, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
+    if len(changed) != len(were):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got "
+            f"{len(changed)}, but expected {len(were)})"
+        )
+    return [None if new is None else _checked(new, was, hook)
+            for new, was in zip(changed, were, strict=True)]  # fmt: skip
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)
+
+
 def _checked(changed: Any, was: Any, hook: Any) -> Any:
     if not isinstance(changed, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
-    name = getattr(hook, "__name__", type(hook).__name__)
+    if was is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    name = _name(hook)
     if changed.dtype is not was.dtype or changed.is_sparse is not was.is_sparse:
         raise RuntimeError(
             f"hook '{name}' has changed the type of value (was {was.type()} got {changed.type()})"

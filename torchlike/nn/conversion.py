@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import devices, dtypes
 from torchlike.__future__ import (
     get_overwrite_module_params_on_conversion,
     get_swap_module_params_on_conversion,
 )
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.errors import NO_DATA
-from torchlike.layouts import memory_format as memory_formats
 from torchlike.nn.parameter import Parameter, is_lazy
+from torchlike.ops.conversion import wanted_by_to
 from torchlike.swap import swap_tensors
 from torchlike.tensor import Tensor
 
@@ -77,7 +76,11 @@ class Conversions:
                     if new.grad is not converted:
                         new.grad = converted
         for name, buffer in self._buffers.items():
-            if buffer is not None:
+            if buffer is None:
+                continue
+            if is_lazy(buffer):  # goes on waiting
+                buffer.data = fn(buffer)
+            else:
                 self._buffers[name] = fn(buffer)
         return self
 
@@ -85,9 +88,12 @@ class Conversions:
         """``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``,
         ``to(memory_format=…)``.
 
-        Only floating point and complex tensors change dtype. TypeError for an integer dtype.
+        Only floating point and complex tensors change dtype. TypeError for an integer dtype and
+        for arguments that do not fit, RuntimeError for ``copy``.
         """
-        dtype, device, memory_format = target(args, kwargs)
+        dtype, device, copy, memory_format = wanted_by_to(args, kwargs)
+        if copy:
+            raise RuntimeError(".to() does not accept copy argument")
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "
@@ -95,7 +101,7 @@ class Conversions:
             )
 
         def convert(t: Tensor) -> Tensor:
-            if t.is_meta and device is not None and devices.resolve(device).type != "meta":
+            if t.is_meta and device is not None and device.type != "meta":
                 raise NotImplementedError(
                     f"{NO_DATA} Please use torch.nn.Module.to_empty() instead of "
                     "torch.nn.Module.to() when moving module from meta to a different device."
@@ -144,33 +150,3 @@ class Conversions:
         raise NotImplementedError(
             "Module.share_memory: pass the module's state_dict() between processes (pickle)"
         )
-
-
-def target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """The dtype, device and memory format that the arguments of ``Module.to`` name."""
-    given = dict(kwargs)
-    dtype, device = given.pop("dtype", None), given.pop("device", None)
-    memory_format = given.pop("memory_format", None)
-    other = given.pop("tensor", None)
-    given.pop("non_blocking", None)  # every transfer is asynchronous; reading a value waits
-    wrong = list(given)
-    if dtype is not None:
-        dtype = dtypes.from_argument(dtype)
-    for a in args:
-        if isinstance(a, Tensor):
-            other = a
-        elif dtypes.is_argument(a):
-            dtype = dtypes.from_argument(a)
-        elif isinstance(a, memory_formats):
-            memory_format = a
-        elif isinstance(a, bool) or a is None:
-            continue
-        elif isinstance(a, (str, int, devices.device)):
-            device = a
-        else:
-            wrong.append(type(a).__name__)
-    if wrong:
-        raise TypeError(f"to() received an invalid combination of arguments: {wrong}")
-    if other is not None:
-        dtype, device = other.dtype, other.device
-    return dtype, None if device is None else devices.resolve(device), memory_format

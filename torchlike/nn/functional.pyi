@@ -61,7 +61,7 @@ def batch_norm(input: Tensor, running_mean: Any, running_var: Any, weight: Any =
     """Normalise each channel of (N, C, …) (Ioffe & Szegedy 2015)."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``input1 @ W_k @ input2`` for each output k. weight: (out, in1, in2)."""
+    """``input1 @ W_k @ input2 + bias_k`` for each output k."""
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """``-(t log x + (1 - t) log(1 - x))`` for probabilities x."""
@@ -228,7 +228,8 @@ def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """``input`` where positive, else ``negative_slope * input``."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,)."""
+    """``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,) or what
+else broadcasts to (…, out). RuntimeError for other sizes."""
 
 def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None, weight: Tensor | None = None, reduction: _str = 'mean', ignore_index: _int | None = None, label_smoothing: _float = 0.0, options: Any = None) -> Tensor:
     """``cross_entropy(linear(input, linear_weight, linear_bias), target)``."""
@@ -294,7 +295,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     """Multi-head attention (Vaswani et al., 2017) of query (L, N, E), key and value (S, N, …)."""
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: _int = 1, margin: _float = 1.0, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
-    """The multi-class hinge loss of scores (N, C) with classes (N,)."""
+    """The multi-class hinge loss of scores (N, C) or (C,) with classes (N,), (1,) or ()."""
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """The multi-label hinge loss of scores (N, C); each row of targets lists labels, then -1."""

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import errors
+from torchlike import errors, modes
 from torchlike.dtypes import get_default_dtype
 from torchlike.ops.conversion import clone
 from torchlike.ops.creation import finish
@@ -102,26 +102,34 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return marked
 
 
-class UninitializedParameter(Parameter):
-    """A parameter whose shape a lazy module finds out at its first input.
+class UninitializedTensorMixin(Tensor):
+    """What parameters and buffers have in common that wait for their shape.
 
-    Until then only its dtype and device are known. RuntimeError for whatever needs a shape.
+    Until then only their dtype and device are known. RuntimeError for whatever needs a shape,
+    ValueError for operations.
     """
 
-    def __new__(cls, requires_grad: Any = True, device: Any = None, dtype: Any = None) -> Any:
+    #: What one becomes.
+    cls_to_become: type[Tensor]
+
+    def _wait(self, requires_grad: Any, device: Any, dtype: Any) -> None:
         kind = get_default_dtype() if dtype is None else dtype
-        self = object.__new__(cls)
-        self._storage = finish(jax.device_put(np.empty(0, kind.numpy)), device)._storage
-        self._view = None
+        held: Any = finish(jax.device_put(np.empty(0, kind.numpy)), device)
+        self._storage, self._view = held._storage, None
         self._requires_grad = bool(requires_grad)
-        return self
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Become a Parameter of this shape, holding zeros."""
+        """Become an ordinary parameter or buffer of this shape (or length), holding zeros.
+
+        Refused in a function that is being compiled, which would do it at each call.
+        """
+        capture = modes.current.capture
+        if capture is not None:
+            capture.refuse("materialize()", "one call of the module before it is compiled")
         kind = self.dtype if dtype is None else dtype
-        values = jax.device_put(np.zeros(tuple(shape), kind.numpy))
+        values = jax.device_put(np.zeros(shape, kind.numpy))
         self.data = finish(values, device or self.device)
-        self.__class__ = Parameter  # type: ignore[assignment]
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
     @property
     def shape(self) -> Any:
@@ -132,6 +140,20 @@ class UninitializedParameter(Parameter):
             "attributes."
         )
 
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape a lazy module finds out at its first input."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: Any = True, device: Any = None, dtype: Any = None) -> Any:
+        self = object.__new__(cls)
+        self._wait(requires_grad, device, dtype)
+        return self
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
@@ -140,17 +162,12 @@ class UninitializedParameter(Parameter):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return UninitializedParameter, (self.requires_grad, str(self.device), self.dtype)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return f"<{type(self).__name__}>"
 
-
-class UninitializedBuffer(Tensor):
-    """A buffer whose shape a lazy module finds out at its first input.
-
-    Until then only its dtype and device are known. RuntimeError for whatever needs a shape.
-    """
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape a lazy module finds out at its first input."""
 
     __module__ = "torchlike.nn.parameter"
+    cls_to_become = Tensor
     persistent: bool
     _is_buffer: bool
 
@@ -158,22 +175,10 @@ class UninitializedBuffer(Tensor):
         cls, requires_grad: Any = False, device: Any = None, dtype: Any = None,
         persistent: bool = True,
     ) -> Any:  # fmt: skip
-        kind = get_default_dtype() if dtype is None else dtype
         self: Any = object.__new__(cls)
-        self._storage = finish(jax.device_put(np.empty(0, kind.numpy)), device)._storage
-        self._view = None
-        self._requires_grad = bool(requires_grad)
+        self._wait(requires_grad, device, dtype)
         self.persistent, self._is_buffer = persistent, True
         return self
-
-    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Become a buffer of this shape, holding zeros."""
-        kind = self.dtype if dtype is None else dtype
-        values = jax.device_put(np.zeros(tuple(shape), kind.numpy))
-        self.data = finish(values, device or self.device)
-        self.__class__ = Tensor  # type: ignore[assignment]
-
-    shape = UninitializedParameter.shape
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
@@ -185,14 +190,12 @@ class UninitializedBuffer(Tensor):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return UninitializedBuffer, (self.requires_grad, str(self.device), self.dtype)
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return f"<{type(self).__name__}>"
 
-
-_LAZY = (UninitializedParameter, UninitializedBuffer)
-TENSOR_TYPES.difference_update(_LAZY)  # no op takes one
+TENSOR_TYPES.difference_update(  # no op takes one
+    (UninitializedTensorMixin, UninitializedParameter, UninitializedBuffer)
+)
 
 
 def is_lazy(t: Any) -> bool:
     """Whether a parameter or a buffer still waits for its shape."""
-    return isinstance(t, _LAZY)
+    return isinstance(t, UninitializedTensorMixin)

@@ -13,6 +13,7 @@ from torchlike import dtypes
 from torchlike.dispatch.memory_order import of_first, of_first_row
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, IntOrInts, Kind
+from torchlike.memory_size import check_bytes
 from torchlike.ops import division
 from torchlike.ops.checks import floats_only
 from torchlike.ops.conv import int_or_ints
@@ -62,6 +63,7 @@ def _adaptive_sizes(input: Any, n: int, output_size: Any, name: str) -> tuple[in
             f"{{{listed}}}"
         )
     _check_not_empty(input, n, name)
+    check_bytes((*input.shape[: input.ndim - n], *sizes), input.dtype.itemsize)
     if input.size or n == 3 or "max" in name:  # else PyTorch asks for no kernel
         floats_only(input, f"{name[:-2]}3d_cpu" if n == 3 else f"{name[:-2]}2d")
     return sizes
@@ -197,7 +199,15 @@ def max_unpool_op(input: Input, indices: Input, size: IntOrInts):
     """Zeros of spatial ``size`` with ``input`` written at flat ``indices`` of each plane."""
     n = len(size)
     planes = input.shape[: input.ndim - n]
-    flat = input.reshape(math.prod(planes), -1)
+    spatial = input.shape[input.ndim - n :]
+    for d in range(input.ndim - n - 1, input.ndim):
+        if input.shape[d] == 0:
+            raise RuntimeError(
+                f"max_unpooling{max(n, 2)}d_forward_out_cpu(): Expected input to have non-zero "
+                f"size for non-batch dimensions, but got {list(input.shape)} with dimension {d} "
+                "being empty."
+            )
+    flat = input.reshape(math.prod(planes), math.prod(spatial))
     places = indices.reshape(flat.shape).astype(np.int32)
     rows = jnp.arange(flat.shape[0], dtype=np.int32)[:, None]
     empty = jnp.zeros((flat.shape[0], math.prod(size)), input.dtype)

@@ -44,7 +44,7 @@ def _check_numbers(kernel: Any, dilation: Any, padding: Any, stride: Any) -> Non
 def im2col(input: Input, kernel_size: IntOrInts, dilation: IntOrInts = 1, padding: IntOrInts = 0,
            stride: IntOrInts = 1):  # fmt: skip
     """Sliding blocks: (N, C, H, W) -> (N, C * prod(kernel_size), number of blocks)."""
-    if input.ndim not in (3, 4):
+    if input.ndim not in (3, 4) or 0 in input.shape[input.ndim - 3 :]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(input.shape)}"
@@ -69,7 +69,7 @@ def im2col(input: Input, kernel_size: IntOrInts, dilation: IntOrInts = 1, paddin
 def col2im(input: Input, output_size: IntOrInts, kernel_size: IntOrInts, dilation: IntOrInts = 1,
            padding: IntOrInts = 0, stride: IntOrInts = 1):  # fmt: skip
     """Blocks summed back where they came from: the transpose of ``im2col``."""
-    if input.ndim not in (2, 3):
+    if input.ndim not in (2, 3) or 0 in input.shape[input.ndim - 2 :]:
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
             f"non-zero dimensions for input, but got: {list(input.shape)}"

@@ -99,44 +99,62 @@ def move_op(input: Input, device: Static):
     return jax.device_put(input, device)
 
 
+_TO = frozenset(("tensor", "device", "dtype", "non_blocking", "copy", "memory_format"))
+
+
+def wanted_by_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """What the arguments of ``to`` name: dtype, device, copy, memory format.
+
+    TypeError for arguments that do not fit.
+    """
+    rest, found = list(args), {}
+    if rest and isinstance(rest[0], Tensor):
+        found["tensor"] = rest.pop(0)
+    elif rest and dtypes.is_argument(rest[0]):
+        found["dtype"] = rest.pop(0)
+    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, devices.device))):
+        found["device"] = rest.pop(0)
+        if rest and (rest[0] is None or dtypes.is_argument(rest[0])):
+            found["dtype"] = rest.pop(0)
+    if rest:  # every transfer is asynchronous; reading a value waits
+        for name in ("non_blocking", "copy"):
+            if rest and isinstance(rest[0], bool):
+                found[name] = rest.pop(0)
+    wrong: Any = rest
+    if kwargs:
+        wrong = rest or found.keys() & kwargs.keys() or kwargs.keys() - _TO
+        found.update(kwargs)
+    model = found.get("tensor")
+    dtype, device = found.get("dtype"), found.get("device")
+    if model is not None and (dtype is not None or device is not None):
+        wrong = True
+    if wrong:
+        kinds = [type(a).__name__ for a in args]
+        kinds += [f"{name}={type(a).__name__}" for name, a in kwargs.items()]
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({', '.join(kinds)})"
+        )
+    if model is not None:
+        dtype, device = model.dtype, model.device
+    return (
+        None if dtype is None else dtypes.from_argument(dtype),
+        None if device is None else devices.resolve(device),
+        found.get("copy", False), found.get("memory_format"),
+    )  # fmt: skip
+
+
 @composite(namespaces=())
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(other)``, and keywords.
 
     The tensor itself when nothing changes (unless ``copy``).
     """
-    dtype = kwargs.pop("dtype", None)
-    device = kwargs.pop("device", None)
-    other = kwargs.pop("other", None)
-    copy = kwargs.pop("copy", False)
-    non_blocking = kwargs.pop("non_blocking", False)
-    memory_format = kwargs.pop("memory_format", None)
-    if kwargs:
-        raise TypeError(f"to() received an invalid combination of arguments: {sorted(kwargs)}")
-    rest = list(args)
-    if rest and isinstance(rest[0], Tensor):
-        other = rest.pop(0)
-    elif rest and dtypes.is_argument(rest[0]):
-        dtype = rest.pop(0)
-    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, devices.device))):
-        device = rest.pop(0)
-        if rest and (rest[0] is None or dtypes.is_argument(rest[0])):
-            dtype = rest.pop(0)
-    if rest and isinstance(rest[0], bool):
-        non_blocking = rest.pop(0)
-    if rest and isinstance(rest[0], bool):
-        copy = rest.pop(0)
-    if rest:
-        kinds = ", ".join(type(a).__name__ for a in args)
-        raise TypeError(f"to() received an invalid combination of arguments - got ({kinds})")
-    del non_blocking  # every transfer is asynchronous; reading the value waits
-    if other is not None:
-        dtype, device = other.dtype, other.device
+    dtype, device, copy, memory_format = wanted_by_to(args, kwargs)
     result = input
     if device is not None:
-        result = _move(result, devices.resolve(device))
+        result = _move(result, device)
     if dtype is not None:
-        result = cast(result, dtypes.from_argument(dtype))
+        result = cast(result, dtype)
     if memory_format is not None and memory_format is not layouts.preserve_format:
         order = suggested_order(result._geometry) or tuple(range(result.dim()))
         if order != memory_format.order_of_new(result.dim()):
@@ -181,7 +199,8 @@ def cuda(input: Tensor, device: Any = None, non_blocking: Any = False) -> Tensor
 def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
     """The type's name (``torch.FloatTensor``), or the tensor converted to a dtype."""
     if dtype is None:
-        return f"torch.{_LEGACY_NAMES[input.dtype.name]}Tensor"
+        place = "meta." if input.is_meta else ""
+        return f"torch.{place}{_LEGACY_NAMES[input.dtype.name]}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
         found = next((d for d, legacy in _LEGACY_NAMES.items() if legacy == name), None)

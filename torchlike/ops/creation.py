@@ -23,7 +23,7 @@ from torchlike.ops.outputs import given
 from torchlike.ops.views import shape_arguments
 from torchlike.size import Size
 from torchlike.storage import Storage, device_array
-from torchlike.tensor import Tensor
+from torchlike.tensor import TENSOR_TYPES, Tensor
 from torchlike.untyped_storage import UntypedStorage, read_as
 
 _NOT_GIVEN: Any = object()
@@ -389,6 +389,8 @@ def _like(name: str, default: Any) -> None:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
                             f"{type(input).__name__}")  # fmt: skip
+        if type(input) not in TENSOR_TYPES:  # a lazy module's
+            raise ValueError(errors.uninitialized(name))
         value = default
         if default is _NOT_GIVEN:
             value = args[0] if args else kw.pop("fill_value")

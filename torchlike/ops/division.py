@@ -17,6 +17,7 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
 from torchlike import dtypes
+from torchlike.ops.sums import added
 
 
 def divide(x: Any, y: Any) -> Any:
@@ -52,5 +53,5 @@ def mean(x: Any, over: Any = None, *, keepdims: bool = False) -> Any:
     axes = tuple(range(x.ndim)) if over is None else over if isinstance(over, tuple) else (over,)
     count = math.prod(x.shape[d] for d in axes)
     wide = np.dtype(np.float32) if dtypes.is_half(x.dtype) else x.dtype
-    total = jnp.sum(x, axes, dtype=wide, keepdims=keepdims)
+    total = added(x.astype(wide), axes, keepdims=keepdims)
     return divide(total, jnp.asarray(count, wide)).astype(x.dtype)

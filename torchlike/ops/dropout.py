@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -104,14 +105,50 @@ composite("dropout", method=False)(
 composite("dropout_", method=False)(lambda input, p, train: dropout(input, p, train, True))
 
 
-def _feature_dropout(name: str, dims: tuple[int, ...]) -> None:
+def _check_spatial(input: Tensor, n: int) -> None:
+    """RuntimeError or a warning, in PyTorch's words, for a tensor without ``n`` spatial
+    dimensions."""
+    name, ndim, plural = f"dropout{n}d", input.dim(), "" if n == 1 else "s"
+    if ndim in (n + 1, n + 2) and (n, ndim) != (2, 3):
+        return
+    if (n, ndim) == (2, 3):
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=4,
+        )
+        return
+    meant = (
+        f"Note that {name} exists to provide channel-wise dropout on inputs with {n} spatial "
+        f"dimension{plural}, a channel dimension, and an optional batch dimension (i.e. {n + 1}D "
+        f"or {n + 2}D inputs)."
+    )
+    if n == 1:
+        raise RuntimeError(
+            f"{name}: Expected 2D or 3D input, but received a {ndim}D input. {meant}"
+        )
+    warnings.warn(
+        f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an "
+        "error in a future release. To retain the behavior and silence this warning, please use "
+        f"dropout instead. {meant}",
+        stacklevel=4,
+    )
+
+
+def _feature_dropout(n: int) -> None:
+    name = f"dropout{n}d"
+
     def function(
         input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = False
     ) -> Tensor:
         check_probability(p)
+        _check_spatial(input, n)
         if not training:
             return input
-        lifted = (name, input.dim()) in (("dropout1d", 2), ("dropout3d", 4))
+        lifted = (n, input.dim()) in ((1, 2), (3, 4))
         x = input.unsqueeze(0) if lifted else input
         result = _drop(x, p, _feature_shape(x), inplace)
         if lifted:
@@ -122,8 +159,8 @@ def _feature_dropout(name: str, dims: tuple[int, ...]) -> None:
     composite(name, namespaces=("nn.functional",), method=False)(function)
 
 
-for _name, _dims in (("dropout1d", (2, 3)), ("dropout2d", (3, 4)), ("dropout3d", (4, 5))):
-    _feature_dropout(_name, _dims)
+for _n in (1, 2, 3):
+    _feature_dropout(_n)
 composite("feature_dropout", method=False)(
     lambda input, p, train: _drop(input, p, _feature_shape(input), False) if train else input
 )

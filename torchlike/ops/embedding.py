@@ -111,14 +111,6 @@ def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: floa
     weight._write(scaled._read())
 
 
-def _padding_row(padding_idx: Any, rows: int, message: str) -> int | None:
-    if padding_idx is None:
-        return None
-    if not -rows <= padding_idx < rows:
-        raise AssertionError(message)
-    return padding_idx % rows
-
-
 @composite(namespaces=_F, method=False)
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
@@ -131,9 +123,10 @@ def embedding(
     ``sparse``: a weight that is a leaf gets a gradient in coordinate form (not inside jit).
     """
     if padding_idx is not None:
-        padding_idx = _padding_row(
-            padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings"
-        )
+        n = weight.shape[0]
+        if not -n <= padding_idx < n:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= n
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     return _rows_of(input, weight, padding_idx, scale_grad_by_freq, sparse)
@@ -219,6 +212,8 @@ def embedding_bag_op(
             "embedding_bag)"
         )
     bags = offsets.shape[0] - (1 if include_last_offset else 0)
+    if bags == 0:
+        return jnp.zeros((0, weight.shape[1]), weight.dtype)
     rows = _looked_up(weight, input, None, scale_grad_by_freq)
     if weight.dtype.itemsize == 2:  # added up in float32, rounded once
         rows = rows.astype(np.float32)
@@ -279,7 +274,9 @@ def embedding_bag(
                 "of fixed length sequences. However, found offsets of type torch.Tensor"
             )
         count, length = input.shape
-        offsets = wrap(jnp.arange(0, count * length, max(length, 1), dtype=input.dtype.numpy))
+        if length == 0:
+            raise RuntimeError("step must be nonzero")  # between the bags' beginnings
+        offsets = wrap(jnp.arange(0, count * length, length, dtype=input.dtype.numpy))
         input = input.reshape(-1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1)
@@ -295,6 +292,8 @@ def embedding_bag(
         raise ValueError(
             f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}"
         )
+    if include_last_offset and offsets.shape[0] == 0:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
@@ -307,9 +306,13 @@ def embedding_bag(
             f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
     if padding_idx is not None:
-        padding_idx = _padding_row(
-            padding_idx, weight.shape[0], "padding_idx must be within the number of embeddings"
-        )
+        n = weight.shape[0]
+        if not -n <= padding_idx < n:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but "
+                f"got {padding_idx}"
+            )
+        padding_idx %= n
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     if sparse and sparse_rows.wants_sparse(weight, "embedding_bag"):

@@ -51,8 +51,8 @@ def _check(x: Any, samples: Any, kernel: Any, out: Any, name: str) -> None:
             f"dimensions, but got {list(x.shape)}"
         )  # fmt: skip
     for letter, size, k, o in zip("THW"[3 - n :], spatial, kernel, out, strict=True):
-        if k <= 0 or o <= 0:
-            raise RuntimeError(f"{name}(): kernel_size and output_size must be positive")
+        if k <= 0 or o < 0:
+            raise RuntimeError(f"{name}(): kernel_size must be positive, output_size not negative")
         if o + k - 1 > size:
             side = {"T": "time", "H": "height", "W": "width"}[letter]
             raise RuntimeError(
@@ -79,6 +79,9 @@ def fractional_max_pool_op(input: Input, samples: Input, kernel: Shape, out: Sha
     name = f"fractional_max_pool{n}d"
     floats_only(input, f"{name}_out_frame")
     _check(input, samples, kernel, out, name)
+    if 0 in out:
+        size = (*input.shape[: input.ndim - n], *out)
+        return jnp.zeros(size, input.dtype), jnp.zeros(size, np.int64)
     spatial = input.shape[input.ndim - n :]
     x = input if input.ndim == n + 2 else input[None]
     samples = samples[: x.shape[0], : x.shape[1]]

@@ -182,7 +182,17 @@ def soft_margin_loss(
 # -- several classes, several labels ---------------------------------------------------------------
 
 
+def _check_scores(input: Any) -> None:
+    """RuntimeError for what is neither scores (N, C) nor (C,)."""
+    if input.ndim > 2 or (input.ndim and not input.shape[-1]):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(input.shape)}"
+        )
+
+
 def _check_classes(input: Any, target: Any, *rest: Any) -> None:
+    _check_scores(input)
     values = np.asarray(target)
     classes = input.shape[-1] if input.ndim else 1
     if values.dtype.kind in "iu" and values.size and (values.min() < 0 or values.max() >= classes):
@@ -198,6 +208,7 @@ def multi_margin_loss_op(
     check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
+    _check_scores(input)
     floats_only(input, "multi_margin_loss")
     if target.dtype != np.int64:
         raise RuntimeError(f"expected scalar type Long but found {scalar_type_of(target)}")
@@ -207,11 +218,13 @@ def multi_margin_loss_op(
             f"inconsistent weight size, expected {classes} but got {list(weight.shape)}"
         )
     x = input.reshape(math.prod(input.shape[:-1]), classes)
-    y = target.reshape(-1, 1).astype(np.int32)
-    if y.shape[0] != x.shape[0]:
+    if target.ndim > 1 or target.size != x.shape[0]:
         raise RuntimeError(
-            f"inconsistent target size, expected {x.shape[0]} but got {list(target.shape)}"
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{x.shape[0]}], but got "
+            f"{list(target.shape)}. Input has shape {list(input.shape)}."
         )
+    y = target.reshape(-1, 1).astype(np.int32)
     chosen = jnp.arange(x.shape[1], dtype=np.int32) == y
     picked = jnp.sum(jnp.where(chosen, x, 0), 1, keepdims=True)
     gap = margin - picked + x
@@ -220,7 +233,7 @@ def multi_margin_loss_op(
     if weight is not None:
         loss = loss * jnp.sum(jnp.where(chosen, weight, 0), 1, keepdims=True)
     per_sample = jnp.sum(loss, 1) / x.shape[1]
-    return reduced(per_sample if input.ndim > 1 else per_sample[0], reduction)
+    return reduced(per_sample.reshape(target.shape), reduction)
 
 
 @composite(namespaces=_F, method=False)
@@ -228,7 +241,10 @@ def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The multi-class hinge loss of scores (N, C) with classes (N,)."""
+    """The multi-class hinge loss of scores (N, C) or (C,) with classes (N,), (1,) or ().
+
+    Unreduced, it has the shape of ``target``. RuntimeError for classes of another shape.
+    """
     reduction = reduction_of(size_average, reduce, reduction)
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
@@ -239,11 +255,7 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     values = np.asarray(target)
     classes = input.shape[-1] if input.ndim else 1
     check_reduction(rest[-1])
-    if input.ndim and not input.shape[-1]:
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(input.shape)}"
-        )
+    _check_scores(input)
     if values.size and (values.min() < -1 or values.max() >= classes):
         raise RuntimeError("argument #2 'target' is out of range")
 
@@ -252,7 +264,9 @@ def _check_labels(input: Any, target: Any, *rest: Any) -> None:
     grad_name="MultilabelMarginLossBackward0")  # fmt: skip
 def multilabel_margin_loss_op(input: Input, target: Input, reduction: Str):
     """``sum(max(0, 1 - (x[y[j]] - x[i]))) / C`` over labels j and non-labels i."""
-    if input.shape != target.shape:
+    _check_scores(input)
+    one = input.ndim <= 1 and target.ndim <= 1 and input.size == target.size == 1
+    if input.shape != target.shape and not one:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )

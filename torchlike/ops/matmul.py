@@ -279,8 +279,16 @@ def addbmm(input: Input, batch1: Input, batch2: Input, *, beta: Factor = 1, alph
 @op("linear", namespaces=("nn.functional",), method=False,
     needs={"input": ["weight"], "weight": ["input"], "bias": []})  # fmt: skip
 def linear(input: Input, weight: Input, bias: OptInput = None):
-    """``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,)."""
+    """``input @ weight.T + bias``. input: (…, in), weight: (out, in) or (in,), bias: (out,) or what
+    else broadcasts to (…, out). RuntimeError for other sizes."""
     _same_dtype(input, weight)
+    if not (input.ndim and weight.ndim):
+        raise RuntimeError(
+            "both arguments to linear need to be at least 1D, but they are "
+            f"{input.ndim}D and {weight.ndim}D"
+        )
+    if weight.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if weight.ndim == 1:
         out = jnp.matmul(input, weight)
         return out if bias is None else out + bias
@@ -296,13 +304,46 @@ def linear(input: Input, weight: Input, bias: OptInput = None):
     # Flattened to 2-D: see matmul.
     out = times_transposed(input.reshape(_rows(input), input.shape[-1]), weight, wide)
     if bias is not None:
+        if bias.ndim > 1 < input.ndim:
+            out = out.reshape(*input.shape[:-1], weight.shape[0])
+        _check_sum(bias, out.shape)
         out = (out + bias.astype(out.dtype)).astype(input.dtype)
     return out.reshape(*input.shape[:-1], weight.shape[0])
 
 
 @op("bilinear", namespaces=("nn.functional", ""), method=False)
 def bilinear(input1: Input, input2: Input, weight: Input, bias: OptInput = None):
-    """``input1 @ W_k @ input2`` for each output k. weight: (out, in1, in2)."""
+    """``input1 @ W_k @ input2 + bias_k`` for each output k.
+
+    input1: (…, in1), input2: (…, in2), weight: (out, in1, in2), bias: (out,). Gives (…, out).
+    RuntimeError for other sizes, and for operands of several dtypes.
+    """
+    operands = {"input1": input1, "input2": input2, "weight": weight}
+    if len({x.dtype for x in operands.values()}) > 1:
+        given = (f"{name}: {scalar_type_of(x).lower()}" for name, x in operands.items())
+        raise RuntimeError("All tensors must have the same dtype, got " + ", ".join(given))
+    if input1.ndim != input2.ndim:
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {input1.ndim} and {input2.ndim}"
+        )
+    for d, (m, n) in enumerate(zip(input1.shape[:-1], input2.shape[:-1], strict=True)):
+        if m != n:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {d}: got {m} and {n}"
+            )
+    if weight.ndim != 3:
+        raise RuntimeError(f"bilinear(): weight must have 3 dimensions, got {weight.ndim}")
+    for d, (name, x) in enumerate((("input1", input1), ("input2", input2)), 1):
+        if x.shape[-1] != weight.shape[d]:
+            raise RuntimeError(
+                f"bilinear(): {name} size does not match weight size: got {x.shape[-1]} but "
+                f"expected {weight.shape[d]}"
+            )
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected "
+            f"{weight.shape[0]}"
+        )
     out = jnp.einsum("...i,kij,...j->...k", input1, weight, input2)
     return out if bias is None else out + bias
 

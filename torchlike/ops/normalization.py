@@ -101,7 +101,8 @@ def _checked_channels(x: Any, mean: Any, var: Any, weight: Any, bias: Any) -> in
         x, ("running_mean", mean), ("running_var", var), ("weight", weight), ("bias", bias)
     )
     floats_only(x, "batch_norm")
-    _check_mixed(x, mean, var, weight, bias)
+    if x.size:
+        _check_mixed(x, mean, var, weight, bias)
     return channels
 
 
@@ -121,7 +122,12 @@ def batch_norm_train(
 
     ``by_last``: computed with the channels as the last axis; see ``_fits_convolutions``.
     """
-    _checked_channels(input, running_mean, running_var, weight, bias)
+    channels = _checked_channels(input, running_mean, running_var, weight, bias)
+    if not input.size:  # has no mean, and moves none
+        shape = (1, channels) + (1,) * (input.ndim - 2)
+        y = _affine(_wide(input), weight, bias, shape).astype(input.dtype)
+        kept = () if running_mean is None else (running_mean, running_var)
+        return y, *map(lax.stop_gradient, kept)
     axis = input.ndim - 1 if by_last else 1
     x = jnp.moveaxis(_wide(input), 1, axis)
     over = tuple([d for d in range(input.ndim) if d != axis])

@@ -94,6 +94,12 @@ def _of_border(result: Any, operands: Any, spec: Any, statics: Any) -> None:
 def border_pad_op(input: Input, pad: _Ints, mode: Str):
     """Surround with reflected, repeated or wrapped values."""
     pads = _pairs(pad, input.ndim)
+    n = len(pad) // 2
+    if mode != "circular" and 0 in input.shape[input.ndim - n - 1 :]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and "
+            f"other non-zero dimensions for input, but got: {list(input.shape)}"
+        )
     x = input
     for d, (low, high) in enumerate(pads):
         if low or high:

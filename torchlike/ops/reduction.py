@@ -21,6 +21,7 @@ from torchlike.ops.extrema import extremum, extremum_of_all
 from torchlike.ops.outputs import given
 from torchlike.ops.promotion import in_float32, promoted_float
 from torchlike.ops.subgradients import absolute, logaddexp
+from torchlike.ops.sums import added
 from torchlike.tensor import Tensor
 
 
@@ -57,7 +58,7 @@ def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 @op(casts_out=True, needs="nothing")
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The sum over ``dim`` (all by default); integers are summed in int64."""
-    return _total(jnp.sum, input, dim, keepdim, dtype)
+    return _total(added, input, dim, keepdim, dtype)
 
 
 @op(casts_out="kernel")
@@ -506,7 +507,8 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
     powers = jnp.where(size == 0, 0 if p > 0 else jnp.inf, safe**p)
     total = jnp.sum(powers, over, keepdims=keepdim)
     zero = total == 0
-    return jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / p))
+    # Powers that are all 0: of zeros, or for a negative p of what is infinite or nearly so.
+    return jnp.where(zero, 0 if p > 0 else jnp.inf, jnp.where(zero, 1, total) ** (1 / p))
 
 
 @op()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from jax import lax
 from torchlike.dispatch.memory_order import of_first
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Input, Kind, Static, Str, ints
+from torchlike.memory_size import check_count
 from torchlike.ops.byte_resampling import resampled_bytes
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.tensor import Tensor
@@ -211,6 +213,28 @@ def _per_dimension(value: Any, n: int, input: Tensor, name: str) -> list[Any]:
     return list(value)
 
 
+def _length(size: Any) -> int:
+    """One of the sizes that ``interpolate`` is given."""
+    try:
+        return operator.index(size)
+    except TypeError:
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
+            f"int], but got size with types {[type(size)]}"
+        ) from None
+
+
+def _factor(factor: Any) -> float:
+    """One of the scale factors that ``interpolate`` is given."""
+    if isinstance(factor, str):
+        raise TypeError("argument 'scale_factors' must be tuple of floats, but found element of "
+                        "type str")  # fmt: skip
+    factor = float(factor)
+    if not abs(factor) < 2.0**63:
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    return factor
+
+
 @composite(namespaces=_F, method=False)
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
@@ -238,10 +262,11 @@ def interpolate(
     if size is not None:
         if recompute_scale_factor:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        sizes = [int(s) for s in _per_dimension(size, n, input, "size")]
+        sizes = [_length(s) for s in _per_dimension(size, n, input, "size")]
     elif scale_factor is not None:
-        factors = [float(f) for f in _per_dimension(scale_factor, n, input, "scale_factor")]
+        factors = [_factor(f) for f in _per_dimension(scale_factor, n, input, "scale_factor")]
         sizes = [math.floor(s * f) for s, f in zip(tuple(input.shape)[2:], factors, strict=True)]
+        check_count(sizes)
         if recompute_scale_factor:
             factors = [None] * n
     else:
@@ -346,8 +371,9 @@ def _sample_cubic(x: Any, at: list[Any], bound: Callable[[Any, int], Any]) -> An
 
 def _check_grid(x: Any, grid: Any, mode: str) -> None:
     if x.ndim not in (4, 5) or x.ndim != grid.ndim:
+        wanted = f"{x.ndim}D" if x.ndim in (4, 5) else "4D or 5D"
         raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but "
+            f"grid_sampler(): expected {wanted} input and grid with same number of dimensions, but "
             f"got input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
         )
     if x.shape[0] != grid.shape[0]:
@@ -360,6 +386,12 @@ def _check_grid(x: Any, grid: Any, mode: str) -> None:
             f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got "
             f"grid with sizes {list(grid.shape)}"
         )
+    for d in range(2, x.ndim):
+        if x.shape[d] == 0:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                f"has sizes {list(x.shape)} with dimension {d} being empty"
+            )
     if mode == "bicubic" and x.ndim != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if x.dtype != grid.dtype:
@@ -374,6 +406,9 @@ def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, alig
     """Read ``input`` at the normalised positions of ``grid``."""
     _check_grid(input, grid, mode)
     floats_only(input, "grid_sampler")
+    size = (*input.shape[:2], *grid.shape[1:-1])
+    if 0 in size:
+        return jnp.zeros(size, input.dtype)
     if input.dtype.itemsize == 2:  # 8 bits cannot say between which pixels a position lies
         wide = (input.astype(np.float32), grid.astype(np.float32))
         found = grid_sample_op.spec.fn(*wide, mode, padding_mode, align_corners)
@@ -381,9 +416,9 @@ def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, alig
     spatial = input.shape[2:]
     flat = grid.reshape(grid.shape[0], -1, grid.shape[-1])
     at = []
-    for d, size in enumerate(spatial):
+    for d, n in enumerate(spatial):
         g = flat[..., len(spatial) - 1 - d]  # the grid lists x first
-        at.append((g + 1) / 2 * (size - 1) if align_corners else ((g + 1) * size - 1) / 2)
+        at.append((g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2)
 
     def bound(position: Any, size: int) -> Any:
         return _bounded(position, size, padding_mode, align_corners)
@@ -391,12 +426,12 @@ def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, alig
     if mode == "bicubic":
         out = _sample_cubic(input, at, bound)
     else:
-        at = [bound(a, size) for a, size in zip(at, spatial, strict=True)]
+        at = [bound(a, n) for a, n in zip(at, spatial, strict=True)]
         if mode == "nearest":
             out = _read_at(input, [jnp.round(lax.stop_gradient(a)) for a in at])
         else:
             out = _sample_linear(input, at)
-    return out.reshape(*input.shape[:2], *grid.shape[1:-1])
+    return out.reshape(size)
 
 
 def _corners(align_corners: bool | None) -> bool:
@@ -446,6 +481,11 @@ def affine_grid_op(theta: Input, size: _Ints, align_corners: Bool):
         axes.append(steps if align_corners else steps * (n - 1) / n)
     mesh = np.meshgrid(*axes, indexing="ij")
     base = np.stack([*mesh[::-1], np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
+    if theta.shape[0] != size[0]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"{[size[0], len(spatial) + 1]} but got: {[theta.shape[0], len(spatial) + 1]}."
+        )
     grid = jnp.matmul(jnp.asarray(base, theta.dtype), jnp.swapaxes(theta, 1, 2))
     return grid.reshape(theta.shape[0], *spatial, len(spatial))
 

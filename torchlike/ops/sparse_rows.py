@@ -36,7 +36,7 @@ class SparseRowsNode(Node):
         if self.indices is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
         at = np.asarray(self.indices).reshape(-1).astype(np.int64)
-        values: Any = rows.reshape(-1, self.shape[1])
+        values: Any = rows.reshape(len(at), self.shape[1])
         if self.padding_idx is not None:
             kept = np.flatnonzero(at != self.padding_idx)
             at, values = at[kept], values[wrap(jnp.asarray(kept))]

@@ -291,7 +291,7 @@ def _described(name: str, value: Any, type_name: str) -> str:
         return f"  ({name}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(str(n) for n in value.shape)
-    device = "" if value.is_cpu else f" ({value.device})"
+    device = f" (GPU {value.get_device()})" if value.is_cuda else ""
     return f"  ({name}): {kind} containing: [{type_name} of size {size}{device}]"
 
 

@@ -1,4 +1,4 @@
-"""Lazy layers: they find out their input's size at the first call, then become ordinary ones."""
+"""Lazy modules: they find out shapes at the first call, then (the layers) become ordinary ones."""
 
 from __future__ import annotations
 
@@ -7,16 +7,55 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from torchlike import modes
 from torchlike.nn.modules import batchnorm, conv, instancenorm, linear
 from torchlike.nn.modules.module import Module
-from torchlike.nn.parameter import UninitializedParameter, is_lazy
-from torchlike.tensor import Tensor
+from torchlike.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 
-class _Lazy(Module):
+class LazyModuleMixin:
+    """Lets a module find out the shapes of its parameters at its first call.
+
+    Stands before ``Module`` among the bases. Parameters and buffers of unknown shape are made as
+    ``UninitializedParameter`` and ``UninitializedBuffer``. The first call hands its arguments to
+    ``initialize_parameters``, which materializes them, and then goes on as usual; RuntimeError
+    where one still waits. From then on the module is an instance of ``cls_to_become``, unless that
+    is None.
+    """
+
+    #: The class that an instance belongs to once it is initialized.
+    cls_to_become: type[Module] | None = None
+    _parameters: dict[str, Any]
+    _buffers: dict[str, Any]
+    _initialized = False
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """To be overridden: materialize what waits, from the arguments of the first call."""
+        raise NotImplementedError(
+            f"initialize_parameters is not implemented for {type(self).__name__}"
+        )
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer of this module, not of its children, still waits."""
+        return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._initialized:
+            self.initialize_parameters(*args, **kwargs)
+            if self.has_uninitialized_params():
+                raise RuntimeError(f"module {type(self).__name__} has not been fully initialized")
+            if self.cls_to_become is not None:
+                # Once and for all, within a capture too, where Module refuses to exchange classes.
+                object.__setattr__(self, "__class__", self.cls_to_become)
+            if not isinstance(self, LazyModuleMixin):
+                return self(*args, **kwargs)
+            self.__dict__["_initialized"] = True
+        return super().__call__(*args, **kwargs)  # type: ignore[misc]
+
+
+class _Lazy(LazyModuleMixin, Module):
     """Makes an ordinary layer of size 0 first; ``_size`` names the argument that is found out."""
 
-    #: The ordinary class that an instance becomes.
     cls_to_become: type[Module]
     _size: str
     #: Which dimension of the input is its size.
@@ -32,41 +71,35 @@ class _Lazy(Module):
         # Groups must divide the channels, which are not known yet: any multiple does.
         size = arguments.get("groups", 1)
         self.cls_to_become.__init__(self, **{self._size: size}, **arguments)
-        for name, parameter in list(self._parameters.items()):
-            if parameter is not None:
-                waiting = UninitializedParameter(
-                    parameter.requires_grad, parameter.device, parameter.dtype
-                )
+        for name, t in list(self._parameters.items()):
+            if t is not None:
+                waiting = UninitializedParameter(t.requires_grad, t.device, t.dtype)
                 self._parameters[name] = waiting
+        for name, t in list(self._buffers.items()):
+            if t is not None and t.dim() > 0:  # the number of batches is known
+                self._buffers[name] = UninitializedBuffer(False, t.device, t.dtype)
         setattr(self, self._size, 0)
 
     def reset_parameters(self) -> None:
         """Nothing is drawn before the shapes are known."""
 
-    def has_uninitialized_params(self) -> bool:
-        """Whether the layer still waits for its first input."""
-        return "_lazy_arguments" in self.__dict__
-
-    def initialize_parameters(self, input: Any) -> None:
-        """Take the size from an input; parameters stay the same objects."""
+    def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
+        """Take the size from an input; parameters and buffers stay the same objects."""
         self._check_dims(input)
         size = input.shape[self._input_dim]
-        waiting = {n: p for n, p in self._parameters.items() if is_lazy(p)}
-        if waiting or not any(p is not None for p in self._parameters.values()):
-            arguments = dict(self._lazy_arguments)
-            for parameter in waiting.values():  # perhaps converted since
-                arguments |= {"dtype": parameter.dtype, "device": parameter.device}
-            made = self.cls_to_become(**{self._size: size}, **arguments)
-            for name, parameter in waiting.items():
-                parameter.materialize(made._parameters[name].shape)
-                parameter.data = made._parameters[name].data
-            for name, buffer in made._buffers.items():
-                own = self._buffers[name]
-                # One of the right size may have come from a checkpoint.
-                if own is None or buffer is None:
-                    self._buffers[name] = buffer
-                elif own.shape != buffer.shape:
-                    self._buffers[name] = buffer.to(own.device, own.dtype)
+        waiting = [(table, name, t) for table in ("_parameters", "_buffers")
+                   for name, t in getattr(self, table).items() if is_lazy(t)]  # fmt: skip
+        if waiting:
+            # As the first of them is: they were perhaps converted since.
+            _, _, first = waiting[0]
+            arguments = {**self._lazy_arguments, "dtype": first.dtype, "device": first.device}
+            with modes.outside():  # as if the layer had been made so before a running capture
+                made = self.cls_to_become(**{self._size: size}, **arguments)
+                for table, name, t in waiting:
+                    source = getattr(made, table)[name]
+                    t.materialize(source.shape)
+                    t.data = source.data
+        self.__dict__.pop("_lazy_arguments", None)
         setattr(self, self._size, size)
 
     def _check_dims(self, input: Any) -> None:
@@ -79,21 +112,6 @@ class _Lazy(Module):
                 f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
                 f"{type(self).__name__}, but got input of size: {input.shape}"
             )
-
-    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        """Running statistics take the checkpoint's size, as parameters do."""
-        for name, buffer in self._buffers.items():
-            given = state_dict.get(prefix + name)
-            if buffer is not None and isinstance(given, Tensor) and given.shape != buffer.shape:
-                self._buffers[name] = buffer.new_zeros(given.shape)
-        super()._load_from_state_dict(state_dict, prefix, *args)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.initialize_parameters(*args, **kwargs)
-        del self.__dict__["_lazy_arguments"]
-        # Once and for all, within a capture too, where Module refuses to exchange classes.
-        object.__setattr__(self, "__class__", self.cls_to_become)
-        return self(*args, **kwargs)
 
 
 def _lazy(name: str, ordinary: type[Module], size: str, input_dim: int = 1, **defaults: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -206,27 +207,48 @@ class Module(StateDicts, Hooks, Conversions):
         object.__setattr__(self, name, value)
 
     def _register(self, name: str, value: Any) -> None:
-        """Register a parameter, module or buffer, in the place of whatever had its name."""
+        """Register a parameter in the place of whatever had its name, a module in that of all but
+        parameters, a buffer in that of a buffer only."""
         own = self.__dict__
         is_parameter, is_module = isinstance(value, Parameter), isinstance(value, Module)
         kind = "parameters" if is_parameter else (
             "module" if is_module else "buffer")  # fmt: skip
         if own.get("_parameters") is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
-        target = {"parameters": "_parameters", "module": "_modules", "buffer": "_buffers"}[kind]
+        target = "_parameters" if is_parameter else "_modules"
         if kind != "module":
             self._rebind_tensor(name)
+        if kind == "buffer":
+            for table in ("_parameters", "_modules"):
+                if name in own[table]:
+                    self._rebind(table, name, value)  # refuses it
+            self._register_buffer(name, value)
+            return
+        if kind == "module" and name in own["_parameters"]:
+            self._rebind("_parameters", name, value)  # refuses it
         for table in (own, *(own[t] for t in _TABLES if t != target)):
             table.pop(name, None)
         if kind == "parameters":
             self._non_persistent_buffers_set.discard(name)
             self.register_parameter(name, value)
-        elif kind == "module":
+        else:
             self._non_persistent_buffers_set.discard(name)
             own["_modules"][name] = hooks.registered(hooks.everywhere.on_module, self, name, value)
             modes.epoch.advance()
-        else:
-            self.register_buffer(name, value, getattr(value, "persistent", True))
+
+    def _register_buffer(self, name: str, value: Any) -> None:
+        """`register_buffer`, which a subclass may override with two arguments."""
+        persistent = getattr(value, "persistent", True)
+        own = type(self).register_buffer
+        if own is Module.register_buffer or "persistent" in inspect.signature(own).parameters:
+            self.register_buffer(name, value, persistent)
+            return
+        if not persistent:
+            raise RuntimeError(
+                "Registering a non-persistent buffer on a Module subclass that implements "
+                "register_buffer() without the persistent argument is not allowed."
+            )
+        self.register_buffer(name, value)
 
     def _rebind(self, table: str, name: str, value: Any) -> None:
         """Bind a registered name to something that does not register itself."""

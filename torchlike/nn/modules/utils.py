@@ -37,6 +37,25 @@ def _reverse_repeat_tuple(t: Any, n: int) -> tuple[Any, ...]:
     return tuple(x for x in reversed(t) for _ in range(n))
 
 
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix off the names in a ``state_dict()``, in place; names without it stay.
+
+    What ``DataParallel`` and its kin save has the prefix ``"module."``. The versions of modules
+    that go with the dictionary are renamed too.
+    """
+    for name in [name for name in state_dict if name.startswith(prefix)]:
+        state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is None:
+        return
+    outer = prefix.removesuffix(".")
+    for name in list(metadata):
+        if name == outer:
+            metadata[""] = metadata.pop(name)
+        elif name.startswith(prefix):
+            metadata[name.removeprefix(prefix)] = metadata.pop(name)
+
+
 def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0) -> Tensor:
     """A fresh tensor. Its memory is made by NumPy and handed over: nothing is compiled."""
     size = (shape,) if isinstance(shape, int) else tuple(shape)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from torchlike import dtypes
 from torchlike.layouts import contiguous_format
 from torchlike.ops.joining import cat
 from torchlike.tensor import Tensor, wrap
@@ -71,22 +72,28 @@ class PackedSequence(_Fields):
         return self
 
     def double(self) -> PackedSequence:
-        return self._converted("double")
+        return self.to(dtypes.float64)
 
     def float(self) -> PackedSequence:
-        return self._converted("float")
+        return self.to(dtypes.float32)
 
     def half(self) -> PackedSequence:
-        return self._converted("half")
+        return self.to(dtypes.float16)
 
     def long(self) -> PackedSequence:
-        return self._converted("long")
+        return self.to(dtypes.int64)
 
     def int(self) -> PackedSequence:
-        return self._converted("int")
+        return self.to(dtypes.int32)
 
-    def _converted(self, name: str) -> PackedSequence:
-        return self._replace(data=getattr(self.data, name)())
+    def short(self) -> PackedSequence:
+        return self.to(dtypes.int16)
+
+    def char(self) -> PackedSequence:
+        return self.to(dtypes.int8)
+
+    def byte(self) -> PackedSequence:
+        return self.to(dtypes.uint8)
 
     @property
     def is_cuda(self) -> Any:

@@ -14,14 +14,69 @@ from torchlike.tensor import Tensor
 __all__ = ["functional_call"]
 
 
-def _owner(module: Module, path: str) -> tuple[Module, str, dict[str, Any]]:
-    """The module that holds a tensor, the tensor's name and the table it stands in."""
-    prefix, _, name = path.rpartition(".")
-    owner = module.get_submodule(prefix)
-    for table in (owner._parameters, owner._buffers):
-        if name in table:
-            return owner, name, table
-    raise KeyError(path)
+#: In the place of a value where there is none.
+_NOTHING: Any = object()
+
+
+class _Place:
+    """Where a module holds a tensor, by dotted name: among its parameters or buffers, or as a plain
+    attribute, which need not be there."""
+
+    def __init__(self, module: Module, path: str) -> None:
+        prefix, _, self.name = path.rpartition(".")
+        if not self.name:
+            raise KeyError('tensor name can\'t be empty string ""')
+        self.owner = _submodule(module, prefix)
+        tables = (self.owner._parameters, self.owner._buffers)
+        self.table = next((t for t in tables if self.name in t), None)
+        self.before = self.present()
+
+    def present(self) -> Any:
+        """What the module holds now."""
+        for table in (self.owner._parameters, self.owner._buffers):
+            if self.name in table:
+                return table[self.name]
+        return getattr(self.owner, self.name, _NOTHING)
+
+    def put(self, value: Any) -> None:
+        """Have the module hold ``value``. TypeError where that, or what it holds, is no tensor."""
+        if not (value is None or isinstance(value, Tensor)):
+            raise TypeError(f"{value} is not an instance of torch.Tensor")
+        if self.table is not None:
+            self.owner._rebind_tensor(self.name)
+            self.table[self.name] = value
+            return
+        nothing = self.before is _NOTHING or self.before is None
+        if not (nothing or isinstance(self.before, Tensor)):
+            raise TypeError(
+                f"attribute `{self.name}`: {self.before} is not an instance of torch.Tensor"
+            )
+        setattr(self.owner, self.name, value)
+
+    def restore(self) -> None:
+        """Have the module hold what it held at first, where it held it."""
+        if self.table is not None:
+            self.table[self.name] = self.before
+        elif isinstance(getattr(type(self.owner), self.name, None), property):
+            setattr(self.owner, self.name, self.before)
+        else:
+            own = vars(self.owner)
+            for table in (own["_parameters"], own["_buffers"], own):
+                table.pop(self.name, None)
+            if self.before is not _NOTHING:
+                own[self.name] = self.before
+
+
+def _submodule(module: Module, path: str) -> Module:
+    """AttributeError where there is none, TypeError where something else has the name."""
+    for name in path.split(".") if path else ():
+        found = getattr(module, name, _NOTHING)
+        if found is _NOTHING:
+            raise AttributeError(f"{type(module).__name__} has no attribute `{name}`")
+        if not isinstance(found, Module):
+            raise TypeError(f"submodule `{name}`: {found} is not an instance of torch.nn.Module")
+        module = found
+    return module
 
 
 def _tied(module: Module) -> dict[int, list[str]]:
@@ -54,35 +109,43 @@ def _with_tied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
 def reparametrized(
     module: Module, given: dict[str, Tensor], tie_weights: bool = False, strict: bool = False
 ) -> Iterator[None]:
-    """Inside, the module has the given tensors (by dotted name) in the place of its own."""
-    if tie_weights:
-        given = _with_tied(module, given)
+    """Inside, the module has the given tensors (by dotted name) in the place of its own, as plain
+    attributes where it has none of that name. What the module binds in their place is in ``given``
+    afterwards."""
+    whole = _with_tied(module, given) if tie_weights else given
+    if strict:
+        _check_names(module, whole)
+    places = {path: _Place(module, path) for path in whole}
+    changed: list[_Place] = []
+    try:
+        for path, value in whole.items():
+            changed.append(places[path])
+            places[path].put(value)
+        yield
+        for path, value in list(given.items()):
+            present = places[path].present()
+            if present is not value and present is not _NOTHING:
+                given[path] = present
+    finally:
+        for place in reversed(changed):
+            place.restore()
+        if modes.current.capture is None:
+            modes.epoch.advance()
+
+
+def _check_names(module: Module, given: dict[str, Tensor]) -> None:
+    """RuntimeError unless all names are there and no other."""
     own = {n for n, _ in module.named_parameters(remove_duplicate=False)}
     own |= {n for n, _ in module.named_buffers(remove_duplicate=False)}
-    unexpected = sorted(set(given) - own)
-    missing = sorted(own - set(given)) if strict else []
-    if strict and (missing or unexpected):
-        parts = [
-            f"{kind} key(s): {', '.join(map(repr, keys))}."
-            for kind, keys in (("Unexpected", unexpected), ("Missing", missing)) if keys
-        ]  # fmt: skip
+    parts = [
+        f"{kind} key(s): {', '.join(map(repr, sorted(keys)))}."
+        for kind, keys in (("Unexpected", given.keys() - own), ("Missing", own - given.keys()))
+        if keys
+    ]
+    if parts:
         raise RuntimeError(
             f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(parts)
         )
-    # Names that the module has not: PyTorch sets nothing for them, and says nothing.
-    places = [(*_owner(module, name), value) for name, value in given.items() if name in own]
-    before: list[tuple[dict[str, Any], str, Any]] = []
-    try:
-        for owner, name, table, value in places:
-            owner._rebind_tensor(name)
-            before.append((table, name, table[name]))
-            table[name] = value
-        yield
-    finally:
-        for table, name, value in reversed(before):
-            table[name] = value
-        if modes.current.capture is None:
-            modes.epoch.advance()
 
 
 def functional_call(
