@@ -129,8 +129,9 @@ def vdot(input: Input, other: Input):
 @op(casts_out=True, aliases=("ger",))
 def outer(input: Input, vec2: Input):
     """Every product of an element of one vector with one of the other."""
-    if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D argument self, but got {input.ndim}-D")
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
     return jnp.outer(input, vec2)
 
 
