@@ -889,7 +889,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two batches of matrices."""
 
 def broadcast_shapes(*shapes: Any) -> _Size:
-    """The shape that tensors of these shapes broadcast to. RuntimeError when they do not."""
+    """The shape that tensors of these shapes broadcast to."""
 
 def broadcast_tensors(*tensors: Any) -> _tuple[Tensor, ...]:
     """The tensors expanded to one shape, as views; those that have it are given back."""

@@ -98,6 +98,9 @@ def _check_memory_of(ndarray: np.ndarray) -> None:
             "strides are not currently supported. (You can probably work around this by making a "
             "copy of your array  with array.copy().) "
         )
+    if any(s % ndarray.itemsize for s in ndarray.strides if ndarray.itemsize):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy "
+                         "the numpy array to reallocate the memory.")  # fmt: skip
     if not ndarray.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "

@@ -530,7 +530,8 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
     powers = jnp.where(size == 0, 0 if p > 0 else jnp.inf, safe**p)
     total = jnp.sum(powers, over, keepdims=keepdim)
     zero = total == 0
-    return jnp.where(zero, 0, jnp.where(zero, 1, total) ** (1 / p))
+    # Of a negative order a total of nothing comes from infinities.
+    return jnp.where(zero, 0 if p > 0 else jnp.inf, jnp.where(zero, 1, total) ** (1 / p))
 
 
 @op()
