@@ -171,14 +171,27 @@ _rounding("ceil", jnp.ceil)
 _rounding("trunc", jnp.trunc, ("fix",))
 
 
+def _rounded_integers(x: Any, decimals: Any) -> Any:
+    """Integers half to even, to a multiple of a power of ten where ``decimals`` is negative."""
+    places = jnp.clip(-jnp.asarray(decimals), 0, 18)
+    unit = jnp.asarray(10, np.int64) ** places.astype(np.int64)
+    wide = x.astype(np.int64)
+    quotient, rest = jnp.divmod(wide, unit)
+    up = (rest > unit - rest) | ((rest == unit - rest) & (quotient % 2 == 1))
+    return jnp.where(unit == 1, x, ((quotient + up) * unit).astype(x.dtype))
+
+
 @op(casts_out=False, inplace=True, elementwise=True, needs="nothing")
 @real_only("round_vml_cpu")
 def round(input: Input, *, decimals: Scalar = 0):
-    """Half to even, to ``decimals`` places; the gradient is zero."""
+    """Half to even, to ``decimals`` places; the gradient is zero.
+
+    Differs from PyTorch: integers too are rounded to tens, hundreds and so on, which it refuses.
+    """
     if input.dtype == np.bool_:
         raise NotImplementedError("\"round_vml_cpu\" not implemented for 'Bool'")
     if input.dtype.kind in "iu":
-        return input
+        return _rounded_integers(input, decimals)
     scale = jnp.asarray(10.0, np.float64) ** decimals
     scaled = input * scale.astype(input.dtype)
     return jnp.where(jnp.asarray(decimals) == 0, jnp.round(input),
