@@ -221,10 +221,12 @@ _LATER = frozenset(
 def __getattr__(name: str):
     if name == "torch":  # scripts write torch.torch.Tensor by accident, and PyTorch lets them
         return _sys.modules[__name__]
+    if name == "Storage":  # that of the default dtype, which changes
+        return _STORAGE_TYPES[f"{_dtypes.scalar_type(get_default_dtype())}Storage"]
     if name in _LATER:
         return _importlib.import_module(f"torchlike.{name}")
     raise AttributeError(f"module 'torchlike' has no attribute {name!r}", name=name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, "Storage"})

@@ -770,9 +770,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = None) -> Tensor:
-    """``obj`` as a tensor: on the memory of a tensor, NumPy array or buffer where dtype and device
-allow it (``copy=None``), always (``copy=False``, else ValueError) or never (``copy=True``).
-The bytes of an UntypedStorage are read as elements of the dtype (int64)."""
+    """``obj`` as a tensor: on the memory of a tensor, NumPy array, DLPack capsule or buffer where
+dtype and device allow it (``copy=None``), always (``copy=False``, else ValueError) or never
+(``copy=True``). The bytes of an UntypedStorage are read as elements of the dtype (int64)."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``asin`` elementwise; integers give the default float dtype."""
@@ -889,7 +889,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two batches of matrices."""
 
 def broadcast_shapes(*shapes: Any) -> _Size:
-    """The shape that tensors of these shapes broadcast to. RuntimeError when they do not."""
+    """The shape that tensors of these shapes broadcast to."""
 
 def broadcast_tensors(*tensors: Any) -> _tuple[Tensor, ...]:
     """The tensors expanded to one shape, as views; those that have it are given back."""
@@ -1329,7 +1329,8 @@ def from_numpy(ndarray: Any) -> Tensor:
     """A tensor sharing memory with a NumPy array: each side sees the other's writes."""
 
 def frombuffer(buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: Any = False) -> Tensor:
-    """A 1-D tensor on the memory of a Python buffer."""
+    """A 1-D tensor of ``count`` elements (negative: all there are) on the memory of a Python
+buffer, from byte ``offset`` on."""
 
 def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
     """A tensor of the given size filled with a number (whose type decides the dtype)."""

@@ -1223,8 +1223,8 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """``-input``. RuntimeError for bool tensors."""
 
     def new(self, *args: Any, device: Any = None) -> Tensor:
-        """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype; use new_empty,
-new_tensor."""
+        """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype, ``new(tensor)``
+another tensor on that one's memory; use new_empty, new_tensor."""
 
     def new_empty(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
         """``empty`` with this tensor's dtype and device."""

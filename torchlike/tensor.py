@@ -75,9 +75,9 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             return _legacy_constructor(*args, **kwargs)
         check_subclass(cls)
         self = object.__new__(cls)
-        given = args and isinstance(args[0], Tensor)
-        source = args[0] if given else _legacy_constructor(*args, **kwargs)
-        self._storage, self._view = source._storage, source._view
+        if args and isinstance(args[0], Tensor):  # what follows is for the subclass's __init__
+            args, kwargs = args[:1], {}
+        vars(self).update(vars(_legacy_constructor(*args, **kwargs)))
         return self
 
     # -- reading and writing -----------------------------------------------------------------------

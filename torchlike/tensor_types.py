@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchlike import dtypes
-from torchlike.ops.creation import empty, tensor
+from torchlike.ops.creation import empty, of_tensor, tensor
 from torchlike.size import Size
 from torchlike.tensor import Tensor
 from torchlike.typed_storage import TypedStorage
@@ -41,8 +41,8 @@ class TensorType(type):
             not isinstance(args[0], Size)
         ):  # fmt: skip
             data = args[0]
-            if isinstance(data, Tensor) and data.dtype is not cls.dtype:
-                raise TypeError(f"expected {cls.dtype} (got {data.dtype})")
+            if isinstance(data, Tensor):
+                return of_tensor(data, cls.dtype, device)
             return tensor(data, dtype=cls.dtype, device=device)
         return empty(*(args or (0,)), dtype=cls.dtype, device=device)
 

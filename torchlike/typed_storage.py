@@ -9,7 +9,8 @@ from torchlike import devices, dtypes
 from torchlike.dispatch.registry import composite
 from torchlike.errors import warn_once
 from torchlike.homes import are_also_in
-from torchlike.ops.creation import asarray, empty, tensor
+from torchlike.ops.creation import empty, tensor
+from torchlike.ops.exchange import asarray
 from torchlike.tensor import Tensor
 from torchlike.untyped_storage import UntypedStorage
 

@@ -18,3 +18,12 @@ def test_reciprocal_roots_are_those_of_numpy(run):
     special = torch.tensor([0.0, float("inf"), -1.0])
     assert run(torch.rsqrt, special).tolist()[:2] == [float("inf"), 0]
     assert run(torch.rsqrt, special)[2].isnan()
+
+
+def test_integers_are_rounded_to_tens():
+    x = torch.tensor([155, 145, 25, -25, -155, 4, 0])
+    for fn in (torch.round, torch.jit(torch.round)):
+        assert fn(x, decimals=-1).tolist() == [160, 140, 20, -20, -160, 0, 0]
+        assert fn(x, decimals=-2).tolist() == [200, 100, 0, 0, -200, 0, 0]
+        assert fn(x, decimals=1).tolist() == fn(x).tolist() == x.tolist()
+    assert torch.round(torch.tensor([149, 7], dtype=torch.uint8), decimals=-1).tolist() == [150, 10]

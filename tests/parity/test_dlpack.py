@@ -34,6 +34,10 @@ x = t.ones(3); t.from_dlpack(x, device='cpu')
 x = t.ones(3); y = t.from_dlpack(t.utils.dlpack.to_dlpack(x)); y[0] = 4; (x, y)
 x = t.ones(3); y = t.utils.dlpack.from_dlpack(x); y[0] = 4; (x, y)
 x = np.arange(3.); y = t.from_dlpack(x); y[0] = 9; x
+x = t.ones(3); y = t.asarray(t.utils.dlpack.to_dlpack(x)); y[0] = 4; (x, y)
+x = t.ones(3); y = t.asarray(t.utils.dlpack.to_dlpack(x), copy=True); y[0] = 4; x
+x = t.ones(3); t.asarray(t.utils.dlpack.to_dlpack(x), dtype=t.float64, copy=False)
+t.asarray(t.utils.dlpack.to_dlpack(t.ones(3, dtype=t.bfloat16)))
 tuple(map(int, t.ones(3).__dlpack_device__()))
 x = t.ones(3); a = np.from_dlpack(x); x.add_(1); x.mul_(2); (x, a)
 """.strip().splitlines()

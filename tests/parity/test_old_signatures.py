@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from answers import answer, source
 
 import torchlike
 
@@ -88,3 +89,35 @@ def test_names_of_the_size_of_pieces():
                       lambda x=x, t=t: t.split(x, split_size=2)):  # fmt: skip
             with pytest.raises(TypeError):
                 wrong()
+
+
+CONSTRUCTORS = """
+x = t.ones(2, requires_grad=True); y = t.Tensor(x); (y * 3).sum().backward(); (y, y.is_leaf, x.grad)
+x = t.ones(2, requires_grad=True); y = t.FloatTensor(x); (y * 3).sum().backward(); x.grad
+x = t.ones(2, requires_grad=True) * 2; x.new(x)
+x = t.ones(2); t.FloatTensor(x)[0] = 3; t.Tensor(x)[1] = 4; x
+S = type('S', (t.Tensor,), {}); x = t.ones(2, requires_grad=True); y = S(x); (y.requires_grad, y.is_leaf)
+t.Tensor(t.ones(2), device='cpu')
+t.ones(2).new(t.ones(2), device='cpu')
+t.ones(2).new(t.ones(2, dtype=t.int32))
+x = [0]; x.append(x); t.tensor(x)
+x = [0]; x.append(x); t.tensor([[1, 2], x])
+""".strip().splitlines()  # noqa: E501
+
+
+@pytest.mark.parametrize("line", CONSTRUCTORS)
+def test_of_the_old_constructors(line):
+    function = source(line)
+    assert answer(function, torchlike) == answer(function, torch)
+
+
+def test_a_list_that_holds_itself_further_down_is_refused():
+    inner = []
+    inner.append([0, inner])
+    with pytest.raises(ValueError, match="too many dimensions"):
+        torchlike.tensor([1, inner])
+
+
+def test_an_old_constructor_in_jit():
+    fn = torchlike.jit(lambda x: torchlike.autograd.grad((torchlike.Tensor(x) ** 2).sum(), x)[0])
+    assert fn(torchlike.ones(2, requires_grad=True)).tolist() == [2, 2]

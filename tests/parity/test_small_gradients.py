@@ -307,3 +307,33 @@ def test_the_last_state_of_a_recurrent_layer_alone(name):
         return (x.grad,)
 
     both(run)
+
+
+@pytest.mark.parametrize("mode", ["floor", "trunc"])
+def test_rounded_quotients_have_the_gradient_zero(mode):
+    def run(m):
+        x = m.tensor([1.0, 0.0, math.inf, 5.0], requires_grad=True)
+        y = m.tensor([0.0, 0.0, 2.0, math.nan], requires_grad=True)
+        quotient = m.div(x, y, rounding_mode=mode)
+        quotient.sum().backward()
+        return quotient, x.grad, y.grad
+
+    both(run)
+
+
+@pytest.mark.parametrize("reduce", ["max", "min"])
+def test_extremes_of_segments_that_are_nan_or_infinite(reduce):
+    def run(m):
+        data = [
+            [1.0, 1.0],
+            [math.nan, 1.0],
+            [3.0, math.nan],
+            [math.inf, 1.0],
+            [math.inf, -math.inf],
+        ]
+        x = m.tensor(data, requires_grad=True)
+        out = m.segment_reduce(x, reduce, lengths=m.tensor([1, 2, 2]))
+        out.sum().backward()
+        return out, x.grad
+
+    both(run)

@@ -1,6 +1,7 @@
 """Storages by dtype, made by hand, against PyTorch's: what they hold, share and refuse."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,3 +93,15 @@ def outcome(t, case):
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_storages_by_dtype(case):
     assert outcome(torchlike, case) == outcome(torch, case)
+
+
+def test_storage_is_the_class_of_the_default_dtype():
+    t: Any = torchlike
+    assert t.Storage is t.FloatStorage
+    assert t.Storage([1, 2]).tolist() == torch.FloatStorage([1, 2]).tolist()
+    assert "Storage" in dir(t)
+    t.set_default_dtype(t.float64)
+    try:
+        assert t.Storage is t.DoubleStorage
+    finally:
+        t.set_default_dtype(t.float32)

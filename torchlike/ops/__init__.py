@@ -37,6 +37,7 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     scattering as scattering,
     shaping as shaping,
     triangular as triangular,
+    searching as searching,
     sorting as sorting,
     uniqueness as uniqueness,
     queries as queries,

@@ -105,17 +105,31 @@ def leaky_relu(input: Input, negative_slope: Float = 0.01):
     return in_float32(lambda x: jnp.where(x > 0, x, x * negative_slope))(input)
 
 
+@jax.custom_jvp
+def _expm1(x: Any) -> Any:
+    """``exp(x) - 1``, its derivative by another exponential: JAX adds 1 to the value, which for
+    -20 in float32 leaves 0."""
+    return jnp.expm1(x)
+
+
+@_expm1.defjvp
+def _expm1_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return jnp.expm1(x), jnp.exp(x) * t
+
+
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
     """``scale * (x if x > 0 else alpha * (exp(input_scale * x) - 1))``.
 
-    exp sees no positive number, so that its overflow cannot spoil the gradient.
+    exp sees no positive number, so that its overflow cannot spoil the gradient. A NaN goes there
+    for its gradient, which is NaN.
     """
     floats_only(x, "elu_cpu")
 
     def unit(x: Any) -> Any:
-        low = x <= 0
+        low = ~(x > 0)
         negative = jnp.where(low, x, 0)
-        return jnp.where(low, scale * alpha * jnp.expm1(input_scale * negative), scale * x)
+        return jnp.where(low, scale * alpha * _expm1(input_scale * negative), scale * x)
 
     return in_float32(unit)(x)
 

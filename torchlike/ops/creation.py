@@ -20,11 +20,10 @@ from torchlike.memory_size import allocating, check_bytes, check_count
 from torchlike.meta import MetaArray
 from torchlike.ops.inferring import infer
 from torchlike.ops.outputs import given
-from torchlike.ops.views import shape_arguments
+from torchlike.ops.views import alias, shape_arguments
 from torchlike.size import Size
 from torchlike.storage import Storage, device_array
 from torchlike.tensor import TENSOR_TYPES, Tensor
-from torchlike.untyped_storage import UntypedStorage, read_as
 
 _NOT_GIVEN: Any = object()
 _ARRAYS = (np.ndarray, jax.Array)
@@ -99,6 +98,9 @@ def _check_memory_of(ndarray: np.ndarray) -> None:
             "strides are not currently supported. (You can probably work around this by making a "
             "copy of your array  with array.copy().) "
         )
+    if any(s % ndarray.itemsize for s in ndarray.strides if ndarray.itemsize):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy "
+                         "the numpy array to reallocate the memory.")  # fmt: skip
     if not ndarray.dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
@@ -156,47 +158,6 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 @composite(method=False)
-def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: Any = None
-) -> Tensor:
-    """``obj`` as a tensor: on the memory of a tensor, NumPy array or buffer where dtype and device
-    allow it (``copy=None``), always (``copy=False``, else ValueError) or never (``copy=True``).
-    The bytes of an UntypedStorage are read as elements of the dtype (int64)."""
-    if isinstance(obj, np.ndarray):
-        found = from_numpy(obj)
-    elif isinstance(obj, (bytes, bytearray, memoryview)):
-        found = frombuffer(obj, dtype=dtypes.get_default_dtype() if dtype is None else dtype)
-    elif isinstance(obj, UntypedStorage):
-        found = object.__new__(Tensor)
-        kind = dtypes.int64 if dtype is None else dtypes.from_argument(dtype)
-        found._storage = read_as(obj, kind.numpy)
-    elif isinstance(obj, Tensor):
-        found = obj
-    elif copy is False:
-        raise ValueError("can't alias arbitrary sequence into a tensor.")
-    else:
-        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
-    wanted = found.dtype if dtype is None else dtypes.from_argument(dtype)
-    place = found.device if device is None else devices.resolve(device)
-    if copy is False:
-        if place != found.device:
-            raise ValueError(f"can't alias tensor from device '{found.device}' to '{place}'.")
-        if wanted is not found.dtype:
-            raise ValueError(
-                f"can't alias tensor with dtype '{dtypes.scalar_type(found.dtype)}' into dtype "
-                f"'{dtypes.scalar_type(wanted)}'."
-            )
-    made = found.to(device=place, dtype=wanted)
-    if copy and made is found:
-        made = made.clone()
-    if requires_grad is None:
-        return made
-    if not requires_grad and not made.is_leaf:
-        return made.detach()
-    return made.requires_grad_(requires_grad)
-
-
-@composite(method=False)
 def from_numpy(ndarray: np.ndarray) -> Tensor:
     """A tensor sharing memory with a NumPy array: each side sees the other's writes.
 
@@ -213,15 +174,6 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     t = object.__new__(Tensor)
     t._storage = storage
     return t
-
-
-@composite(method=False)
-def frombuffer(
-    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: Any = False
-) -> Tensor:
-    """A 1-D tensor on the memory of a Python buffer."""
-    array = np.frombuffer(buffer, numpy_dtype(dtype), count, offset)
-    return from_numpy(array).requires_grad_(requires_grad)
 
 
 def _array_wrap(
@@ -465,20 +417,6 @@ def new_tensor(
 
 
 @composite(method=False)
-def from_file(
-    filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: Any = None,
-    layout: Any = None, device: Any = None, pin_memory: Any = False, requires_grad: Any = False,
-) -> Tensor:  # fmt: skip
-    """A tensor of ``size`` elements on the memory of a file, mapped; ``shared``: writes reach the
-    file, which is made as long as it has to be. RuntimeError for a file that is not there or (not
-    ``shared``) is shorter."""
-    kind = dtypes.get_default_dtype() if dtype is None else dtypes.from_argument(dtype)
-    memory = UntypedStorage.from_file(filename, bool(shared), (size or 0) * kind.itemsize)
-    found = asarray(memory, dtype=kind, device=device)
-    return found.requires_grad_() if requires_grad else found
-
-
-@composite(method=False)
 def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: Any = False, pin_memory: Any = False,
@@ -524,6 +462,20 @@ def eye(
     return finish_into(out, values, device, requires_grad, layout)
 
 
+def of_tensor(data: Tensor, dtype: dtypes.dtype, device: Any) -> Tensor:
+    """What the old constructors make of a tensor: a view of all of it, with its history.
+
+    TypeError for a tensor of another dtype, RuntimeError where a device is given as well.
+    """
+    if device is not None:
+        raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, "
+                           "device=device) is not supported. Use torch.as_tensor(tensor, "
+                           "device=device)")  # fmt: skip
+    if data.dtype is not dtype:
+        raise TypeError(f"expected {dtype} (got {data.dtype})")
+    return alias(data)
+
+
 def _legacy(*args: Any, **kwargs: Any) -> Tensor:
     """``torch.Tensor(2, 3)`` (a size), ``torch.Tensor([1, 2])`` (data), ``torch.Tensor(storage)``
     (all of that memory), in the default dtype."""
@@ -539,7 +491,7 @@ def _legacy(*args: Any, **kwargs: Any) -> Tensor:
         return empty(0, device=device)
     data = args[0]
     if len(args) == 1 and isinstance(data, Tensor):
-        return data._alias()
+        return of_tensor(data, data.dtype, device)
     if len(args) == 1 and hasattr(data, "untyped"):  # a storage
         return empty(0, device=data.device).set_(data)
     if len(args) > 1 or isinstance(data, Size) or type(data) is int or (

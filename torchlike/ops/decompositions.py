@@ -560,6 +560,19 @@ def householder_product(A: Input, tau: Input):
     """The leading columns of the product of Householder reflectors."""
     require_matrix(A, "linalg.householder_product")
     rows, columns = A.shape[-2:]
+    if rows < columns:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than "
+                           "or equal to input.shape[-1]")  # fmt: skip
+    if tau.ndim != A.ndim - 1:
+        raise RuntimeError("torch.linalg.householder_product: Expected tau to have one dimension "
+                           f"less than input, but got tau.ndim equal to {tau.ndim} and input.ndim "
+                           f"is equal to {A.ndim}")  # fmt: skip
+    if tau.dtype != A.dtype:
+        raise RuntimeError(f"torch.linalg.householder_product: tau dtype {type_name(tau)} does not "
+                           f"match input dtype {type_name(A)}")  # fmt: skip
+    if columns < tau.shape[-1]:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than "
+                           "or equal to tau.shape[-1]")  # fmt: skip
     product = jnp.broadcast_to(jnp.eye(rows, columns, dtype=A.dtype), A.shape)
     for i in reversed(range(tau.shape[-1])):
         head = jnp.zeros((*A.shape[:-2], i), A.dtype)

@@ -99,6 +99,9 @@ def fftn_op(input: Input, kind: Str, sizes: Static, dims: Static, norm: OptStr):
         raise RuntimeError(f"{kind}n must transform at least one axis")
     if not axes:
         return _prepared(input, _TRANSFORMS[kind][1], kind)
+    if _TRANSFORMS[kind][1] == "real" and input.dtype.kind == "c":
+        raise RuntimeError(f"{kind}n expects a real-valued input tensor, but got "
+                           f"{type_name(input)}")  # fmt: skip
     last, others = _FAMILIES[kind]
     # Real to complex halves the last axis first; complex to real restores it at the end.
     halves_first = _TRANSFORMS[last][1] == "real"
@@ -171,9 +174,13 @@ def _frequencies(name: str, fn: Any) -> None:
         if n < 0:
             size = n if name == "fftfreq" else n // 2 + 1
             raise RuntimeError(f"Trying to create tensor with negative dimension {size}: [{size}]")
-        # Of no samples: no frequencies, or the one of 0 / 0.
-        values = fn(n, d) if n else np.full(int(name == "rfftfreq"), np.nan)
-        values = values.astype(numpy_dtype(dtype))
+        kind = numpy_dtype(dtype)
+        if dtypes.kind_of(kind) not in "fc":
+            raise RuntimeError(f"{name} requires a floating point or complex dtype")
+        with np.errstate(divide="ignore", invalid="ignore"):  # a spacing of 0
+            # Of no samples: no frequencies, or the one of 0 / 0.
+            values = fn(n, np.float64(d)) if n else np.full(int(name == "rfftfreq"), np.nan)
+        values = values.astype(kind)
         made = finish(jnp.asarray(values), device, requires_grad, layout)
         return given(out, made)
 

@@ -97,8 +97,13 @@ def _sizes(data: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _collect_types(data: Any, into: set[Any]) -> None:
-    """Add the types of the elements; float for an empty list, which has the default dtype."""
+def _collect_types(data: Any, into: set[Any], depth: int = 0) -> None:
+    """Add the types of the elements; float for an empty list, which has the default dtype.
+
+    TypeError for a list that is its own element, ValueError for one that is so further down.
+    """
+    if depth > _MOST_DIMENSIONS:
+        raise ValueError(f"too many dimensions '{type(data).__name__}'")
     kinds = set(map(type, data))
     if not kinds:
         into.add(float)
@@ -107,8 +112,10 @@ def _collect_types(data: Any, into: set[Any]) -> None:
     else:
         into |= kinds.difference(_LISTS)
         for d in data:
+            if d is data:
+                raise TypeError("new(): self-referential lists are incompatible with tensors")
             if isinstance(d, _LISTS):
-                _collect_types(d, into)
+                _collect_types(d, into, depth + 1)
 
 
 def _dtype_of_types(kinds: set[Any]) -> dtypes.dtype:

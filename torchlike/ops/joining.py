@@ -197,14 +197,23 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 @composite(method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes broadcast to. RuntimeError when they do not."""
+    """The shape that tensors of these shapes broadcast to.
+
+    RuntimeError when they do not, and for other than numbers and sequences of numbers; ValueError
+    for negative sizes.
+    """
     result: list[int] = []
     for shape in shapes:
-        sizes = [shape] if hasattr(shape, "__index__") else list(shape)
+        sizes: list[Any]
+        if hasattr(shape, "__index__"):
+            sizes = [shape]
+        elif isinstance(shape, (tuple, list)):
+            sizes = list(shape)
+        else:
+            raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of "
+                               f"ints, got {shape}")  # fmt: skip
         if any(n < 0 for n in sizes):
-            raise RuntimeError(
-                f"Trying to create tensor with negative dimension ({min(sizes)}): ({min(sizes)})"
-            )
+            raise ValueError("Attempting to broadcast a dimension with negative length!")
         result = [1] * (len(sizes) - len(result)) + result
         for d in range(1, len(sizes) + 1):
             n = sizes[-d].__index__()

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike.dispatch.registry import composite
-from torchlike.ops.creation import empty, empty_strided
+from torchlike.ops.creation import empty, empty_strided, of_tensor
 from torchlike.ops.creation import tensor as make_tensor
 from torchlike.ops.views import alias
 from torchlike.size import Size
@@ -17,12 +17,15 @@ from torchlike.tensor import Tensor, check_subclass
 
 @composite(namespaces=())
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype; use new_empty,
-    new_tensor."""
+    """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype, ``new(tensor)``
+    another tensor on that one's memory; use new_empty, new_tensor.
+
+    TypeError for a tensor of another dtype, RuntimeError for a tensor and a device.
+    """
     target = device or self.device
     data = args[0] if len(args) == 1 else None
     if isinstance(data, Tensor):
-        return data.to(self.dtype)
+        return of_tensor(data, self.dtype, device)
     if data is not None and not isinstance(data, (int, np.integer)) and not isinstance(data, Size):
         return make_tensor(data, dtype=self.dtype, device=target)
     return empty(*(args or (0,)), dtype=self.dtype, device=target)

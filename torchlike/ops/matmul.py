@@ -28,6 +28,28 @@ def _same_dtype(x: Any, y: Any) -> None:
         )
 
 
+def _check_vectors(x: Any, y: Any) -> None:
+    """RuntimeError unless these are two vectors of one dtype and length."""
+    if x.ndim != 1 or y.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    if x.dtype != y.dtype:
+        raise RuntimeError("dot : expected both vectors to have same dtype, but found "
+                           f"{scalar_type_of(x)} and {scalar_type_of(y)}")  # fmt: skip
+    _check_inner(x, y)
+
+
+def _check_factors(kind: Any, **factors: Any) -> None:
+    """RuntimeError where integers would be multiplied by a fraction, which they cannot hold, or
+    others than bools by a bool."""
+    for name, factor in factors.items():
+        own = jnp.result_type(factor).kind
+        if kind.kind in "iub" and own == "f":
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
+                               "floating point number.")  # fmt: skip
+        if kind.kind != "b" and own == "b":
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+
+
 def _equal_dtypes(x: Any, y: Any) -> None:
     if x.dtype != y.dtype:
         raise RuntimeError("both inputs should have same dtype")
@@ -113,24 +135,23 @@ def mv(input: Input, vec: Input):
 @op(needs=_PRODUCT)
 def dot(input: Input, other: Input):
     """The product of two vectors, summed."""
-    if input.ndim != 1 or other.ndim != 1:
-        raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {other.ndim}D tensors")
-    _same_dtype(input, other)
-    _check_inner(input, other)
+    _check_vectors(input, other)
     return jnp.dot(input, other)
 
 
 @op()
 def vdot(input: Input, other: Input):
     """``dot`` with the first vector conjugated."""
+    _check_vectors(input, other)
     return jnp.vdot(input, other)
 
 
 @op(casts_out=True, aliases=("ger",))
 def outer(input: Input, vec2: Input):
     """Every product of an element of one vector with one of the other."""
-    if input.ndim != 1 or vec2.ndim != 1:
-        raise RuntimeError(f"outer: Expected 1-D argument self, but got {input.ndim}-D")
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {x.ndim}-D")
     return jnp.outer(input, vec2)
 
 
@@ -249,6 +270,7 @@ def addr(input: Input, vec1: Input, vec2: Input, *, beta: Factor = 1, alpha: Fac
             f"{(vec1 if vec1.ndim != 1 else vec2).ndim}-D"
         )
     kind = result_dtype(input, vec1, vec2).numpy
+    _check_factors(kind, beta=beta, alpha=alpha)
     x, u, v = (t.astype(kind) for t in (input, vec1, vec2))
     wide = _accumulator(u) or kind
     _check_sum(x, (*u.shape, *v.shape))

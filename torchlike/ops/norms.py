@@ -15,7 +15,7 @@ from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
 from torchlike.ops.pairwise import lengths
 from torchlike.ops.promotion import in_float32, promoted
-from torchlike.ops.reduction import axes, norm_op
+from torchlike.ops.reduction import axes, in_norm_dtype, norm_op
 from torchlike.ops.solving import inv_ex_op
 from torchlike.ops.subgradients import absolute
 from torchlike.tensor import Tensor
@@ -59,7 +59,7 @@ def _order_name(order: Any) -> str:
 def matrix_norm_op(input: Input, order: Number, rows: Int, columns: Int, keepdim: Bool,
                    dtype: DType):  # fmt: skip
     """A norm of matrices whose rows and columns lie on two axes."""
-    x = input if dtype is None else input.astype(dtype)
+    x = in_norm_dtype(input, dtype, "linalg.matrix_norm")
     p = order.value
     along, across = (rows, columns) if abs(p) == 1 else (columns, rows)
     empty = 0 in (x.shape[rows], x.shape[columns]) if abs(p) == 2 else x.shape[across] == 0
@@ -82,7 +82,7 @@ def matrix_norm_op(input: Input, order: Number, rows: Int, columns: Int, keepdim
     grad_name="NuclearNormBackward0")  # fmt: skip
 def nuclear_norm_op(input: Input, rows: Int, columns: Int, keepdim: Bool, dtype: DType):
     """The sum of singular values."""
-    x = input if dtype is None else input.astype(dtype)
+    x = in_norm_dtype(input, dtype, "linalg.matrix_norm")
     found = jnp.sum(svdvals_op.spec.fn(jnp.moveaxis(x, (rows, columns), (-2, -1))), -1)
     return jnp.expand_dims(found, (rows, columns)) if keepdim else found
 

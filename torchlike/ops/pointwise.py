@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import casts, dtypes
+from torchlike import absent_dtypes, casts, dtypes
 from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Bound, Factor, Input, Number, Operand, OptBound
 from torchlike.ops import subgradients
@@ -409,7 +409,8 @@ def where_op(condition: Input, input: Operand, other: Operand):
 
 
 def _check_parts(x: Any, y: Any) -> None:
-    """RuntimeError unless the dtypes are equal, and those of parts of complex numbers."""
+    """RuntimeError unless the dtypes are equal, and those of parts of complex numbers;
+    NotImplementedError for float16, whose complex numbers XLA does not have."""
     kinds = [scalar_type_of(part) for part in (x, y)]
     if not all(kind in ("Half", "Float", "Double") for kind in kinds):
         raise RuntimeError(
@@ -421,6 +422,8 @@ def _check_parts(x: Any, y: Any) -> None:
             f"Expected object of scalar type {kinds[0]} but got scalar type {kinds[1]} for second "
             "argument"
         )
+    if kinds[0] == "Half":
+        _ = absent_dtypes.DTYPES["complex32"].numpy  # raises, and says why
 
 
 @op("complex", casts_out=False, elementwise=True, method=False)

@@ -95,6 +95,11 @@ def _in_whole_numbers(kernel: str, x: Any) -> None:
 
 
 def _rounded_div(mode: str, x: Any, y: Any) -> Any:
+    """The quotient rounded, its derivative 0: JAX's is NaN where the quotient is not finite."""
+    return lax.stop_gradient(_rounded_quotient(mode, x, y))
+
+
+def _rounded_quotient(mode: str, x: Any, y: Any) -> Any:
     _in_whole_numbers(f"div_{mode}_cpu", x)
     if x.dtype.kind in "iu":
         return lax.div(*jnp.broadcast_arrays(x, y)) if mode == "trunc" else jnp.floor_divide(x, y)
@@ -122,8 +127,7 @@ def _div_rounded(input: Operand, other: Operand, rounding_mode: Str):
 
 @real_only("div_floor_cpu")
 def _floor_divide(input: Operand, other: Operand):
-    floor = functools.partial(_rounded_div, "floor")
-    return lax.stop_gradient(beside_scalars(floor, input, other))
+    return beside_scalars(functools.partial(_rounded_div, "floor"), input, other)
 
 
 @real_only("remainder_cpu")

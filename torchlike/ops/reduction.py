@@ -480,7 +480,31 @@ def norm_op(input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = Fal
     over = axes(dim, input.ndim)
     # In float16 the square of 256 is infinite.
     norm = in_float32(lambda x: vector_norm(x, p.value, over, keepdim))
-    return norm(input if dtype is None else input.astype(dtype))
+    return norm(in_norm_dtype(input, dtype, "linalg.vector_norm"))
+
+
+def in_norm_dtype(x: Any, dtype: Any, name: str) -> Any:
+    """``x`` in the dtype that its norm is computed in.
+
+    RuntimeError for integers, and for a dtype that would make the numbers complex, real or coarser.
+    """
+    kind = dtypes.kind_of(x.dtype)
+    if kind not in "fc":
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
+                           f"{dtypes.scalar_type(x.dtype)}")  # fmt: skip
+    if dtype is None:
+        return x
+    wanted, asked = dtypes.kind_of(dtype), dtypes.scalar_type(dtype)
+    if wanted not in "fc":
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {asked}")
+    if wanted != kind:
+        word = "real" if kind == "f" else "complex"
+        raise RuntimeError(f"{name}: dtype should be {word} for {word} inputs, but got {asked}")
+    if jnp.promote_types(x.dtype, dtype) != dtype:
+        own = dtypes.scalar_type(x.dtype)
+        raise RuntimeError(f"{name}: the dtype of the input ({own}) should be convertible without "
+                           f"narrowing to the specified dtype ({asked})")  # fmt: skip
+    return x.astype(dtype)
 
 
 def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:

@@ -18,6 +18,17 @@ from torchlike.tensor import Tensor
 _INITIAL = {"max": -np.inf, "min": np.inf, "sum": 0.0, "mean": 0.0, "prod": 1.0}
 
 
+@jax.custom_jvp
+def _moving_as(x: Any) -> Any:
+    """Zeros with the derivative of ``x``, which ``x - x`` has not where x is infinite or NaN."""
+    return jnp.zeros_like(x)
+
+
+@_moving_as.defjvp
+def _moving_as_jvp(primals: Any, tangents: Any) -> Any:
+    return _moving_as(*primals), tangents[0]
+
+
 def _extreme(x: Any, slot: Any, count: int, start: Any, largest: bool) -> Any:
     """Maxima or minima; the gradient is shared evenly by the elements that are the extremum."""
     plain = jax.ops.segment_max if largest else jax.ops.segment_min
@@ -29,8 +40,7 @@ def _extreme(x: Any, slot: Any, count: int, start: Any, largest: bool) -> Any:
     mine = value[slot.clip(0, max(count - 1, 0))]
     chosen = (known == mine) | (jnp.isnan(known) & jnp.isnan(mine))
     ties = jax.ops.segment_sum(chosen.astype(x.dtype), slot, count)
-    passed = jnp.where(chosen, x - known, 0)
-    passed = jnp.where(jnp.isnan(passed), x - jnp.where(jnp.isnan(known), x, known), passed)
+    passed = jnp.where(chosen, _moving_as(x), 0)
     return value + jax.ops.segment_sum(passed, slot, count) / jnp.maximum(ties, 1)
 
 

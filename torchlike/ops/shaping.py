@@ -274,7 +274,17 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 
 @composite(method=False)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """Flat indices as a tuple of coordinates in a shape."""
+    """Flat indices as a tuple of coordinates in a shape.
+
+    TypeError for a shape or indices that are not integers, ValueError for a negative size.
+    """
+    parts = (shape,) if isinstance(shape, int) else shape
+    if not isinstance(parts, (tuple, list)):
+        raise TypeError("expected 'shape' to be int or sequence of ints, but got "
+                        f"{type(shape)}")  # fmt: skip
+    for n in parts:
+        if not hasattr(n, "__index__"):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
     sizes = shape_arguments((shape,))
     if indices.dtype.category != 1:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")

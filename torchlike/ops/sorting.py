@@ -1,8 +1,7 @@
-"""Order: sort, argsort, topk, kthvalue, median, mode, searchsorted."""
+"""Order: sort, argsort, topk, kthvalue, median, mode."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax
@@ -11,12 +10,10 @@ import numpy as np
 from jax import lax
 
 from torchlike import dtypes, errors
-from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
-from torchlike.dispatch.schema import Bool, Input, Int, OptInput
+from torchlike.dispatch.schema import Bool, Input, Int
 from torchlike.ops.checks import real_only
 from torchlike.ops.outputs import given
-from torchlike.ops.promotion import result_dtype
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
 
@@ -255,82 +252,3 @@ def mode(input: Input, dim: Int = -1, keepdim: Bool = False):
     at = jnp.take_along_axis(index, best, d)
     found = jnp.take_along_axis(input, at, d)
     return (found, at) if keepdim else (found.squeeze(d), at.squeeze(d))
-
-
-# -- searching -------------------------------------------------------------------------------------
-
-
-@op("searchsorted_op", namespaces=(), method=False, differentiable=False)
-@real_only("searchsorted_out_cpu")
-def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_int32: Bool,
-                    right: Bool):  # fmt: skip
-    """Where values would be inserted into sorted sequences."""
-    sequence = sorted_sequence
-    if sorter is not None:
-        if sorter.shape != sequence.shape:
-            raise RuntimeError(
-                "torch.searchsorted(): boundary and sorter must have the same size, but got "
-                f"boundary tensor {list(sequence.shape)}and got sorter tensor {list(sorter.shape)}"
-            )
-        sequence = jnp.take_along_axis(sequence, sorter, -1)
-    dtype = result_dtype(sequence, input).numpy
-    sequence, input = sequence.astype(dtype), input.astype(dtype)
-    if sequence.ndim > 1 and sequence.shape[:-1] != input.shape[:-1]:
-        raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
-            "dimensions of boundaries tensor and input value tensor must match, but we got "
-            f"boundaries tensor {list(sequence.shape)} and input value tensor {list(input.shape)}"
-        )
-    side = "right" if right else "left"
-    kind = np.int32 if out_int32 else np.int64
-    if sequence.ndim == 1:
-        return jnp.searchsorted(sequence, input, side=side).astype(kind)
-    rows = tuple(x.reshape(math.prod(x.shape[:-1]), x.shape[-1]) for x in (sequence, input))
-    one = jnp.vectorize(lambda s, v: jnp.searchsorted(s, v, side=side), signature="(n),(m)->(m)")
-    return one(*rows).reshape(input.shape).astype(kind)
-
-
-def _as_values(value: Any, like: Tensor) -> Tensor:
-    """A number to search for, as a 0-dim tensor (of the sequence's dtype where that holds it)."""
-    if isinstance(value, Tensor):
-        return value
-    fraction = isinstance(value, float) and like.dtype.category < 2
-    return tensors.wrap(jnp.asarray(value, np.float32 if fraction else like.dtype.numpy))
-
-
-@composite(method=False)
-def searchsorted(
-    sorted_sequence: Tensor, input: Any = None, *, out_int32: Any = False, right: Any = False,
-    side: Any = None, out: Any = None, sorter: Tensor | None = None, self: Any = None,
-) -> Tensor:  # fmt: skip
-    """Where values would be inserted to keep the last dimension of ``sorted_sequence`` sorted.
-
-    ``right`` (or ``side="right"``) inserts after equal values. RuntimeError when leading dimensions
-    or dtypes differ.
-    """
-    if side not in (None, "left", "right"):
-        raise RuntimeError(
-            "torch.searchsorted(): side can only be 'left' or 'right' but got " + str(side)
-        )
-    if side == "left" and right:
-        raise RuntimeError(
-            "torch.searchsorted(): side and right can't be set to opposites, got side of left "
-            "while right was True"
-        )
-    values = _as_values(self if input is None else input, sorted_sequence)
-    right = right or side == "right"
-    return searchsorted_op(sorted_sequence, values, sorter, out_int32, right, out=out)
-
-
-@composite(method=False)
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False,
-              out: Any = None) -> Tensor:  # fmt: skip
-    """The index of the bucket of each value; a value on a boundary belongs to the bucket below it,
-    or with ``right`` to the one above."""
-    if boundaries.dim() != 1:
-        raise RuntimeError(
-            f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
-        )
-    return searchsorted_op(
-        boundaries, _as_values(input, boundaries), None, out_int32, right, out=out
-    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from torchlike.dispatch.registry import NAMESPACES, composite, export, op
 from torchlike.dispatch.schema import Input, Int, Operand
-from torchlike.ops import gamma, incomplete_gamma, subgradients
+from torchlike.ops import accurate, gamma, incomplete_gamma, subgradients
 from torchlike.ops.checks import real_only
 from torchlike.ops.promotion import in_float32, promoted_float, require_tensor
 from torchlike.tensor import Tensor
@@ -41,7 +41,7 @@ def _unary(name: str, fn: Any) -> None:
 
 for _name, _fn in (
     ("entr", special.entr), ("erfcx", subgradients.erfcx), ("ndtr", special.ndtr),
-    ("ndtri", special.ndtri), ("log_ndtr", special.log_ndtr), ("i0e", special.i0e),
+    ("ndtri", special.ndtri), ("log_ndtr", accurate.log_ndtr), ("i0e", special.i0e),
     ("i1", subgradients.i1), ("i1e", special.i1e),
 ):  # fmt: skip
     _unary(_name, _fn)

@@ -195,6 +195,8 @@ def istft(
             f"istft: expected the frequency dimension (3rd to the last) of the input tensor to "
             f"match n_fft / 2 + 1 = {expected} when onesided={onesided}, but got {bins}"
         )
+    if not x.numel():
+        raise RuntimeError("istft: input tensor cannot be empty.")
     start = n_fft // 2 if center else 0
     total = n_fft + hop * (x.shape[-1] - 1)
     stop = start + length if length is not None else total - (n_fft // 2 if center else 0)

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import errors
+from torchlike import errors, layouts
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Int
 from torchlike.ops.creation import finish, numpy_dtype
@@ -87,7 +87,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     if input.dim() == 1:
         made = diag_embed(input, diagonal)
     else:
-        made = input.diagonal(diagonal).clone()
+        made = input.diagonal(diagonal).clone(memory_format=layouts.contiguous_format)
     return given(out, made)
 
 

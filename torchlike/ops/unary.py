@@ -11,7 +11,7 @@ from jax import lax
 
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Input, OptOperand, Scalar
-from torchlike.ops import gamma, subgradients, trigonometry
+from torchlike.ops import accurate, gamma, subgradients, trigonometry
 from torchlike.ops.branch_cuts import along_imaginaries, along_reals
 from torchlike.ops.checks import floats_only, real_only
 from torchlike.ops.promotion import in_float32, promoted_float, scalar_like
@@ -56,10 +56,10 @@ for _name, _fn, _aliases in (
     ("cos", trigonometry.cosine, ()), ("tan", trigonometry.tangent, ()),
     ("asin", along_reals(jnp.arcsin), ("arcsin",)),
     ("acos", along_reals(jnp.arccos), ("arccos",)),
-    ("atan", jnp.arctan, ("arctan",)), ("sinh", jnp.sinh, ()), ("cosh", jnp.cosh, ()),
+    ("atan", jnp.arctan, ("arctan",)), ("sinh", accurate.sinh, ()), ("cosh", accurate.cosh, ()),
     ("asinh", along_imaginaries(jnp.arcsinh), ("arcsinh",)),
     ("acosh", along_reals(jnp.arccosh), ("arccosh",)),
-    ("atanh", jnp.arctanh, ("arctanh",)), ("sinc", jnp.sinc, ()),
+    ("atanh", jnp.arctanh, ("arctanh",)), ("sinc", accurate.sinc, ()),
 ):  # fmt: skip
     _unary_float(_name, _fn, _aliases)
 
@@ -83,7 +83,9 @@ for _name, _fn, _derivative in (
 ):  # fmt: skip
     _unary_float(_name, _fn, from_output=_via_output(_derivative), one_instruction=True)
 
-_unary_float("exp2", jnp.exp2, from_output=_via_output(lambda y: y * np.log(2).astype(y.dtype)))
+_unary_float(
+    "exp2", accurate.exp2, from_output=_via_output(lambda y: y * np.log(2).astype(y.dtype))
+)
 _unary_float("rsqrt", _reciprocal_root, from_output=_via_output(lambda y: -0.5 * y * y * y))
 _unary_float("reciprocal", lambda x: 1 / x, from_output=_via_output(lambda y: -(y * y)))
 
@@ -169,14 +171,27 @@ _rounding("ceil", jnp.ceil)
 _rounding("trunc", jnp.trunc, ("fix",))
 
 
+def _rounded_integers(x: Any, decimals: Any) -> Any:
+    """Integers half to even, to a multiple of a power of ten where ``decimals`` is negative."""
+    places = jnp.clip(-jnp.asarray(decimals), 0, 18)
+    unit = jnp.asarray(10, np.int64) ** places.astype(np.int64)
+    wide = x.astype(np.int64)
+    quotient, rest = jnp.divmod(wide, unit)
+    up = (rest > unit - rest) | ((rest == unit - rest) & (quotient % 2 == 1))
+    return jnp.where(unit == 1, x, ((quotient + up) * unit).astype(x.dtype))
+
+
 @op(casts_out=False, inplace=True, elementwise=True, needs="nothing")
 @real_only("round_vml_cpu")
 def round(input: Input, *, decimals: Scalar = 0):
-    """Half to even, to ``decimals`` places; the gradient is zero."""
+    """Half to even, to ``decimals`` places; the gradient is zero.
+
+    Differs from PyTorch: integers too are rounded to tens, hundreds and so on, which it refuses.
+    """
     if input.dtype == np.bool_:
         raise NotImplementedError("\"round_vml_cpu\" not implemented for 'Bool'")
     if input.dtype.kind in "iu":
-        return input
+        return _rounded_integers(input, decimals)
     scale = jnp.asarray(10.0, np.float64) ** decimals
     scaled = input * scale.astype(input.dtype)
     return jnp.where(jnp.asarray(decimals) == 0, jnp.round(input),

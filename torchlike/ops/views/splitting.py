@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import errors
+from torchlike import dtypes, errors
 from torchlike.dispatch.registry import composite
 from torchlike.dispatch.schema import ints
 from torchlike.ops.views.making import make_parts, require_tensor
@@ -78,10 +78,24 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @composite()
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views cut at the given indices, or into sections whose sizes differ by at most one."""
+    """Views cut at the given indices, or into sections whose sizes differ by at most one.
+
+    RuntimeError for a tensor without dimensions, and for a tensor of indices that is not int64.
+    """
+    if not input.dim():
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a "
+                           "tensor with 0 dims")  # fmt: skip
     d = errors.wrap_dim(dim, input.dim())
     n = input._geometry.size[d]
     if isinstance(indices_or_sections, Tensor):
+        if indices_or_sections.dtype is not dtypes.int64:
+            kind = dtypes.scalar_type(indices_or_sections.dtype)
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of "
+                               f"long, but got {kind}")  # fmt: skip
+        if indices_or_sections.dim() > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a "
+                               "zero-dimensional or one-dimensional tensor, but got a tensor with "
+                               f"{indices_or_sections.dim()} dims")  # fmt: skip
         indices_or_sections = indices_or_sections.tolist()
     if isinstance(indices_or_sections, int):
         sections = indices_or_sections

@@ -1,0 +1,102 @@
+"""Arguments of searches, norms, pieces and products that do not fit, and what fits barely, against
+PyTorch."""
+
+import pytest
+from answers import answer, source
+
+import torchlike
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.parity
+
+WORDS = """
+t.searchsorted(t.tensor([5, 3, 1]), t.tensor([4, 5]), sorter=t.tensor([2, 1, 9]))
+t.searchsorted(t.tensor([5, 3, 1]), t.tensor([4, 5]), sorter=t.tensor([2, 1, -1]))
+t.searchsorted(t.tensor([5, 3, 1]), t.tensor([4, 5]), sorter=t.tensor([2., 1, 0]))
+t.searchsorted(t.tensor([[1, 3, 5], [2, 4, 6]]), 4)
+t.searchsorted(t.tensor(1), t.tensor(4))
+t.searchsorted(t.tensor(1), t.tensor([4]))
+t.tensor_split(t.tensor(1), 2)
+t.tensor_split(t.arange(7), t.tensor(3.))
+t.tensor_split(t.arange(7), t.tensor([[3]]))
+t.linalg.householder_product(t.eye(2, 3), t.ones(2))
+t.linalg.householder_product(t.eye(3, 2), t.ones(3))
+t.linalg.householder_product(t.eye(3, 2).expand(2, 3, 2), t.ones(2))
+t.linalg.householder_product(t.eye(3, 2), t.ones(2, dtype=t.float64))
+t.linalg.vector_norm(t.ones(2), dtype=t.complex64)
+t.linalg.vector_norm(t.ones(2, dtype=t.complex64), dtype=t.float32)
+t.linalg.vector_norm(t.ones(2), dtype=t.float16)
+t.linalg.vector_norm(t.ones(2), dtype=t.int32)
+t.linalg.matrix_norm(t.ones(2, 2), 'nuc', dtype=t.complex64)
+t.linalg.matrix_norm(t.ones(2, 2, dtype=t.complex64), 1, dtype=t.float32)
+t.norm(t.ones(2, dtype=t.int32), dtype=t.float32)
+t.outer(t.ones(2), t.ones(2, 2))
+t.vdot(t.ones(1), t.ones(3, dtype=t.float64))
+t.vdot(t.ones(1), t.ones(3))
+t.vdot(t.ones(2, 2), t.ones(2, 2))
+t.dot(t.ones(1), t.ones(1, dtype=t.float64))
+t.fft.rfft2(t.ones(2, 2, dtype=t.complex64))
+t.fft.fftfreq(5, dtype=t.int32)
+t.addr(t.ones(2, 2, dtype=t.int64), t.arange(2), t.arange(2), beta=1.5)
+t.addr(t.ones(2, 2, dtype=t.int64), t.arange(2), t.arange(2), alpha=1.5)
+t.addr(t.ones(2, 2, dtype=t.int64), t.arange(2), t.arange(2), beta=True)
+t.broadcast_shapes(1.0)
+""".strip().splitlines()
+
+VALUES = """
+t.istft(t.zeros(3, 0, dtype=t.complex64), 4)
+t.unravel_index(t.tensor([1, 5]), 2.5)
+t.unravel_index(t.tensor([1, 5]), (2.5,))
+t.broadcast_shapes((-1, 2))
+t.from_numpy(np.zeros(3, [('x', 'f8'), ('y', 'f4')])['x'])
+t.tensor(np.zeros(3, [('x', 'f8'), ('y', 'f4')])['x'])
+t.from_numpy(np.ones(3, [('x', 'f4'), ('y', 'f4')])['y'])
+t.fft.fftfreq(4, d=0.).isinf()
+t.addr(t.ones(2, 2), t.arange(2), t.arange(2), beta=1.5, alpha=.5)
+t.linalg.vector_norm(t.tensor([t.inf, t.inf]), -1)
+t.linalg.vector_norm(t.tensor([1e30, 1e30]), -2)
+t.linalg.vector_norm(t.tensor([0., 1.]), -2)
+t.searchsorted(t.tensor([1., 3, t.nan]), t.tensor([t.nan, 2, 5]))
+t.searchsorted(t.tensor([1., 3, t.nan]), t.tensor([t.nan, 2, 5]), right=True)
+t.searchsorted(t.arange(7), t.arange(-1, 9), right=True)
+t.searchsorted(t.tensor([1, 1, 1, 2, 2, 2]), t.arange(0, 4))
+t.searchsorted(t.ones(0), t.tensor([4.]))
+t.searchsorted(t.ones(2, 0), t.ones(2, 3))
+t.searchsorted(t.ones(2, 2, 2), t.ones(2, 2, 3))
+t.bucketize(t.tensor([[1, 9], [3, 4]]), t.tensor([1, 3, 5]))
+t.linalg.vector_norm(t.ones(2, dtype=t.bfloat16), dtype=t.float32)
+t.linalg.vector_norm(t.ones(2, dtype=t.complex64), dtype=t.complex128)
+t.linalg.householder_product(t.eye(3, 2), t.ones(1)).shape
+t.diag(t.arange(6.).reshape(2, 3), 2)
+t.diag(t.arange(6.).reshape(2, 3), 5)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", WORDS)
+def test_refused_in_pytorchs_words(line):
+    function = source(line)
+    ours, theirs = (answer(function, m, words=True) for m in (torchlike, torch))
+    assert ours == theirs
+    assert ours[:2] == ("raised", "RuntimeError")
+
+
+@pytest.mark.parametrize("line", VALUES)
+def test_as_pytorch(line):
+    function = source(line)
+    assert answer(function, torchlike) == answer(function, torch)
+
+
+def test_searches_in_a_jitted_function():
+    sequence = torchlike.tensor([[1.0, 2.0, 2.0], [0.0, 3.0, torchlike.nan]])
+    values = torchlike.tensor([[2.0, torchlike.nan], [3.0, 4.0]])
+    for right in (False, True):
+        expected = torchlike.searchsorted(sequence, values, right=right)
+        found = torchlike.jit(torchlike.searchsorted)(sequence, values, right=right)
+        assert found.tolist() == expected.tolist()
+
+
+def test_parts_of_16_bits_make_no_complex_numbers():
+    part = torchlike.ones(2, dtype=torchlike.float16)
+    for name in ("complex", "polar"):
+        with pytest.raises(NotImplementedError, match="complex64"):
+            getattr(torchlike, name)(part, part)
