@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from torchlike.autograd.backward import grad
-from torchlike.autograd.grad_mode import enable_grad, no_grad
+from torchlike.autograd.grad_mode import enable_grad
 from torchlike.tensor import Tensor, wrap
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -85,17 +85,17 @@ def _numerical(
     units = (1.0, 1j) if np.iscomplexobj(start) else (1.0,)
     if not start.size:
         return [np.zeros((0, column.size)) for column in outputs_at(start)]
-    with no_grad():
-        try:
-            for unit in units:
-                for k in range(start.size):
-                    step = np.zeros(start.size, start.dtype)
-                    step[k] = eps * unit
-                    step = step.reshape(start.shape)
-                    up, down = outputs_at(start + step), outputs_at(start - step)
-                    rows.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
-        finally:
-            x._write(jax.numpy.asarray(start))
+    # Gradients stay on: a function may give other outputs where nothing is recorded.
+    try:
+        for unit in units:
+            for k in range(start.size):
+                step = np.zeros(start.size, start.dtype)
+                step[k] = eps * unit
+                step = step.reshape(start.shape)
+                up, down = outputs_at(start + step), outputs_at(start - step)
+                rows.append([(a - b) / (2 * eps) for a, b in zip(up, down, strict=True)])
+    finally:
+        x._write(jax.numpy.asarray(start))
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 
