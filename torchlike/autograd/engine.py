@@ -416,7 +416,7 @@ def gradient_like(t: Tensor, given: Any, index: int = 0) -> Any:
             f"Mismatch in dtype: grad_output[{index}] has a dtype of {given.dtype} and "
             f"output[{index}] has a dtype of {t.dtype}."
         )
-    return given
+    return given if given.dtype is t.dtype or given.is_sparse else given.to(t.dtype)
 
 
 _ones: dict[Any, Any] = {}

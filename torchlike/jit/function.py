@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from torchlike import dtypes, modes
 from torchlike.errors import JitCaptureError
 from torchlike.jit.arguments import Numbers
@@ -118,7 +120,14 @@ class JitFunction:
                 key.append(signature(leaf, first))
                 tensors.append(leaf)
             else:
-                key.append(static_key(leaf))
+                try:
+                    key.append(static_key(leaf))
+                except TypeError as error:  # of a NumPy array
+                    if self._fallback is None:
+                        raise
+                    if np.ndarray not in self.fell_back:
+                        self._fall_back(np.ndarray, str(error))
+                    return self._call_in_parts(args, kwargs)
         traced: Sequence[int] = ()
         if self._numbers.active:
             traced = self._numbers.rewrite(key, _LEAVES, leaves, structure)

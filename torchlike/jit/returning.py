@@ -128,6 +128,11 @@ class Returned:
                 self.roots.append((t, edge))
         return template
 
+    def gives(self, t: Tensor) -> bool:
+        """Whether each call makes a tensor like this one, which was made inside."""
+        known = self._templates.get(id(t))
+        return known is not None and known[1].output >= 0
+
     def add_held(self) -> None:
         """What tensors made inside and given back hold: a gradient, and attributes of the user's.
         Each call's hold their own."""

@@ -368,6 +368,11 @@ class Tracing:
         capture, roots = self.capture, self.returned.roots
         edges = [edge for _, edge in roots]
         boundary = joint.boundary_of(edges, capture.first_sequence, capture.is_created)
+        if any(map(self.returned.gives, joint.leaves_within(edges, capture.first_sequence))):
+            capture.refuse(
+                "giving back a leaf that was made inside, and a result that is computed from it,",
+                "a leaf made outside, or torch.autograd.grad inside",
+            )
         for t, _ in roots:
             aval = (tuple(t.shape), t.dtype.numpy)
             self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))

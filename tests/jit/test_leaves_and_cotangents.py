@@ -1,0 +1,53 @@
+"""Gradients at the edge of a compiled call: leaves made inside, cotangents of another dtype."""
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike.errors import JitCaptureError
+
+
+def leaf_and_product(x):
+    leaf = (x * 2).detach().requires_grad_()
+    return leaf, (leaf * x).sum()
+
+
+def test_a_leaf_given_back_with_what_was_computed_from_it_is_refused():
+    with pytest.raises(JitCaptureError, match="a leaf that was made inside"):
+        torch.jit(leaf_and_product)(torch.ones(2))
+    with pytest.warns(RuntimeWarning, match="a leaf that was made inside"):
+        leaf, product = torch.compile(leaf_and_product)(torch.ones(2))
+    product.backward()
+    assert leaf.grad.tolist() == [1, 1]
+
+
+def test_a_leaf_given_back_alone():
+    leaf = torch.jit(lambda x: (x * 2).detach().requires_grad_())(torch.ones(2))
+    (leaf * 3).sum().backward()
+    assert leaf.grad.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, torch.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.int64])
+def test_a_cotangent_of_another_dtype(wrap, dtype):
+    square = wrap(lambda x: x * x)
+    for _ in range(2):
+        x = torch.ones(2, requires_grad=True)
+        square(x).backward(torch.ones(2, dtype=dtype))
+        assert x.grad.dtype is torch.float32
+        assert x.grad.tolist() == [2, 2]
+        (first,) = torch.autograd.grad(square(x), x, torch.ones(2, dtype=dtype), create_graph=True)
+        assert torch.autograd.grad(first.sum(), x)[0].tolist() == [2, 2]
+
+
+def test_numpy_arrays_are_arguments_of_what_runs_eagerly():
+    def squared(x):
+        return x**2
+
+    with pytest.raises(TypeError, match="a NumPy array was passed"):
+        torch.jit(squared)(np.ones(2))
+    compiled = torch.compile(squared)
+    with pytest.warns(RuntimeWarning, match="a NumPy array was passed"):
+        assert compiled(np.full(2, 3.0)).tolist() == [9, 9]
+    assert compiled(np.full(2, 4.0)).tolist() == [16, 16]  # and says so once
+    assert compiled(torch.full((2,), 2.0)).tolist() == [4, 4]
