@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
 
 
 def leaf_and_product(x):
@@ -12,13 +11,34 @@ def leaf_and_product(x):
     return leaf, (leaf * x).sum()
 
 
-def test_a_leaf_given_back_with_what_was_computed_from_it_is_refused():
-    with pytest.raises(JitCaptureError, match="a leaf that was made inside"):
-        torch.jit(leaf_and_product)(torch.ones(2))
-    with pytest.warns(RuntimeWarning, match="a leaf that was made inside"):
-        leaf, product = torch.compile(leaf_and_product)(torch.ones(2))
-    product.backward()
-    assert leaf.grad.tolist() == [1, 1]
+@pytest.mark.parametrize("wrap", [lambda f: f, torch.jit], ids=["eager", "jit"])
+def test_a_leaf_given_back_with_what_was_computed_from_it(wrap):
+    run = wrap(leaf_and_product)
+    for k in range(3):
+        x = torch.full((2,), k + 1.0, requires_grad=True)
+        leaf, product = run(x)
+        product.backward()
+        assert leaf.is_leaf
+        assert leaf.grad.tolist() == [k + 1, k + 1]
+        assert x.grad.tolist() == [2 * k + 2] * 2
+        leaf, product = run(x)
+        (first,) = torch.autograd.grad(product, leaf, create_graph=True)
+        assert torch.autograd.grad(first.sum(), x)[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, torch.jit], ids=["eager", "jit"])
+def test_a_leaf_bound_to_a_module(wrap):
+    class Noisy(torch.nn.Module):
+        def forward(self, x):
+            self.noise = torch.ones(2, requires_grad=True)
+            return {"of": [self.noise * x], "leaf": self.noise}
+
+    run, module = wrap(lambda module, x: module(x)), Noisy()
+    for k in range(3):
+        found = run(module, torch.full((2,), k + 1.0))
+        found["of"][0].sum().backward()
+        assert module.noise.grad.tolist() == [k + 1, k + 1]
+        assert found["leaf"] is module.noise
 
 
 def test_a_leaf_given_back_alone():

@@ -34,30 +34,21 @@ class Split(NamedTuple):
 def boundary_of(
     roots: Sequence[Edge], first_sequence: int, is_own: Callable[[Any], Any]
 ) -> list[Edge]:
-    """Edges that leave a captured graph: to leaves from outside (``is_own`` says which storages are
-    not), and to nodes recorded before ``first_sequence``."""
-    return [
-        edge for edge in _ends(roots, first_sequence)
-        if not (isinstance(edge[0], AccumulateGrad) and is_own(edge[0].variable._storage))
-    ]  # fmt: skip
-
-
-def leaves_within(roots: Sequence[Edge], first_sequence: int) -> list[Any]:
-    """The leaves that a captured graph's roots were computed from."""
-    ends = _ends(roots, first_sequence)
-    return [node.variable for node, _ in ends if isinstance(node, AccumulateGrad)]
-
-
-def _ends(roots: Sequence[Edge], first_sequence: int) -> list[Edge]:
-    """Edges to leaves, and to nodes recorded before ``first_sequence``."""
+    """Edges that leave a captured graph: to leaves (but those that ``is_own`` says end with it),
+    and to nodes recorded before ``first_sequence``."""
     found: dict[Edge, None] = {}
     seen, stack = set(), list(roots)
     while stack:
         edge = stack.pop()
         node = edge[0]
-        if isinstance(node, AccumulateGrad) or node.sequence < first_sequence:
+        if isinstance(node, AccumulateGrad):
+            if not is_own(node.variable):
+                found[edge] = None
+            continue
+        if node.sequence < first_sequence:
             found[edge] = None
-        elif node not in seen:
+            continue
+        if node not in seen:
             seen.add(node)
             stack += [e for e in node.edges if e is not None]
     return list(found)

@@ -128,10 +128,11 @@ class Returned:
                 self.roots.append((t, edge))
         return template
 
-    def gives(self, t: Tensor) -> bool:
-        """Whether each call makes a tensor like this one, which was made inside."""
+    def template_of_made(self, t: Tensor) -> Template | None:
+        """By which each call makes a tensor like this one, which was made inside; None where none
+        does."""
         known = self._templates.get(id(t))
-        return known is not None and known[1].output >= 0
+        return known[1] if known is not None and known[1].output >= 0 else None
 
     def add_held(self) -> None:
         """What tensors made inside and given back hold: a gradient, and attributes of the user's.
