@@ -98,6 +98,7 @@ VMAP_RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
     "'different' randomness flags on vmap or perform the randomness operation out of vmap"
 )
+VMAP_SAME_OF_EACH = "Vmap does not currently support same randomness with a batched tensor input."
 CAPTURED_IN_PLACE = (
     "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call "
     "in-place operation that would mutate a captured Tensor. This is not supported; please "

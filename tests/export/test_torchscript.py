@@ -118,6 +118,18 @@ def test_trace_leaves_generator_and_statistics_as_one_call_does():
     assert close(drop[0].running_mean, mean)
 
 
+def test_inputs_to_check_a_trace_with():
+    asked = []
+
+    def double(x):
+        asked.append(tuple(x.shape))
+        return x * 2
+
+    more = [torch.ones(3), (torch.ones(4),)]
+    torch.jit.trace(double, torch.ones(2), check_inputs=more)
+    assert {(2,), (3,), (4,)} <= set(asked)
+
+
 def test_check_trace_notices_a_difference():
     calls = []
 

@@ -159,21 +159,6 @@ def test_state_by_parameter_in_a_training_step():
     assert compiled.compiles == 1
 
 
-def new_leaf(x):
-    leaf = torch.ones(2, requires_grad=True)
-    return leaf, leaf * x
-
-
-def test_a_new_leaf_beside_what_was_computed_from_it():
-    """The graph between the two ends with the body: the leaf would get no gradient."""
-    with pytest.raises(JitCaptureError, match="a new leaf that requires grad"):
-        torch.jit(new_leaf)(torch.ones(2))
-    with pytest.warns(RuntimeWarning, match="a new leaf that requires grad"):
-        leaf, result = torch.compile(new_leaf)(torch.full((2,), 3.0))
-    result.sum().backward()
-    assert leaf.grad.tolist() == [3.0, 3.0]
-
-
 @both
 def test_a_new_leaf_that_nothing_else_depends_on(compiler):
     @compiler

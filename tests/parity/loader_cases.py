@@ -5,6 +5,7 @@ PyTorch's workers are forks of the process, which is no good with JAX's threads 
 
 import json
 import random
+import re
 import sys
 import warnings
 
@@ -94,6 +95,108 @@ def begun(m):
     return [loaded(m, dataset, num_workers=2, worker_init_fn=begin), dataset.at]
 
 
+def with_its_own_methods(m, workers):
+    """Methods of the dataset that are given to the loader are those of each worker's copy."""
+
+    class Placed(m.utils.data.Dataset):
+        at = -1
+
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, i):
+            return i
+
+        def begin(self, place):
+            self.at = place
+
+        def collate(self, rows):
+            return [self.at, *rows]
+
+    dataset = Placed()
+    loader = m.utils.data.DataLoader(
+        dataset, batch_size=2, num_workers=workers, worker_init_fn=dataset.begin,
+        collate_fn=dataset.collate,
+    )  # fmt: skip
+    return [list(loader), dataset.at]
+
+
+def failing(m, workers, iterable, batch_size):
+    """What comes after samples and batches that cannot be made."""
+
+    class Odd:
+        """An iterator that goes on after its errors, which a generator does not."""
+
+        def __init__(self):
+            self.at = -1
+
+        def __next__(self):
+            self.at += 1
+            if self.at in (3, 4):
+                raise ValueError("row")
+            if self.at > 9:
+                raise StopIteration
+            return self.at
+
+        def __iter__(self):
+            return self
+
+    class Rows(m.utils.data.Dataset):
+        def __len__(self):
+            return 10
+
+        def __getitem__(self, i):
+            if i in (3, 4):
+                raise ValueError("row")
+            return i
+
+    class Stream(m.utils.data.IterableDataset):
+        def __iter__(self):
+            return Odd()
+
+    def collate(rows):
+        if rows == 7 or rows == [6, 7]:
+            raise KeyError("batch")
+        return rows
+
+    loader = m.utils.data.DataLoader(
+        Stream() if iterable else Rows(), batch_size=batch_size, num_workers=workers,
+        collate_fn=collate,
+    )  # fmt: skip
+    batches, seen = iter(loader), []
+    while True:
+        try:
+            seen.append(next(batches))
+        except StopIteration:
+            return seen
+        except Exception as error:
+            seen.append(type(error).__name__)
+
+
+def longer_than_it_says(m, workers):
+    """Which batches of an iterable dataset come with a warning that they are too many."""
+
+    class Short(m.utils.data.IterableDataset):
+        def __len__(self):
+            return 2
+
+        def __iter__(self):
+            return iter(range(4))
+
+    loader = m.utils.data.DataLoader(Short(), batch_size=None, num_workers=workers)
+    asked, seen = [], []
+    for ask in (False, True):
+        asked.append(len(loader) if ask else None)
+        batches = iter(loader)
+        for _ in range(4):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                told(next(batches))
+            words = (str(w.message).split(" was ")[-1] for w in caught)
+            seen.append([re.findall("[0-9]+", w.split(" samples")[0]) for w in words])
+    return [asked, seen]
+
+
 def when_seeds_are_drawn(m, workers):
     m.manual_seed(0)
     batches = iter(m.utils.data.DataLoader(range(6), shuffle=True, num_workers=workers))
@@ -107,6 +210,13 @@ for _name, _options in OPTIONS.items():
         CASES[f"iterating, {_name}, {_flag}"] = lambda m, o=_options, f=_flag: iterating(m, o, f)
 for _workers in (0, 1, 2):
     CASES[f"seeds, {_workers}"] = lambda m, w=_workers: when_seeds_are_drawn(m, w)
+    CASES[f"methods, {_workers}"] = lambda m, w=_workers: with_its_own_methods(m, w)
+    CASES[f"longer, {_workers}"] = lambda m, w=_workers: longer_than_it_says(m, w)
+    for _flag in (False, True):
+        for _size in (None, 2):
+            CASES[f"failing, {_workers}, {_flag}, {_size}"] = (
+                lambda m, w=_workers, f=_flag, s=_size: failing(m, w, f, s)
+            )
 
 
 if __name__ == "__main__":

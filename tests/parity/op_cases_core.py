@@ -77,6 +77,7 @@ ELEMENTWISE = [
     case("bitwise_right_shift", I(4), I(4, low=0, high=3)), case("bitwise_not", I(4)),
     case("bitwise_not", B(4)), case("bitwise_and", I(4), 3), case("isclose", F(3), F(3), 1.0, 1.0),
     case("isclose", V([math.nan]), V([math.nan]), equal_nan=True),
+    case("isclose", V([2**53, 7], "int64"), V([2**53 + 1, 7], "int64"), rtol=0, atol=0),
     case("isclose", V([math.inf, 1.0]), V([math.inf, math.inf])), case("clamp", F(2, 3), -1, 1),
     case("clamp", F(2, 3), max=0.5), case("clamp", F(2, 3), F(3)),
     case("clamp", V([1.0, 2.0, 3.0]), 1.0, 3.0), case("clamp", I(4), 0.5),

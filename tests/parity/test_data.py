@@ -220,3 +220,28 @@ def test_half_a_subclass_of_subset_is_refused():
 
         with pytest.raises(NotImplementedError, match="must also override __getitems__"):
             Half([1], [0])
+
+
+def test_loaders_and_samplers_say_what_they_give():
+    for m in BOTH:
+        data = m.utils.data
+        for kind in (data.DataLoader, data.DistributedSampler, data.StackDataset):
+            assert kind[int].__origin__ is kind
+
+
+def test_chains_take_iterable_datasets_only():
+    for m in BOTH:
+
+        class Numbers(m.utils.data.IterableDataset):
+            def __iter__(self):
+                return iter(range(2))
+
+        chain = Numbers() + m.utils.data.TensorDataset(m.ones(2))
+        with pytest.raises(AssertionError, match="ChainDataset only supports IterableDataset"):
+            list(chain)
+
+
+def test_a_context_that_is_none():
+    for m in BOTH:
+        with pytest.raises(TypeError, match="should be a valid context object or a string"):
+            m.utils.data.DataLoader([1], num_workers=1, multiprocessing_context=object())

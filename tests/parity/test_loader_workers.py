@@ -35,12 +35,13 @@ class Failing(Dataset):
         return i
 
 
-def test_a_failure_ends_the_pass():
+def test_after_a_batch_that_fails_the_next_ones_come():
     batches = iter(DataLoader(Failing(), batch_size=2, num_workers=2))
     assert [next(batches).tolist(), next(batches).tolist()] == [[0, 1], [2, 3]]
     with pytest.raises(ValueError, match="row 5"):
         next(batches)
     assert get_worker_info() is None
+    assert [b.tolist() for b in batches] == [[i, i + 1] for i in range(6, 40, 2)]
 
 
 def test_a_dataset_that_passes_on_what_it_has_not():

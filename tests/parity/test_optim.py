@@ -353,6 +353,8 @@ def test_parameters_partly_with_names():
         p, q = library.ones(1), library.ones(1)
         with pytest.raises(ValueError, match="Some param names are missing"):
             library.optim.SGD([("p", p), q], lr=0.1)
+        with pytest.raises(ValueError, match="cannot add param group with names"):
+            library.optim.SGD([{"params": [p]}, {"params": [("q", q)]}], lr=0.1)
 
 
 @pytest.mark.parametrize("jitted", [False, True], ids=["eager", "jit"])

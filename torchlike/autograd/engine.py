@@ -450,7 +450,7 @@ def gradient_like(shape: tuple[int, ...], dtype: Any, given: Any, index: int = 0
             f"Mismatch in dtype: grad_output[{index}] has a dtype of {given.dtype} and "
             f"output[{index}] has a dtype of {dtype}."
         )
-    return given
+    return given if given.dtype is dtype or given.is_sparse else given.to(dtype)
 
 
 _ones: dict[Any, Any] = {}

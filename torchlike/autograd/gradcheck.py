@@ -86,6 +86,7 @@ def _numerical(
     units = (1.0, 1j) if np.iscomplexobj(start) else (1.0,)
     if not start.size:
         return [np.zeros((0, column.size)) for column in outputs_at(start)]
+    # Gradients stay on: a function may give other outputs where nothing is recorded.
     try:
         for unit in units:
             for k in range(start.size):

@@ -260,7 +260,8 @@ def trace(
             stacklevel=2,
         )
     if check_trace:
-        for more in [(args, kwargs), *((tuple(a), {}) for a in check_inputs or ())]:
+        others = [(a,) if isinstance(a, Tensor) else tuple(a) for a in check_inputs or ()]
+        for more in [(args, kwargs), *((a, {}) for a in others)]:
             _restore(generator, buffers)
             found = result if more[0] is args else traced(*more[0], **more[1])
             _restore(generator, buffers)

@@ -20,6 +20,7 @@ from torchlike.dispatch.executable import Executable
 from torchlike.jit import joint
 from torchlike.jit.capture import Slot
 from torchlike.jit.regions import RegionNode, filled
+from torchlike.jit.templates import Template
 from torchlike.tape import gradient_edge
 from torchlike.tensor import wrap
 
@@ -157,5 +158,10 @@ def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
 
 
 def _comparable(boundary: Sequence[Any]) -> list[Any]:
-    """A boundary whose slots, objects of their own in each trace, are told by what they are."""
-    return [(id(b.owner), b.name) if isinstance(b, Slot) else b for b in boundary]
+    """A boundary whose slots and templates, objects of their own in each trace, are told by what
+    they are."""
+    return [
+        (id(b.owner), b.name) if isinstance(b, Slot)
+        else b.output if isinstance(b, Template) else b
+        for b in boundary
+    ]  # fmt: skip

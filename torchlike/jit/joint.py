@@ -34,15 +34,15 @@ class Split(NamedTuple):
 def boundary_of(
     roots: Sequence[Edge], first_sequence: int, is_own: Callable[[Any], Any]
 ) -> list[Edge]:
-    """Edges that leave a captured graph: to leaves from outside (``is_own`` says which storages are
-    not), and to nodes recorded before ``first_sequence``."""
+    """Edges that leave a captured graph: to leaves (but those that ``is_own`` says end with it),
+    and to nodes recorded before ``first_sequence``."""
     found: dict[Edge, None] = {}
     seen, stack = set(), list(roots)
     while stack:
         edge = stack.pop()
         node = edge[0]
         if isinstance(node, AccumulateGrad):
-            if not is_own(node.variable._storage):
+            if not is_own(node.variable):
                 found[edge] = None
             continue
         if node.sequence < first_sequence:

@@ -431,11 +431,15 @@ def deliver(
         for storage, array in zip(made, outputs[n : n + program.n_made], strict=True):
             storage.cell = array
     node = None
+    give = once_each(build) if program.repeats else build
     if program.cotangent_avals:
         residuals = (tuple(outputs[n + program.n_made :]), tuple(ran.kept))
-        edges = [_edge(b, arguments) for b in program.boundary]
+        edges = [
+            gradient_edge(give(b, arguments, made, None)) if type(b) is Template
+            else _edge(b, arguments)
+            for b in program.boundary
+        ]  # fmt: skip
         node = CompiledNode(program, edges, residuals, ran)
-    give = once_each(build) if program.repeats else build
     # Before any slot is bound: a value may be what another slot holds.
     bound = [
         (slot, None if template is None else give(template, arguments, made, node))

@@ -217,7 +217,9 @@ class Region:
             roots: list[Any] = [edges[i] for i in self.roots]
             with capture.outside():
                 cotangents.extend(jnp.zeros(results[i].shape, results[i].dtype) for i in self.roots)
-            leaving = joint.boundary_of(roots, capture.first_sequence, capture.is_own)
+            leaving = joint.boundary_of(
+                roots, capture.first_sequence, lambda leaf: capture.is_own(leaf._storage)
+            )
             found_at = _gradients(roots, cotangents, leaving, capture.first_sequence)
             self.reached = [i for e, i in own.items() if e in found_at]
             self.edges = [e for e in found_at if e not in own]

@@ -128,6 +128,12 @@ class Returned:
                 self.roots.append((t, edge))
         return template
 
+    def template_of_made(self, t: Tensor) -> Template | None:
+        """By which each call makes a tensor like this one, which was made inside; None where none
+        does."""
+        known = self._templates.get(id(t))
+        return known[1] if known is not None and known[1].output >= 0 else None
+
     def add_held(self) -> None:
         """What tensors made inside and given back hold: a gradient, and attributes of the user's.
         Each call's hold their own."""

@@ -229,7 +229,6 @@ class Tracing:
         capture.watch.settle()
         self._check_kept()
         if returned.roots:
-            self._check_leaves()
             if self.create_graph:
                 return self._recorded_backward()
             gradients = self._joint_backward()
@@ -377,26 +376,11 @@ class Tracing:
 
     # -- joining the tape --------------------------------------------------------------------------
 
-    def _check_leaves(self) -> None:
-        """A leaf that the body made and gives back: what the caller computes from the rest would
-        not reach it, for the graph between them ends with the body."""
-        edges = [edge for _, edge in self.returned.roots]
-        leaves = joint.boundary_of(edges, self.capture.first_sequence, lambda storage: False)
-        for node, _ in leaves:
-            if isinstance(node, AccumulateGrad):
-                storage = node.variable._storage
-                if self.capture.is_created(storage) and storage in self.returned:
-                    self.capture.refuse(
-                        "giving back a new leaf that requires grad beside what was computed from "
-                        "it",
-                        "a leaf that is made outside",
-                    )
-
     def _joint_backward(self) -> list[Any]:
         """Gradients of everything outside that the outputs depend on, from placeholders."""
         capture, roots = self.capture, self.returned.roots
         edges = [edge for _, edge in roots]
-        boundary = joint.boundary_of(edges, capture.first_sequence, capture.is_created)
+        boundary = joint.boundary_of(edges, capture.first_sequence, self._ends_here)
         for t, _ in roots:
             aval = (tuple(t.shape), t.dtype.numpy)
             self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
@@ -422,7 +406,7 @@ class Tracing:
         """The gradients, recorded, and their own gradients from placeholders (see double)."""
         capture = self.capture
         edges = [edge for _, edge in self.returned.roots]
-        boundary = joint.boundary_of(edges, capture.first_sequence, capture.is_created)
+        boundary = joint.boundary_of(edges, capture.first_sequence, self._ends_here)
         incoming = []
         for t, _ in self.returned.roots:
             with capture.outside():
@@ -460,9 +444,18 @@ class Tracing:
             )  # fmt: skip
         return self.first_gradients + [partial.array_of(g) for g in second]
 
+    def _ends_here(self, leaf: Tensor) -> Any:
+        """Whether a leaf was made inside, and no call gives it back."""
+        created = self.capture.is_created(leaf._storage)
+        return created and self.returned.template_of_made(leaf) is None
+
     def _origin(self, edge: Edge) -> Any:
-        """How to find a boundary edge at the next call: an argument, a leaf, or the edge itself."""
+        """How to find a boundary edge at the next call: an argument, a leaf (from outside, or by
+        the template of one that each call makes), or the edge itself."""
         node, nr = edge
+        if isinstance(node, AccumulateGrad) and self.capture.is_created(node.variable._storage):
+            self.program.repeats = True  # the leaf that is given back is the one of the edge
+            return self.returned.template_of_made(node.variable)
 
         def is_of(t: Tensor) -> bool:
             leaf = isinstance(node, AccumulateGrad) and node.variable is t

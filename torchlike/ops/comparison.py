@@ -109,10 +109,10 @@ def isclose(input: Input, other: Input, rtol: Scalar = 1e-05, atol: Scalar = 1e-
         raise RuntimeError(f"{kinds[0]} did not match {kinds[1]}")
     x, y = promoted(input, other)
     wide = x.dtype if dtypes.kind_of(x.dtype) in "fc" else np.dtype(np.float64)
-    close = (x == y) | (
-        jnp.isfinite(y)
-        & (jnp.abs(x.astype(wide) - y.astype(wide)) <= atol + jnp.abs(rtol * y.astype(wide)))
-    )
+    allowed = atol + jnp.abs(rtol * y.astype(wide))
+    # Without a tolerance only equals are close: large integers may be one number as floats.
+    near = (jnp.abs(x.astype(wide) - y.astype(wide)) <= allowed) & (allowed > 0)
+    close = (x == y) | (jnp.isfinite(y) & near)
     return close | (jnp.asarray(equal_nan) & jnp.isnan(x) & jnp.isnan(y))
 
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import boxes, devices, dtypes, modes, views
+from torchlike import boxes, devices, dtypes, errors, modes, views
 from torchlike.dispatch.inplace import assign
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.out import check_overlap
@@ -65,6 +65,36 @@ def draw(generator: Generator | None, fill: Fill) -> Any:
     for level in levels:
         made = wrap(boxes.Batched(level, made))
     return made._read()
+
+
+def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
+    """``sample(*parameters)``, which looks at values, inside of transforms too: without tangents,
+    and in a ``vmap`` for all examples at once, along a first dimension, as PyTorch draws.
+
+    RuntimeError in PyTorch's words where the examples are to have the same random numbers.
+    """
+    cells = [p._read() for p in parameters]
+    level: Any = boxes.top(cells)
+    if level is None:
+        return sample(*parameters)
+    boxed = [type(c) in boxes.BOXES and c.level is level for c in cells]
+    inside = [c.value if b else p for c, b, p in zip(cells, boxed, parameters, strict=True)]
+    rows = [b and getattr(c, "batched", False) for c, b in zip(cells, boxed, strict=True)]
+    if not any(rows):
+        return by_values(sample, *inside)
+    if level not in boxes.drawing_levels():
+        raise RuntimeError(errors.VMAP_SAME_OF_EACH)
+    rank = 1 + max(p.dim() for p in parameters)
+    inside = [
+        t.reshape(t.shape[0], *[1] * (rank - t.dim()), *t.shape[1:]) if is_rows else t
+        for t, is_rows in zip(inside, rows, strict=True)
+    ]
+    levels = modes.current.levels
+    modes.current.levels = tuple([one for one in levels if one is not level])
+    try:
+        return wrap(boxes.Batched(level, by_values(sample, *inside)))
+    finally:
+        modes.current.levels = levels
 
 
 def _draw(generator: Generator | None, fill: Fill) -> Any:
@@ -272,7 +302,7 @@ def normal(
         shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
         return given(out, wrap(MetaArray(shape, tensors[0].dtype.numpy)), cast=True)
     if isinstance(std, Tensor) and modes.current.capture is None and (
-        std.numel() and float(std.detach().min()) < 0
+        std.numel() and float(boxes.innermost(std).detach().min()) < 0
     ):  # fmt: skip
         raise RuntimeError("normal expects all elements of std >= 0.0")
     check_broadcast(*tensors)
@@ -287,6 +317,8 @@ def normal(
         _require_float(out.dtype.numpy, "normal_kernel_cpu")
     z = wrap(draw(generator, lambda e: normals.normal(e, shape, kind, 0.0, scale)))
     with modes.unrecorded():
+        # Detached: nothing of the parameters' tangents is in a sample either.
+        mean, std = [v.detach() if isinstance(v, Tensor) else v for v in (mean, std)]
         result = z * std + mean if isinstance(std, Tensor) else mean.contiguous() + z
     return given(out, _drawn(result, *tensors), cast=True)
 
@@ -537,20 +569,23 @@ def multinomial(
         )
     if input.is_meta:
         return given(out, wrap(MetaArray((*input.shape[:-1], num_samples), np.int64)))
-    weights = input.detach()._read()
-    if modes.current.capture is None:
-        _check_weights(np.asarray(weights))
-    if not replacement or num_samples == 1:
-        size, kind = tuple(input.shape), input.dtype.numpy
-        along = strides_like(input._geometry)
-        q = draw(generator, _in_memory_order(
-            size, along, lambda s: lambda e: continuous.exponential(e, s, kind, 1.0)
-        ))  # fmt: skip
-        index = _by_race(weights, q, num_samples)
-    else:
-        index = _with_replacement(weights, num_samples, generator)
-    result = wrap(index.astype(np.int64))
-    return given(out, result, resizes=True)
+
+    def sample(input: Tensor) -> Tensor:
+        weights = input.detach()._read()
+        if modes.current.capture is None:
+            _check_weights(np.asarray(weights))
+        if not replacement or num_samples == 1:
+            size, kind = tuple(input.shape), input.dtype.numpy
+            along = strides_like(input._geometry)
+            q = draw(generator, _in_memory_order(
+                size, along, lambda s: lambda e: continuous.exponential(e, s, kind, 1.0)
+            ))  # fmt: skip
+            index = _by_race(weights, q, num_samples)
+        else:
+            index = _with_replacement(weights, num_samples, generator)
+        return wrap(index.astype(np.int64))
+
+    return given(out, by_values(sample, input), resizes=True)
 
 
 def _by_race(weights: Any, q: Any, k: int) -> Any:

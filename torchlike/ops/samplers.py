@@ -15,7 +15,7 @@ from jax import lax
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input
 from torchlike.meta import MetaArray
-from torchlike.ops.random import draw
+from torchlike.ops.random import by_values, draw
 from torchlike.random import fills
 from torchlike.random.engine import Engine
 from torchlike.tensor import Tensor, wrap
@@ -23,15 +23,18 @@ from torchlike.tensor import Tensor, wrap
 
 def _drawn(name: str, fill: Callable[..., np.ndarray], *parameters: Tensor,
            generator: Any = None) -> Tensor:  # fmt: skip
-    values = [
-        np.asarray(t.detach()._value(name, "draw outside the jit and pass the sample in"))
-        for t in parameters
-    ]
+    def sample(*parameters: Tensor) -> Tensor:
+        values = [
+            np.asarray(t.detach()._value(name, "draw outside the jit and pass the sample in"))
+            for t in parameters
+        ]
 
-    def numbers(engine: Engine) -> np.ndarray:
-        return fill(engine, *values)
+        def numbers(engine: Engine) -> np.ndarray:
+            return fill(engine, *values)
 
-    return wrap(draw(generator, numbers))
+        return wrap(draw(generator, numbers))
+
+    return by_values(sample, *parameters)
 
 
 @op("poisson_sample", namespaces=(), method=False, needs="nothing", grad_name="PoissonBackward0")

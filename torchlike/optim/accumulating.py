@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
-from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment, step_count
+from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment
 from torchlike.tensor import Tensor
 
 
@@ -36,10 +36,14 @@ class Adagrad(RuleOptimizer):
             for p in group["params"]:  # PyTorch has the state from the beginning
                 self.state[p] = self._new_state(p, group)
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("step", "sum")
+
+    def _first(self, name: str, p: Tensor, group: dict[str, Any]) -> Tensor:
+        if name != "sum":
+            return super()._first(name, p, group)
         first = group["initial_accumulator_value"]
-        whole = complex(first, first) if p.is_complex() else first
-        return {"step": step_count(p), "sum": full_outside(p, whole)}
+        return full_outside(p, complex(first, first) if p.is_complex() else first)
 
     def share_memory(self) -> None:
         """Nothing to do: there is no memory shared between processes."""
@@ -84,9 +88,8 @@ class Adadelta(RuleOptimizer):
             "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        return {"step": step_count(p), "square_avg": full_outside(p, 0),
-                "acc_delta": full_outside(p, 0)}  # fmt: skip
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("step", "square_avg", "acc_delta")
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))
@@ -126,10 +129,9 @@ class RMSprop(RuleOptimizer):
             "maximize": maximize, "differentiable": differentiable,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        names = ["square_avg"]
-        names += ["momentum_buffer"] * (group["momentum"] > 0) + ["grad_avg"] * group["centered"]
-        return {"step": step_count(p), **{name: full_outside(p, 0) for name in names}}
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        more = ["momentum_buffer"] * (group["momentum"] > 0) + ["grad_avg"] * group["centered"]
+        return ("step", "square_avg", *more)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["maximize"], group["momentum"] > 0,

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike.optim.fused import full_outside
-from torchlike.optim.rules import RuleOptimizer, like, step_count
+from torchlike.optim.rules import RuleOptimizer, like
 from torchlike.tensor import Tensor
 
 
@@ -43,13 +43,15 @@ class Adafactor(RuleOptimizer):
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        shape = tuple(p.shape)
-        if len(shape) < 2:
-            return {"step": step_count(p), "variance": full_outside(p, 0)}
-        *batch, n, m = shape
-        return {"step": step_count(p), "row_var": full_outside(p, 0, None, (*batch, n, 1)),
-                "col_var": full_outside(p, 0, None, (*batch, 1, m))}  # fmt: skip
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("step", "row_var", "col_var") if p.dim() > 1 else ("step", "variance")
+
+    def _first(self, name: str, p: Tensor, group: dict[str, Any]) -> Tensor:
+        if name == "row_var":
+            return full_outside(p, 0, None, (*p.shape[:-1], 1))
+        if name == "col_var":
+            return full_outside(p, 0, None, (*p.shape[:-2], 1, p.shape[-1]))
+        return super()._first(name, p, group)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         eps1, eps2 = group["eps"]

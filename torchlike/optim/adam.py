@@ -6,16 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike.optim.fused import full_outside
-from torchlike.optim.rules import (
-    MomentOptimizer,
-    correction,
-    decayed,
-    lerp,
-    like,
-    moment,
-    step_count,
-)
+from torchlike.optim.rules import MomentOptimizer, correction, decayed, lerp, like, moment
 from torchlike.tensor import Tensor
 
 
@@ -36,9 +27,9 @@ class Adam(MomentOptimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        names = ("exp_avg", "exp_avg_sq") + (("max_exp_avg_sq",) if group["amsgrad"] else ())
-        return {"step": step_count(p), **{name: full_outside(p, 0) for name in names}}
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        names = ("step", "exp_avg", "exp_avg_sq")
+        return (*names, "max_exp_avg_sq") if group["amsgrad"] else names
 
     def _check_sparse(self, group: dict[str, Any]) -> None:
         # AdamW is Adam by another name, also where it says so.
@@ -81,3 +72,8 @@ class AdamW(Adam):
             capturable=capturable, differentiable=differentiable, fused=fused,
             decoupled_weight_decay=True,
         )  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:  # Adam's checkpoints, too, go on decoupled
+            group["decoupled_weight_decay"] = True

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
-from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import (
     MomentOptimizer,
@@ -16,7 +14,7 @@ from torchlike.optim.rules import (
     lerp,
     like,
     moment,
-    step_count,
+    one_number,
 )
 from torchlike.tensor import Tensor
 
@@ -36,9 +34,8 @@ class Adamax(MomentOptimizer):
             "capturable": capturable,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        return {"step": step_count(p), "exp_avg": full_outside(p, 0),
-                "exp_inf": full_outside(p, 0)}  # fmt: skip
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("step", "exp_avg", "exp_inf")
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))
@@ -74,9 +71,11 @@ class NAdam(MomentOptimizer):
             "differentiable": differentiable,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        return {"step": step_count(p), "mu_product": full_outside(p, 1, np.float32, ()),
-                "exp_avg": full_outside(p, 0), "exp_avg_sq": full_outside(p, 0)}  # fmt: skip
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("step", "mu_product", "exp_avg", "exp_avg_sq")
+
+    def _first(self, name: str, p: Tensor, group: dict[str, Any]) -> Tensor:
+        return one_number(p, 1) if name == "mu_product" else super()._first(name, p, group)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["decoupled_weight_decay"], group["maximize"],
@@ -117,9 +116,8 @@ class RAdam(MomentOptimizer):
             "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        return {"step": step_count(p), "exp_avg": full_outside(p, 0),
-                "exp_avg_sq": full_outside(p, 0)}  # fmt: skip
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("step", "exp_avg", "exp_avg_sq")
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["decoupled_weight_decay"], group["maximize"],

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
-from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
-from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, step_count
+from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, one_number
 from torchlike.tensor import Tensor
 
 
@@ -31,9 +29,13 @@ class ASGD(RuleOptimizer):
             "capturable": capturable,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        return {"step": step_count(p), "eta": full_outside(p, float(group["lr"]), np.float32, ()),
-                "mu": full_outside(p, 1, np.float32, ()), "ax": full_outside(p, 0)}  # fmt: skip
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("step", "eta", "mu", "ax")
+
+    def _first(self, name: str, p: Tensor, group: dict[str, Any]) -> Tensor:
+        if name == "eta":
+            return one_number(p, float(group["lr"]))
+        return one_number(p, 1) if name == "mu" else super()._first(name, p, group)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["maximize"], float(group["lambd"]),

@@ -7,7 +7,6 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike.optim.fused import full_outside
 from torchlike.optim.rules import RuleOptimizer, like, moment
 from torchlike.tensor import Tensor
 
@@ -54,8 +53,8 @@ class Muon(RuleOptimizer):
                     raise ValueError("Muon only supports 2D parameters whereas we found a "
                                      f"parameter with size: {p.size()}")  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        return {"momentum_buffer": full_outside(p, 0)}
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("momentum_buffer",)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         if group["ns_steps"] >= 100:

@@ -136,6 +136,12 @@ class Optimizer:
                 "information",
                 stacklevel=3,
             )
+        has_names = "param_names" in param_group
+        if any(has_names != ("param_names" in group) for group in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if has_names else 'without'} names to the optimizer"
+            )
         if taken & {id(p) for p in params}:
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
@@ -255,11 +261,13 @@ class Optimizer:
         for key, value in saved["state"].items():
             p = owners.get(key)
             state[key if p is None else p] = value if p is None else _cast_state(p, value)
-        self.state = state
-        self.param_groups = [
-            {**other, "params": group["params"]}
-            for group, other in zip(groups, saved_groups, strict=True)
-        ]
+        # Names of parameters stay where the state has none. A subclass' own __setstate__ fills in
+        # options that older checkpoints of it have not.
+        named = [{k: g[k] for k in ("param_names",) if k in g} for g in groups]
+        self.__setstate__({"state": state, "param_groups": [
+            {**names, **other, "params": group["params"]}
+            for names, group, other in zip(named, groups, saved_groups, strict=True)
+        ]})  # fmt: skip
         for hook in list(self._hooks["load_state_dict_post"].values()):
             hook(self)
 
@@ -268,7 +276,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.pop("_hooks", None)
+        self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
         text = type(self).__name__ + " ("
@@ -282,12 +290,15 @@ class Optimizer:
 
 def _cast_state(p: Tensor, value: dict[str, Any]) -> dict[str, Any]:
     """State tensors in the parameter's dtype and device (step counts stay float32)."""
-    cast = {}
-    for name, v in value.items():
+
+    def cast(v: Any, name: Any = None) -> Any:
         if isinstance(v, Tensor) and name != "step" and p.is_floating_point():
-            v = v.to(device=p.device, dtype=p.dtype)
-        cast[name] = v
-    return cast
+            return v.to(device=p.device, dtype=p.dtype)
+        if isinstance(v, dict):
+            return {k: cast(one, k) for k, one in v.items()}
+        return type(v)(map(cast, v)) if isinstance(v, (list, tuple, set)) else v
+
+    return cast(value)
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike.optim.fused import full_outside
-from torchlike.optim.rules import RuleOptimizer, check_rate, like, step_count
+from torchlike.optim.rules import RuleOptimizer, check_rate, like
 from torchlike.tensor import Tensor
 
 
@@ -32,11 +32,14 @@ class Rprop(RuleOptimizer):
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
         })  # fmt: skip
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("step", "prev", "step_size")
+
+    def _first(self, name: str, p: Tensor, group: dict[str, Any]) -> Tensor:
+        if name != "step_size":
+            return super()._first(name, p, group)
         lr = float(group["lr"])
-        first = complex(lr, lr) if p.is_complex() else lr
-        return {"step": step_count(p), "prev": full_outside(p, 0),
-                "step_size": full_outside(p, first)}  # fmt: skip
+        return full_outside(p, complex(lr, lr) if p.is_complex() else lr)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["maximize"], *map(float, (*group["etas"], *group["step_sizes"])))

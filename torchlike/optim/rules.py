@@ -13,6 +13,7 @@ from torchlike import modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.differentiable import recorded_update
 from torchlike.optim.fused import full_outside, update_group
+from torchlike.optim.older_checkpoints import complete_groups, complete_states
 from torchlike.optim.optimizer import Optimizer, check_range, hyperparameter
 from torchlike.tensor import Tensor
 
@@ -33,9 +34,21 @@ class RuleOptimizer(Optimizer):
     #: Whether a new state depends on the rate of the moment: it must be known when it is made.
     _starts_at_rate = False
 
-    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
-        """The state of a parameter before its first step, in PyTorch's order."""
+    def _state_names(self, p: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
+        """What the rule keeps of a parameter, in the order in which it takes it, PyTorch's."""
         raise NotImplementedError
+
+    def _first(self, name: str, p: Tensor, group: dict[str, Any]) -> Tensor:
+        """A state before the first step: zeros like the parameter; ``step`` is a number."""
+        return one_number(p, 0) if name == "step" else full_outside(p, 0)
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
+        return {name: self._first(name, p, group) for name in self._state_names(p, group)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        complete_groups(self)
+        complete_states(self)
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         """What the rule has compiled in."""
@@ -57,7 +70,7 @@ class RuleOptimizer(Optimizer):
                     if self._starts_at_rate and modes.current.capture is not None:
                         modes.current.capture.check_gradient(p._held_grad())
                     state.update(self._new_state(p, group))
-                kinds.setdefault(tuple(state), []).append(p)
+                kinds.setdefault(self._state_names(p, group), []).append(p)
             settings = self._settings(group)
             named = [k if isinstance(k, tuple) else (k, None) for k in self._live]
             live = [hyperparameter(group, name, index) for name, index in named]
@@ -95,9 +108,9 @@ class MomentOptimizer(RuleOptimizer):
         check_range("weight_decay value", weight_decay)
 
 
-def step_count(p: Tensor) -> Tensor:
-    """The 0-dim float32 count of steps, as PyTorch keeps it."""
-    return full_outside(p, 0, np.float32, ())
+def one_number(p: Tensor, value: float) -> Tensor:
+    """A state that is one number, as PyTorch keeps it: 0-dim and float32."""
+    return full_outside(p, value, np.float32, ())
 
 
 def check_rate(lr: Any) -> None:

@@ -10,6 +10,7 @@ from torchlike import modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.differentiable import recorded_update
 from torchlike.optim.fused import update_group, zeros_outside
+from torchlike.optim.older_checkpoints import complete_groups
 from torchlike.optim.optimizer import Optimizer, check_range, hyperparameter
 from torchlike.optim.rules import check_rate, decayed, like
 
@@ -36,6 +37,10 @@ class SGD(Optimizer):
             "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
             "differentiable": differentiable, "fused": fused,
         })  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        complete_groups(self)
 
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

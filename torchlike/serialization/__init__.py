@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from torchlike.serialization.load import (
+from torchlike.serialization.allowed import (
     add_safe_globals,
     clear_safe_globals,
     get_safe_globals,
-    load,
     safe_globals,
 )
+from torchlike.serialization.load import load
 from torchlike.serialization.locations import default_restore_location
 from torchlike.serialization.safe import load_safetensors, save_safetensors
 from torchlike.serialization.save import save

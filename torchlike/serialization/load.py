@@ -6,22 +6,17 @@ import collections
 import io
 import os
 import pickle
+import warnings
 import zipfile
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 from torchlike import devices, dtypes
 from torchlike.nn.parameter import Parameter
 from torchlike.serialization import legacy
+from torchlike.serialization.allowed import in_pytorch, user_globals
 from torchlike.serialization.names import STORAGES
 from torchlike.serialization.rebuild import (
-    LoadedTyped,
-    LoadedUntyped,
-    Record,
     layout_named,
     rebuild_meta_tensor,
     rebuild_parameter,
@@ -31,6 +26,8 @@ from torchlike.serialization.rebuild import (
     rebuild_tensor_v3,
     with_state,
 )
+from torchlike.serialization.safe import load_safetensors
+from torchlike.serialization.storages import Archive, Legacy, Storages, StorageType
 from torchlike.size import Size
 from torchlike.tensor import Tensor
 
@@ -39,146 +36,6 @@ _REFUSED = (
     "load it with weights_only=False, or allow it with "
     "torch.serialization.add_safe_globals([{what}])."
 )
-
-#: What users allowed: the name a file may call it by -> (the object, as they gave it).
-_user_globals: dict[str, tuple[Any, Any]] = {}
-
-
-def _in_pytorch(name: str) -> str:
-    """A dotted name as PyTorch's files spell it: ``torch.nn…`` for what is ours."""
-    return "torch" + name[len("torchlike") :] if name.startswith("torchlike.") else name
-
-
-def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Allow classes or functions, or pairs of one and its name, in files loaded with
-    ``weights_only=True``."""
-    for item in safe_globals:
-        given, name = item if isinstance(item, tuple) else (
-            item, f"{item.__module__}.{item.__qualname__}")  # fmt: skip
-        _user_globals[_in_pytorch(name)] = given, item
-
-
-def get_safe_globals() -> list[Any]:
-    """What ``add_safe_globals`` allowed, as it was given."""
-    return [item for _, item in _user_globals.values()]
-
-
-def clear_safe_globals() -> None:
-    """Forget what ``add_safe_globals`` allowed."""
-    _user_globals.clear()
-
-
-class safe_globals:
-    """``with safe_globals([...]):`` allows classes or functions within the block."""
-
-    def __init__(self, safe_globals: list[Any]) -> None:
-        self._given = safe_globals
-        self._before: dict[str, tuple[Any, Any]] = {}
-
-    def __enter__(self) -> None:
-        self._before = dict(_user_globals)
-        add_safe_globals(self._given)
-
-    def __exit__(self, *exc: object) -> None:
-        _user_globals.clear()
-        _user_globals.update(self._before)
-
-
-class _StorageType:
-    """A storage class named in a file; without a dtype it holds bytes."""
-
-    def __init__(self, dtype: dtypes.dtype | None) -> None:
-        self.dtype = dtype
-
-
-class _Storages:
-    """The storages of a checkpoint, made when its pickle names them."""
-
-    big = False
-
-    def __init__(self, map_location: Any) -> None:
-        self.map_location = map_location
-        self.records: dict[str, Record] = {}
-
-    def content(self, key: str) -> bytes:
-        """The bytes of one storage."""
-        raise NotImplementedError
-
-    def storage(self, identity: Any) -> Any:
-        kind, storage_type, key, location, size, *view = identity
-        if kind != "storage" or not isinstance(storage_type, _StorageType):
-            raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
-        if view and view[0] is not None:
-            raise NotImplementedError(
-                "the checkpoint holds views of storages, as PyTorch wrote them before 0.4: save it "
-                "again with a later PyTorch"
-            )
-        dtype = storage_type.dtype
-        found = self.records.get(key)
-        if found is None:
-            content = self.content(key)
-            needed = size * (1 if dtype is None else dtype.itemsize)
-            if len(content) < needed:
-                raise RuntimeError(
-                    f"the checkpoint is truncated: storage {key} has {len(content)} of {needed} "
-                    "bytes"
-                )
-            found = Record(content[:needed], self.big, lambda flat: self._placed(flat, location))
-            self.records[key] = found
-        return LoadedUntyped(found) if dtype is None else LoadedTyped(found, dtype, size)
-
-    def _placed(self, flat: np.ndarray, location: str) -> Any:
-        target = self.map_location
-        if isinstance(target, dict):
-            target = target.get(location, location)
-        elif callable(target):
-            placed = target(flat, location)
-            target = location if placed is None or placed is flat else getattr(
-                placed, "device", location)  # fmt: skip
-        device = devices.device(location if target is None else target)
-        if device.type != "cpu" and not devices.available(device.type):
-            raise RuntimeError(
-                f"Attempting to deserialize object on a {device.type.upper()} device but no such "
-                "device is available. If you are running on a CPU-only machine, please use "
-                "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
-            )
-        array = jnp.asarray(flat)
-        return array if device.type == "cpu" else jax.device_put(array, devices.to_jax(device))
-
-
-class _Archive(_Storages):
-    """An open checkpoint in the zip format."""
-
-    def __init__(self, archive: zipfile.ZipFile, map_location: Any) -> None:
-        super().__init__(map_location)
-        self.archive = archive
-        names = archive.namelist()
-        self.root = next((n[: -len("data.pkl")] for n in names if n.endswith("/data.pkl")), None)
-        if self.root is None:
-            raise RuntimeError(
-                "PytorchStreamReader failed locating file data.pkl: not a checkpoint written by "
-                "torch.save"
-            )
-        order = f"{self.root}byteorder"
-        self.big = order in names and archive.read(order).strip() == b"big"
-
-    def pickle(self) -> bytes:
-        return self.archive.read(f"{self.root}data.pkl")
-
-    def content(self, key: str) -> bytes:
-        return self.archive.read(f"{self.root}data/{key}")
-
-
-class _Legacy(_Storages):
-    """A checkpoint in the format before PyTorch 1.6."""
-
-    def __init__(self, file: Any, map_location: Any) -> None:
-        super().__init__(map_location)
-        sizes = {name: d.itemsize for name, d in STORAGES.items()}
-        self.code, self.big, self._contents = legacy.parts(file, sizes)
-
-    def content(self, key: str) -> bytes:
-        return self._contents[key]
 
 
 def _allowed() -> dict[str, Any]:
@@ -190,7 +47,7 @@ def _allowed() -> dict[str, Any]:
         "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
         "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
         "torch.serialization._get_layout": layout_named,
-        "torch.storage.UntypedStorage": _StorageType(None),
+        "torch.storage.UntypedStorage": StorageType(None),
         "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
         "torch.Size": Size,
         "torch.device": devices.device,
@@ -207,7 +64,7 @@ def _allowed() -> dict[str, Any]:
         "_codecs.encode": _encode,
     }  # fmt: skip
     table.update({f"torch.{d.name}": d for d in dtypes.ALL})
-    table.update({f"torch.{name}": _StorageType(d) for name, d in STORAGES.items()})
+    table.update({f"torch.{name}": StorageType(d) for name, d in STORAGES.items()})
     return table
 
 
@@ -231,11 +88,11 @@ def _rebuild_from_type(function: Callable[..., Any], kind: Any, args: Any, state
 _REBUILD = (rebuild_tensor, rebuild_tensor_v3, rebuild_parameter, rebuild_meta_tensor)
 
 
-class _Unpickler(pickle.Unpickler):
-    """An unpickler that knows only what a checkpoint needs (and what the user allowed)."""
+class _Checkpoint:
+    """What an unpickler of checkpoints knows: what they need, and what the user allowed."""
 
-    def __init__(self, file: Any, archive: _Storages, weights_only: Any, encoding: str) -> None:
-        super().__init__(file, encoding=encoding)
+    def __init__(self, file: Any, archive: Storages, weights_only: Any, **options: Any) -> None:
+        super().__init__(file, **options)  # type: ignore[call-arg]
         self._archive = archive
         self._weights_only = weights_only
         self._table = _allowed()
@@ -246,20 +103,73 @@ class _Unpickler(pickle.Unpickler):
         return self._archive.storage(pid)
 
     def find_class(self, module: str, name: str) -> Any:
-        full = _in_pytorch(f"{module}.{name}")
+        full = in_pytorch(f"{module}.{name}")
         if full in self._table:
             return self._table[full]
-        if full in _user_globals:
-            return _user_globals[full][0]
+        if full in user_globals:
+            return user_globals[full][0]
         if self._weights_only:
             raise pickle.UnpicklingError(_REFUSED.format(what=full))
         if module.split(".")[0] == "torch":
             module = "torchlike" + module[len("torch") :]
-        return super().find_class(module, name)
+        return super().find_class(module, name)  # type: ignore[misc]
+
+
+class _Unpickler(_Checkpoint, pickle.Unpickler):
+    """The unpickler of a checkpoint."""
+
+
+def _unpickler(pickle_module: Any) -> Any:
+    """`_Unpickler`, or what a module of the user's makes of it: dill, one that renames classes."""
+    if pickle_module is None or pickle_module is pickle:
+        return _Unpickler
+    return type("_Unpickler", (_Checkpoint, pickle_module.Unpickler), {})
+
+
+def _forced(name: str) -> bool:
+    return os.environ.get(name, "0").lower() in ("1", "y", "yes", "true")
+
+
+def _weights_only(given: Any, pickle_module: Any) -> Any:
+    """Whether only weights are loaded: as asked for, as an environment variable wants, or unless
+    another pickle is given."""
+    always, never = map(
+        _forced, ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    )
+    if always and never:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` "
+            "should be set, but both were set."
+        )
+    if always:
+        return True
+    if never and given is None:
+        warnings.warn(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected: weights_only was not "
+            "passed to torch.load, and is False.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return False
+    return pickle_module is None if given is None else given
+
+
+def _safetensors(path: str, map_location: Any) -> dict[str, Tensor]:
+    """The tensors of a safetensors file. RuntimeError for places that depend on the storage."""
+    if isinstance(map_location, dict) or callable(map_location):
+        kind = "dict" if isinstance(map_location, dict) else "callable"
+        raise RuntimeError(
+            f"Loading safetensors file with {kind} map_location is not supported. Use a device "
+            "string or torch.device instead."
+        )
+    found = load_safetensors(path)
+    if map_location is None:
+        return found
+    return {name: t.to(device=map_location) for name, t in found.items()}
 
 
 def load(
-    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: Any = True,
+    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: Any = None,
     mmap: Any = None, **pickle_load_args: Any,
 ) -> Any:  # fmt: skip
     """Load a checkpoint that PyTorch or torchlike saved.
@@ -267,22 +177,34 @@ def load(
     Args:
       f: a path, or a readable binary file that can seek.
       map_location: where storages go: a device, a string, a dictionary of such, a function.
-      weights_only: unpickle nothing but tensors, containers, numbers and allowed classes.
+      pickle_module: whose ``Unpickler`` finds classes; with ``weights_only=False``.
+      weights_only: unpickle nothing but tensors, containers, numbers and allowed classes. By
+        default so, unless ``pickle_module`` is given. ``TORCH_FORCE_WEIGHTS_ONLY_LOAD=1`` makes it
+        True, ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` the default False.
+
+    A path that ends in ``.safetensors`` is a file of that format.
 
     Raises:
       FileNotFoundError: no such file.
       pickle.UnpicklingError: the file asks for a class or function that is not allowed.
       RuntimeError: the file is no checkpoint, or damaged.
     """
+    weights_only = _weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
         raise RuntimeError(
             "Can not safely load weights when explicit pickle_module is specified: pass "
             "weights_only=False, or leave pickle_module out"
         )
     if not hasattr(f, "read"):
-        with open(os.fspath(f), "rb") as file:
-            return load(file, map_location, weights_only=weights_only, **pickle_load_args)
-    encoding = pickle_load_args.get("encoding", "utf-8")
+        path = os.fsdecode(os.fspath(f))
+        if path.endswith(".safetensors"):
+            return _safetensors(path, map_location)
+        with open(path, "rb") as file:
+            return load(
+                file, map_location, pickle_module, weights_only=weights_only, **pickle_load_args
+            )
+    options = {"encoding": "utf-8", **pickle_load_args}
+    unpickler = _unpickler(pickle_module)
     try:
         start = f.tell()
         old = legacy.is_legacy(f)
@@ -294,12 +216,14 @@ def load(
         ) from error
     try:
         if old:
-            storages = _Legacy(f, map_location)
+            storages = Legacy(f, map_location)
             code = storages.code
-            return _Unpickler(io.BytesIO(code), storages, weights_only, encoding).load()
-        with zipfile.ZipFile(f) as archive:
-            opened = _Archive(archive, map_location)
-            return _Unpickler(io.BytesIO(opened.pickle()), opened, weights_only, encoding).load()
+            return unpickler(io.BytesIO(code), storages, weights_only, **options).load()
+        # Files by wrappers of other libraries may lack what zipfile asks for.
+        with zipfile.ZipFile(f if hasattr(f, "seekable") else io.BytesIO(f.read())) as archive:
+            opened = Archive(archive, map_location)
+            code = io.BytesIO(opened.pickle())
+            return unpickler(code, opened, weights_only, **options).load()
     except zipfile.BadZipFile as error:
         raise RuntimeError(
             f"not a checkpoint in PyTorch's zip or legacy format, or damaged: {error}"

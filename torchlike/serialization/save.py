@@ -195,6 +195,8 @@ def save(
     write = _write if _use_new_zipfile_serialization else _write_legacy
     if hasattr(f, "write"):
         write(obj, f, "archive")
+        if hasattr(f, "flush"):  # the file may be read by its name before it is closed
+            f.flush()
         return
     path = Path(os.fspath(f))
     if not path.parent.is_dir():

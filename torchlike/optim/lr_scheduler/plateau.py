@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import Any
 
-from torchlike.optim.lr_scheduler.base import _EPOCH_WARNING, LRScheduler, put, values_of
+from torchlike.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, put, values_of
 from torchlike.optim.optimizer import Optimizer, refuse_capture
 
 
@@ -76,7 +76,7 @@ class ReduceLROnPlateau(LRScheduler):
         refuse_capture("scheduler.step()")
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(_EPOCH_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current, self.best):
             self.best = current

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import multiprocessing
+import multiprocessing.context
+import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, Generic, cast
 
 from torchlike.utils.data.collate import default_collate, default_convert
-from torchlike.utils.data.dataset import IterableDataset
+from torchlike.utils.data.dataset import IterableDataset, T_co
 from torchlike.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -16,7 +19,7 @@ from torchlike.utils.data.sampler import (
     SequentialSampler,
     draw_seed,
 )
-from torchlike.utils.data.workers import Crew
+from torchlike.utils.data.workers import Crew, method_of
 from torchlike.utils.data.workers import get_worker_info as get_worker_info
 
 #: What the samplers are made of, or are.
@@ -33,20 +36,46 @@ class _InfiniteConstantSampler(Sampler[None]):
 
 
 class _Batches:
-    """One pass over a loader, as long as what says which rows come when."""
+    """One pass over a loader, as long as what says which rows come when. After a batch that could
+    not be loaded the next ones come."""
 
-    def __init__(self, batches: Iterator[Any], jobs: Any) -> None:
+    def __init__(self, loader: DataLoader[Any], batches: Iterator[Any], jobs: Any) -> None:
+        self._loader = loader
         self._batches = batches
         self._jobs = jobs
+        self._count = 0
 
     def __iter__(self) -> _Batches:
         return self
 
     def __next__(self) -> Any:
-        return next(self._batches)
+        batch = next(self._batches)
+        self._count += 1
+        said = self._loader._said_length
+        if said is not None and self._count > said:
+            self._loader._warn_of_length(said, self._count)
+        return batch
 
     def __len__(self) -> int:
         return len(self._jobs)
+
+
+class _Groups:
+    """The samples of an iterable dataset in lists of a size, the last one shorter or left out."""
+
+    def __init__(self, dataset: Any, size: int, drop_last: bool) -> None:
+        self._samples = iter(dataset)
+        self._size = size
+        self._drop_last = drop_last
+
+    def __iter__(self) -> _Groups:
+        return self
+
+    def __next__(self) -> list[Any]:
+        group = list(itertools.islice(self._samples, self._size))
+        if not group or (self._drop_last and len(group) < self._size):
+            raise StopIteration
+        return group
 
 
 class _MultiProcessingDataLoaderIter(_Batches):
@@ -68,9 +97,13 @@ def _check_context(context: Any, num_workers: int) -> None:
     if isinstance(context, str) and context not in known:
         raise ValueError("multiprocessing_context option should specify a valid start method in "
                          f"{known!r}, but got multiprocessing_context={context!r}")  # fmt: skip
+    if not isinstance(context, (str, multiprocessing.context.BaseContext)):
+        raise TypeError("multiprocessing_context option should be a valid context object or a "
+                        "string specifying the start method, but got "
+                        f"multiprocessing_context={context}")  # fmt: skip
 
 
-class DataLoader:
+class DataLoader(Generic[T_co]):
     """Iterates over a dataset in batches. What they are made of cannot be set afterwards.
 
     A seed gives PyTorch's order: the draws from the generator are PyTorch's, call for call.
@@ -82,6 +115,8 @@ class DataLoader:
     """
 
     _initialized = False
+    #: The length of an iterable dataset that ``len`` was told.
+    _said_length: int | None = None
 
     def __init__(
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
@@ -167,27 +202,48 @@ class DataLoader:
 
     def __len__(self) -> int:
         if self._iterable:
-            n = len(self.dataset)
+            n = self._said_length = len(self.dataset)
             if self.batch_size is None:
                 return n
             return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
-        return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
+        return len(self._index_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        jobs = self.sampler if self.batch_sampler is None else self.batch_sampler
+        jobs = self._index_sampler
         if self.num_workers:
             crew, ahead = self._workers(), self.prefetch_factor or 2
             if self._iterable:
                 batches = crew.iterate(self._iterate, ahead)
             else:
                 batches = crew.load(self._fetch, iter(jobs), ahead)
-            return _Batches(batches, jobs)
+            return _Batches(self, batches, jobs)
         draw_seed(self.generator)  # PyTorch draws the workers' base seed here, workers or not
         if self._iterable:
             batches = self._iterate(self.dataset)
         else:
-            batches = (self._fetch(self.dataset, job) for job in iter(jobs))
-        return _Batches(batches, jobs)
+            batches = map(functools.partial(self._fetch, self.dataset), jobs)
+        return _Batches(self, batches, jobs)
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        """What says which rows come when."""
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    def _warn_of_length(self, said: int, fetched: int) -> None:
+        more = (
+            " With several workers each of them may give all samples: share them out by "
+            "get_worker_info()." if self.num_workers else ""
+        )  # fmt: skip
+        warnings.warn(
+            f"Length of IterableDataset {self.dataset} was reported to be {said} (when accessing "
+            f"len(dataloader)), but {fetched} samples have been fetched.{more}",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def _workers(self) -> Crew:
         """New workers; persistent ones are those of the first pass, and draw no seed again."""
@@ -200,21 +256,14 @@ class DataLoader:
         return crew
 
     def _fetch(self, dataset: Any, index: Any) -> Any:
-        if self.batch_sampler is None:
-            return self.collate_fn(dataset[index])
+        collate = method_of(dataset, self.collate_fn, self.dataset)
+        if not self._auto_collation:
+            return collate(dataset[index])
         many = getattr(dataset, "__getitems__", None)
         samples = many(index) if many is not None else [dataset[i] for i in index]
-        return self.collate_fn(samples)
+        return collate(samples)
 
     def _iterate(self, dataset: Any) -> Iterator[Any]:
-        if self.batch_size is None:
-            yield from map(self.collate_fn, dataset)
-            return
-        batch: list[Any] = []
-        for sample in dataset:
-            batch.append(sample)
-            if len(batch) == self.batch_size:
-                yield self.collate_fn(batch)
-                batch = []
-        if batch and not self.drop_last:
-            yield self.collate_fn(batch)
+        size = self.batch_size
+        collate = method_of(dataset, self.collate_fn, self.dataset)
+        return map(collate, dataset if size is None else _Groups(dataset, size, self.drop_last))

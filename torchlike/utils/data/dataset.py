@@ -77,10 +77,17 @@ class ChainDataset(IterableDataset[T_co]):
         self.datasets = list(datasets)
 
     def __iter__(self) -> Iterator[Any]:
-        return itertools.chain.from_iterable(self.datasets)
+        return itertools.chain.from_iterable(map(_iterable, self.datasets))
 
     def __len__(self) -> int:
-        return sum(len(d) for d in self.datasets)
+        return sum(len(_iterable(d)) for d in self.datasets)
+
+
+def _iterable(dataset: Any) -> Any:
+    """A part of a chain. AssertionError for a dataset that is to be indexed."""
+    if not isinstance(dataset, IterableDataset):
+        raise AssertionError("ChainDataset only supports IterableDataset")
+    return dataset
 
 
 class Subset(Dataset[T_co]):

@@ -8,12 +8,12 @@ from typing import Any
 
 from torchlike.ops.random import randperm
 from torchlike.random import Generator
-from torchlike.utils.data.sampler import Sampler
+from torchlike.utils.data.sampler import Sampler, T_co
 
 __all__ = ["DistributedSampler"]
 
 
-class DistributedSampler(Sampler):
+class DistributedSampler(Sampler[T_co]):
     """Every ``num_replicas``-th index, from ``rank`` on; call ``set_epoch`` to shuffle anew.
 
     Args:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike.utils.data.dataset import Dataset
+from torchlike.utils.data.dataset import Dataset, T_co
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[T_co]):
     """Samples of several datasets of equal length as tuples, or as dictionaries when the datasets
     are given by name. ValueError for none, for both kinds at once, or for unequal lengths."""
 

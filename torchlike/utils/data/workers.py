@@ -13,9 +13,10 @@ from __future__ import annotations
 import contextlib
 import random
 import threading
+import types
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,8 @@ import numpy as np
 from torchlike.random.engine import Engine
 from torchlike.random.generator import drawing_from
 from torchlike.utils.data.dataset import Dataset
+
+Outcomes = Iterator["Future[Any]"]
 
 
 @dataclass
@@ -59,6 +62,13 @@ def _copied(dataset: Any) -> Any:
     new = object.__new__(type(dataset))
     new.__dict__.update(dataset.__dict__)
     return new
+
+
+def method_of(copied: Any, function: Callable[..., Any], dataset: Any) -> Callable[..., Any]:
+    """A function that is a method of the dataset as the copy's, which it is after a fork."""
+    if getattr(function, "__self__", None) is not dataset:
+        return function
+    return types.MethodType(function.__func__, copied)  # type: ignore[attr-defined]
 
 
 class Worker:
@@ -109,7 +119,7 @@ class Crew:
             if start is None:
                 break
             with worker.in_charge():
-                start(worker.info.id)
+                method_of(worker.info.dataset, start, dataset)(worker.info.id)
 
     def load(self, load: Callable[[Any, Any], Any], jobs: Iterator[Any], ahead: int) -> Any:
         """``load(dataset, job)`` of each job, in order; jobs are asked for ``ahead``, as PyTorch's
@@ -117,20 +127,23 @@ class Crew:
         waiting: deque[Any] = deque()
         for _, job in zip(range(ahead * len(self.workers)), jobs, strict=False):
             waiting.append(job)
-        return self._loaded(load, jobs, waiting)
+        return map(_result, self._loaded(load, jobs, waiting))
 
-    def _loaded(self, load: Any, jobs: Iterator[Any], waiting: deque[Any]) -> Iterator[Any]:
+    # What follows yields batches with their errors inside: a generator that raises has ended, and
+    # the batches after one that failed would be lost.
+
+    def _loaded(self, load: Any, jobs: Iterator[Any], waiting: deque[Any]) -> Outcomes:
         if not waiting:
             return
         first = self.workers[0]
         before = first.drawn()
         with first.in_charge():
-            batch = load(first.info.dataset, waiting.popleft())
+            batch = _attempt(load, first.info.dataset, waiting.popleft())
         loaded = self._in_turn if first.drawn() != before else self._by_threads
         yield from loaded(load, jobs, waiting, batch)
 
     def _in_turn(self, load: Any, jobs: Iterator[Any], waiting: deque[Any],
-                 batch: Any) -> Iterator[Any]:  # fmt: skip
+                 batch: Any) -> Outcomes:  # fmt: skip
         turn = 0
         while True:
             waiting.extend(_next(jobs))
@@ -140,10 +153,10 @@ class Crew:
             turn = (turn + 1) % len(self.workers)
             worker = self.workers[turn]
             with worker.in_charge():
-                batch = load(worker.info.dataset, waiting.popleft())
+                batch = _attempt(load, worker.info.dataset, waiting.popleft())
 
     def _by_threads(self, load: Any, jobs: Iterator[Any], waiting: deque[Any],
-                    batch: Any) -> Iterator[Any]:  # fmt: skip
+                    batch: Any) -> Outcomes:  # fmt: skip
         with contextlib.ExitStack() as pools:
             threads = [pools.enter_context(ThreadPoolExecutor(1)) for _ in self.workers]
             turn = 0
@@ -159,7 +172,8 @@ class Crew:
                     begin(job)
                 yield batch
                 while loading:
-                    batch = loading.popleft().result()
+                    batch = loading.popleft()
+                    wait((batch,))
                     for job in _next(jobs):
                         begin(job)
                     yield batch
@@ -172,6 +186,9 @@ class Crew:
 
         A worker at its end gets no more turns, but those that were given ahead are not taken over.
         """
+        return map(_result, self._iterated(batches, ahead))
+
+    def _iterated(self, batches: Callable[[Any], Iterator[Any]], ahead: int) -> Outcomes:
         count = len(self.workers)
         made: list[Any] = [None] * count
         turns = deque(list(range(count)) * ahead)
@@ -184,14 +201,33 @@ class Crew:
             with self.workers[i].in_charge():
                 if made[i] is None:
                     made[i] = batches(self.workers[i].info.dataset)
-                found = _next(made[i])
-            if not found:
+                found = _attempt(next, made[i], _END)
+            if ended_here := found.exception() is None and found.result() is _END:
                 ended.add(i)
             if len(ended) < count:
                 last = next(j for k in range(1, count + 1)
                             if (j := (last + k) % count) not in ended)  # fmt: skip
                 turns.append(last)
-            yield from found
+            if not ended_here:
+                yield found
+
+
+#: What an iterator gives at its end.
+_END = object()
+
+
+def _attempt(function: Callable[..., Any], *args: Any) -> Future[Any]:
+    """What a call gives or raises."""
+    outcome: Future[Any] = Future()
+    try:
+        outcome.set_result(function(*args))
+    except Exception as error:
+        outcome.set_exception(error)
+    return outcome
+
+
+def _result(outcome: Future[Any]) -> Any:
+    return outcome.result()
 
 
 def _next(iterator: Iterator[Any]) -> list[Any]:

@@ -1,0 +1,113 @@
+"""The storages of a checkpoint, read from its file when its pickle names them."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike import devices, dtypes
+from torchlike.serialization import legacy
+from torchlike.serialization.names import STORAGES
+from torchlike.serialization.rebuild import LoadedTyped, LoadedUntyped, Record
+
+
+class StorageType:
+    """A storage class named in a file; without a dtype it holds bytes."""
+
+    def __init__(self, dtype: dtypes.dtype | None) -> None:
+        self.dtype = dtype
+
+
+class Storages:
+    """The storages of a checkpoint, made when its pickle names them."""
+
+    big = False
+
+    def __init__(self, map_location: Any) -> None:
+        self.map_location = map_location
+        self.records: dict[str, Record] = {}
+
+    def content(self, key: str) -> bytes:
+        """The bytes of one storage."""
+        raise NotImplementedError
+
+    def storage(self, identity: Any) -> Any:
+        kind, storage_type, key, location, size, *view = identity
+        if kind != "storage" or not isinstance(storage_type, StorageType):
+            raise pickle.UnpicklingError(f"unknown persistent id {identity!r}")
+        if view and view[0] is not None:
+            raise NotImplementedError(
+                "the checkpoint holds views of storages, as PyTorch wrote them before 0.4: save it "
+                "again with a later PyTorch"
+            )
+        dtype = storage_type.dtype
+        found = self.records.get(key)
+        if found is None:
+            content = self.content(key)
+            needed = size * (1 if dtype is None else dtype.itemsize)
+            if len(content) < needed:
+                raise RuntimeError(
+                    f"the checkpoint is truncated: storage {key} has {len(content)} of {needed} "
+                    "bytes"
+                )
+            found = Record(content[:needed], self.big, lambda flat: self._placed(flat, location))
+            self.records[key] = found
+        return LoadedUntyped(found) if dtype is None else LoadedTyped(found, dtype, size)
+
+    def _placed(self, flat: np.ndarray, location: str) -> Any:
+        target = self.map_location
+        if isinstance(target, dict):
+            target = target.get(location, location)
+        elif callable(target):
+            placed = target(flat, location)
+            target = location if placed is None or placed is flat else getattr(
+                placed, "device", location)  # fmt: skip
+        device = devices.device(location if target is None else target)
+        if device.type != "cpu" and not devices.available(device.type):
+            raise RuntimeError(
+                f"Attempting to deserialize object on a {device.type.upper()} device but no such "
+                "device is available. If you are running on a CPU-only machine, please use "
+                "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+            )
+        array = jnp.asarray(flat)
+        return array if device.type == "cpu" else jax.device_put(array, devices.to_jax(device))
+
+
+class Archive(Storages):
+    """An open checkpoint in the zip format."""
+
+    def __init__(self, archive: zipfile.ZipFile, map_location: Any) -> None:
+        super().__init__(map_location)
+        self.archive = archive
+        names = archive.namelist()
+        self.root = next((n[: -len("data.pkl")] for n in names if n.endswith("/data.pkl")), None)
+        if self.root is None:
+            raise RuntimeError(
+                "PytorchStreamReader failed locating file data.pkl: not a checkpoint written by "
+                "torch.save"
+            )
+        order = f"{self.root}byteorder"
+        self.big = order in names and archive.read(order).strip() == b"big"
+
+    def pickle(self) -> bytes:
+        return self.archive.read(f"{self.root}data.pkl")
+
+    def content(self, key: str) -> bytes:
+        return self.archive.read(f"{self.root}data/{key}")
+
+
+class Legacy(Storages):
+    """A checkpoint in the format before PyTorch 1.6."""
+
+    def __init__(self, file: Any, map_location: Any) -> None:
+        super().__init__(map_location)
+        sizes = {name: d.itemsize for name, d in STORAGES.items()}
+        self.code, self.big, self._contents = legacy.parts(file, sizes)
+
+    def content(self, key: str) -> bytes:
+        return self._contents[key]
