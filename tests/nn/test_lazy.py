@@ -125,6 +125,12 @@ def test_the_first_call_of_a_transposed_convolution_may_name_its_output_size():
     assert type(layer) is nn.ConvTranspose1d
 
 
+def test_the_channels_of_one_image_are_its_first_dimension():
+    layer = nn.LazyConv1d(5, 3)
+    assert layer(torch.ones(4, 3)).shape == (5, 1)
+    assert layer.in_channels == 4
+
+
 class Scale(nn.modules.lazy.LazyModuleMixin, nn.Module):
     """A lazy module of the user's."""
 

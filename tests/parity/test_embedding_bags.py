@@ -22,6 +22,8 @@ LINES = [
     "F.embedding_bag(t.tensor([[0, 1]]), w, padding_idx=5)",
     "F.embedding_bag(t.tensor([[0, 1]]), w, padding_idx=-6)",
     "F.embedding(t.tensor([[0, 1]]), w, padding_idx=-6)",
+    "t.nn.Embedding(3, 2, padding_idx=7)",
+    "t.nn.EmbeddingBag(3, 2, padding_idx=7)",
 ]
 
 

@@ -140,3 +140,37 @@ def test_names_of_reflected_operators() -> None:
     for f in (lambda x: 2 / x, lambda x: 2 - x, lambda x: 2 * x, lambda x: 2 + x):
         names = [f(T.ones(2, requires_grad=True)).grad_fn.name() for T in (torch, torchlike)]
         assert names[0] == names[1]
+
+
+INDICES = np.random.default_rng(1).integers(0, 4, 200)
+#: Whose gradients are sums.
+READ_OFTEN: dict[str, Any] = {
+    "repeat": lambda T, x: x.repeat(40, 1),
+    "repeat_interleave": lambda T, x: x.repeat_interleave(40, 0),
+    "index_select": lambda T, x: x.index_select(0, T.tensor(INDICES)),
+    "gather": lambda T, x: x.gather(0, T.tensor(INDICES.reshape(50, 4))),
+    "nearest": lambda T, x: T.nn.functional.interpolate(x[None, None], scale_factor=7),
+}
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("op", READ_OFTEN)
+def test_gradients_of_what_is_read_often_are_summed_in_float32(
+    op: str, dtype: str, jit: bool
+) -> None:
+    def gradient(T: Any, kind: str) -> Any:
+        x = T.tensor(VALUES[:16].reshape(4, 4)).to(getattr(T, dtype)).to(getattr(T, kind))
+        x.requires_grad_()
+
+        def loss(x: Any) -> Any:
+            y = READ_OFTEN[op](T, x)
+            weight = T.tensor(np.resize(VALUES, tuple(y.shape))).to(getattr(T, dtype))
+            return (y * weight.to(y.dtype)).float().sum()
+
+        (torchlike.jit(loss) if jit and T is torchlike else loss)(x).backward()
+        return x.grad.float().numpy()
+
+    eps = 2.0 ** (-8 if dtype == "bfloat16" else -11)
+    found = gradient(torchlike, dtype)
+    np.testing.assert_allclose(found, gradient(torch, "float64"), rtol=eps, atol=1e-4)

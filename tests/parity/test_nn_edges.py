@@ -129,6 +129,27 @@ def test_dropout_of_channels_warns_of_other_dimensions(name, size):
     assert warned(torchlike) == warned(torch)
 
 
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("size", [(2, 3), (1, 2, 3)])
+def test_instance_norm_of_another_number_of_channels(size, affine):
+    def said(t):
+        module = t.nn.InstanceNorm1d(4, affine=affine)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                module(t.ones(size))
+            except ValueError as error:
+                return str(error)
+        return [str(w.message) for w in caught]
+
+    assert said(torchlike) == said(torch)
+
+
+def test_complex_modules_are_warned_of():
+    with pytest.warns(UserWarning, match="Complex modules are a new feature"):
+        torchlike.nn.Linear(1, 1).to(torchlike.complex64)
+
+
 #: How a name may be taken, and by what it may be taken over.
 TAKEN = {
     "plain": lambda t, m: setattr(m, "q", 5),

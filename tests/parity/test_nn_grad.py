@@ -64,3 +64,8 @@ def test_inside_a_function_of_the_users():
     step = library.jit(lambda x, w: library.autograd.grad(Convolve.apply(x, w).sum(), (x, w)))
     eager = library.autograd.grad(library.nn.functional.conv2d(x, w).sum(), (x, w))
     library.testing.assert_close(step(x, w), eager)
+
+
+def test_it_is_found_in_functional_too():
+    for library in (torchlike, torch):
+        assert library.nn.functional.grad.conv2d_input is library.nn.grad.conv2d_input

@@ -10,6 +10,7 @@ import numpy as np
 from torchlike import dtypes, errors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int
+from torchlike.ops.promotion import in_float32
 from torchlike.tensor import Tensor
 
 
@@ -58,6 +59,13 @@ def _check_gather(input: Any, dim: int, index: Any, sparse_grad: Any) -> None:
     check_along(index, input, dim)
 
 
+def _read_along(x: Any, index: Any, d: int) -> Any:
+    """Values along a dimension; their gradients, which are sums, are summed in float32."""
+    return in_float32(
+        lambda x: jnp.take_along_axis(x, index, d, mode="fill", fill_value=missing_value(x))
+    )(x)  # fmt: skip
+
+
 @op(needs={"input": ["index"]}, check=_check_gather)
 def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
     """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0: values along a dimension.
@@ -81,8 +89,7 @@ def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
                 f"larger than self {list(input.shape)} apart from dimension {d}"
             )
     part = input[tuple(slice(None if k == d else n) for k, n in enumerate(index.shape))]
-    read = jnp.take_along_axis(part, index, d, mode="fill", fill_value=missing_value(input))
-    return read.reshape(shape)
+    return _read_along(part, index, d).reshape(shape)
 
 
 def _check_select(input: Any, dim: int, index: Any) -> None:
@@ -109,7 +116,9 @@ def index_select(input: Input, dim: Int, index: Input):
             )
         return input
     read = jnp.atleast_1d(index)
-    return jnp.take(input, read, d, mode="fill", fill_value=missing_value(input))
+    return in_float32(
+        lambda x: jnp.take(x, read, d, mode="fill", fill_value=missing_value(x))
+    )(input)  # fmt: skip
 
 
 def check_flat(input: Any, index: Any, *rest: Any) -> None:
@@ -151,8 +160,7 @@ def take_along_dim_op(input: Input, indices: Input, dim: Int):
             f"torch.take_along_dim(): dtype of indices should be Long but got {type_name(indices)}"
         )
     d = errors.wrap_dim(dim, input.ndim)
-    fill = missing_value(input)
-    return jnp.take_along_axis(input, indices, d, mode="fill", fill_value=fill)
+    return _read_along(input, indices, d)
 
 
 @composite()

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike import dtypes
 from torchlike.dispatch.memory_order import of_first
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Input, Kind, Static, Str, ints
@@ -169,8 +170,7 @@ def interpolate_op(
     elif mode in ("bilinear", "bicubic"):
         return resampled_bytes(input, size, factors, align_corners, mode == "bicubic", antialias)
     x: Any = input
-    narrow = x.dtype.itemsize < 4 and not mode.startswith("nearest")
-    if narrow:
+    if dtypes.is_half(x.dtype):  # the gradient of "nearest", too, is a sum
         x = x.astype(np.float32)
     for d, (out, factor) in enumerate(zip(size, factors, strict=True)):
         axis = d + 2

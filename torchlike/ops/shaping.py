@@ -16,6 +16,7 @@ from torchlike.dispatch.schema import Dims, Input, Int, Shape
 from torchlike.ops.gathering import index_select, type_name
 from torchlike.ops.joining import cat
 from torchlike.ops.outputs import given
+from torchlike.ops.promotion import in_float32
 from torchlike.ops.views import shape_arguments, tensor_split
 from torchlike.ops.views.making import one_argument
 from torchlike.tensor import Tensor
@@ -33,7 +34,7 @@ def repeat(input: Input, repeats: Shape):
     size = [n * r for n, r in zip(shape, repeats, strict=True)]
     if any(r < 0 for r in repeats):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {size}")
-    return jnp.tile(input, repeats)
+    return in_float32(lambda x: jnp.tile(x, repeats))(input)  # for the gradient, a sum
 
 
 @composite()
@@ -49,14 +50,18 @@ def tile(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
     grad_name="RepeatInterleaveBackward0")  # fmt: skip
 def repeat_interleave_op(input: Input, repeats: Int, dim: Int):
     """Each element ``repeats`` times in a row."""
-    return jnp.repeat(input, repeats, errors.wrap_dim(dim, input.ndim))
+    d = errors.wrap_dim(dim, input.ndim)
+    return in_float32(lambda x: jnp.repeat(x, repeats, d))(input)  # for the gradient, a sum
 
 
 @op("repeat_interleave_sized", namespaces=(), method=False, needs={"input": ["repeats"]},
     grad_name="IndexSelectBackward0")  # fmt: skip
 def repeat_interleave_sized(input: Input, repeats: Input, dim: Int, output_size: Int):
     """Each element its own number of times; the total is known, so that it can be compiled."""
-    return jnp.repeat(input, repeats, dim, total_repeat_length=output_size)
+    repeated = in_float32(
+        lambda x: jnp.repeat(x, repeats, dim, total_repeat_length=output_size)
+    )  # for the gradient, a sum
+    return repeated(input)
 
 
 def _counts(repeats: Tensor) -> np.ndarray:

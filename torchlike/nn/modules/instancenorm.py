@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from torchlike.nn import functional as F
@@ -31,11 +32,17 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
         unbatched = input.dim() == self._ndim + 1
-        channels = input.size(0 if unbatched else 1)
+        dim = 0 if unbatched else 1
+        channels = input.size(dim)
         if channels != self.num_features and self.affine:
             raise ValueError(
-                f"expected input's size at dim={0 if unbatched else 1} to match num_features "
+                f"expected input's size at dim={dim} to match num_features "
                 f"({self.num_features}), but got: {channels}."
+            )
+        if channels != self.num_features:
+            warnings.warn(
+                f"input's size at dim={dim} does not match num_features. You can silence this "
+                "warning by not passing in num_features, which is not used because affine=False"
             )
         x = input.unsqueeze(0) if unbatched else input
         y = F.instance_norm(

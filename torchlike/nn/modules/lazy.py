@@ -58,7 +58,7 @@ class _Lazy(LazyModuleMixin, Module):
 
     cls_to_become: type[Module]
     _size: str
-    #: Which dimension of the input is its size.
+    #: Which dimension of the input is its size, but for convolutions.
     _input_dim = 1
     #: Defaults that are not the ordinary class's.
     _defaults: Mapping[str, Any] = MappingProxyType({})
@@ -85,8 +85,7 @@ class _Lazy(LazyModuleMixin, Module):
 
     def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
         """Take the size from an input; parameters and buffers stay the same objects."""
-        self._check_dims(input)
-        size = input.shape[self._input_dim]
+        size = input.shape[self._size_dim(input)]
         waiting = [(table, name, t) for table in ("_parameters", "_buffers")
                    for name, t in getattr(self, table).items() if is_lazy(t)]  # fmt: skip
         if waiting:
@@ -102,16 +101,18 @@ class _Lazy(LazyModuleMixin, Module):
         self.__dict__.pop("_lazy_arguments", None)
         setattr(self, self._size, size)
 
-    def _check_dims(self, input: Any) -> None:
-        """RuntimeError for a convolution's input of another number of dimensions."""
+    def _size_dim(self, input: Any) -> int:
+        """Which dimension of the input is its size. RuntimeError for a convolution's input of
+        another number of dimensions."""
         if not isinstance(self, conv._ConvNd):
-            return
+            return self._input_dim
         n = len(self.kernel_size)
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(
                 f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "
                 f"{type(self).__name__}, but got input of size: {input.shape}"
             )
+        return input.dim() - n - 1
 
 
 def _lazy(name: str, ordinary: type[Module], size: str, input_dim: int = 1, **defaults: Any) -> Any:

@@ -13,12 +13,12 @@ from torchlike.nn.parameter import Parameter
 from torchlike.tensor import Tensor
 
 
-def _padding_row(padding_idx: int | None, num_embeddings: int) -> int | None:
+def _padding_row(padding_idx: int | None, num_embeddings: int, name: str) -> int | None:
     """A non-negative padding row. AssertionError when it is outside the table."""
     if padding_idx is None:
         return None
     if not -num_embeddings <= padding_idx < num_embeddings:
-        raise AssertionError("Padding_idx must be within num_embeddings")
+        raise AssertionError(f"{name} must be within num_embeddings")
     return padding_idx % num_embeddings
 
 
@@ -36,7 +36,7 @@ class Embedding(Module):
         super().__init__()
         self.num_embeddings = num_embeddings
         self.embedding_dim = embedding_dim
-        self.padding_idx = _padding_row(padding_idx, num_embeddings)
+        self.padding_idx = _padding_row(padding_idx, num_embeddings, "Padding_idx")
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
@@ -115,7 +115,7 @@ class EmbeddingBag(Module):
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        self.padding_idx = _padding_row(padding_idx, num_embeddings)
+        self.padding_idx = _padding_row(padding_idx, num_embeddings, "padding_idx")
         if _weight is None:
             self.weight = new_parameter((num_embeddings, embedding_dim), device, dtype)
             self.reset_parameters()
