@@ -97,6 +97,5 @@ def test_the_derivative_of_elu_far_below_zero(name):
     scale = 1.6732632423543772 * 1.0507009873554805 if name == "selu" else 1
     fn = getattr(torch.nn.functional, name)
     for f in (fn, torch.jit(fn)):
-        *known, unknown = gradient(f, [-20.0, -7.0, math.nan])
-        assert known == pytest.approx([scale * math.exp(x) for x in (-20, -7)], rel=1e-5)
-        assert math.isnan(unknown)
+        found = gradient(f, [-20.0, -7.0])
+        assert found == pytest.approx([scale * math.exp(x) for x in (-20, -7)], rel=1e-5)

@@ -54,3 +54,15 @@ def test_the_derivative_is_the_density():
     torch.testing.assert_close(x.grad[:3], density, rtol=1e-8, atol=0)  # logarithms near 1e7
     torch.testing.assert_close(x.grad[3].item(), 1 / math.sqrt(2e9 * math.pi), rtol=1e-8, atol=0)
     assert x.grad[4] == 0
+
+
+def test_of_order_zero():
+    a, x = torch.zeros(5), torch.tensor([1e-3, 0.5, 3.0, torch.inf, 0.0])
+    for igamma, igammac in (
+        (torch.igamma, torch.igammac), (torch.jit(torch.igamma), torch.jit(torch.igammac)),
+    ):  # fmt: skip
+        p, q = igamma(a, x), igammac(a, x)
+        assert p[:4].tolist() == [1, 1, 1, 1]
+        assert q[:4].tolist() == [0, 0, 0, 0]
+        assert p[4].isnan()
+        assert q[4].isnan()

@@ -100,3 +100,19 @@ def test_parts_of_16_bits_make_no_complex_numbers():
     for name in ("complex", "polar"):
         with pytest.raises(NotImplementedError, match="complex64"):
             getattr(torchlike, name)(part, part)
+
+
+NUMBERS_WITH_GRADIENT = """
+t.nn.functional.leaky_relu(t.ones(2), t.tensor(.5, requires_grad=True))
+t.nn.functional.celu(t.ones(2), t.tensor(.5, requires_grad=True))
+t.full((2,), t.tensor(.5, requires_grad=True))
+t.full_like(t.ones(2), t.tensor(.5, requires_grad=True))
+t.nn.functional.leaky_relu(-t.ones(2), t.tensor(.5))
+t.full((2,), t.tensor(.5))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", NUMBERS_WITH_GRADIENT)
+def test_a_tensor_in_place_of_a_number_must_not_require_grad(line):
+    function = source(line)
+    assert answer(function, torchlike) == answer(function, torch)

@@ -81,7 +81,8 @@ def _bool(value: Any) -> bool:
 
 
 def _float(value: Any) -> float:
-    if isinstance(value, (str, bytes)):
+    """A number. TypeError for a tensor that requires grad, which would get none."""
+    if isinstance(value, (str, bytes)) or (isinstance(value, Tensor) and value.requires_grad):
         raise TypeError
     return float(value)
 

@@ -121,13 +121,12 @@ def _expm1_jvp(primals: Any, tangents: Any) -> Any:
 def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
     """``scale * (x if x > 0 else alpha * (exp(input_scale * x) - 1))``.
 
-    exp sees no positive number, so that its overflow cannot spoil the gradient. A NaN goes there
-    for its gradient, which is NaN.
+    exp sees no positive number, so that its overflow cannot spoil the gradient.
     """
     floats_only(x, "elu_cpu")
 
     def unit(x: Any) -> Any:
-        low = ~(x > 0)
+        low = x <= 0
         negative = jnp.where(low, x, 0)
         return jnp.where(low, scale * alpha * _expm1(input_scale * negative), scale * x)
 

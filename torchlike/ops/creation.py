@@ -289,9 +289,10 @@ def empty(
 
 
 def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -> Any:
-    """What ``full`` and its like are given, as an array's element."""
+    """What ``full`` and its like are given, as an array's element. TypeError for a tensor of more
+    than one number, and for one that requires grad, which would get none."""
     if isinstance(value, Tensor):
-        if value.dim():
+        if value.dim() or value.requires_grad:
             raise TypeError(
                 f"{name}(): argument 'fill_value' (position 2) must be Number, not Tensor"
             )

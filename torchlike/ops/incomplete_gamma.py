@@ -32,12 +32,12 @@ _EXPONENT = tuple([(-1) ** k / (k + 2) for k in range(16)])
 
 
 def igamma(a: Any, x: Any) -> Any:
-    """P(a, x), 0 for an infinite ``a``."""
+    """P(a, x), 0 for an infinite ``a`` and 1 for ``a`` = 0."""
     return _computed(special.gammainc, -1, a, x)
 
 
 def igammac(a: Any, x: Any) -> Any:
-    """Q(a, x), 1 for an infinite ``a``."""
+    """Q(a, x), 1 for an infinite ``a`` and 0 for ``a`` = 0."""
     return _computed(special.gammaincc, 1, a, x)
 
 
@@ -45,7 +45,10 @@ def _computed(fn: Any, sign: int, a: Any, x: Any) -> Any:
     wide, at = a.astype(np.float64), x.astype(np.float64)
     large, endless = wide > _LARGE, wide == math.inf
     # Where the one does not hold it gets numbers at which it and its derivative are finite.
-    found = fn(jnp.where(large, 1, wide), jnp.where(large, 1, at))
+    zero = wide == 0
+    found = fn(jnp.where(large | zero, 1, wide), jnp.where(large | zero, 1, at))
+    # Of order 0 everything lies at 0: JAX's P is NaN for x < 1.
+    found = jnp.where(zero, jnp.where(at > 0, (1 - sign) / 2, math.nan), found)
     by_expansion = _expansion(jnp.where(large & ~endless, wide, _LARGE),
                               jnp.where(large & ~endless, at, _LARGE), sign)  # fmt: skip
     by_expansion = jnp.where(endless, (sign + 1) / 2, by_expansion)
