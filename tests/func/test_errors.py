@@ -51,6 +51,7 @@ def test_inside_vmap(f: Any, error: type, words: str) -> None:
         (lambda: func.vmap(lambda a: a, in_dims=3)(X), "expected in_dim to satisfy -2 <= in_dim"),
         (lambda: func.vmap(lambda a: a, in_dims=(0, 1))(X), "not compatible with the structure"),
         (lambda: func.vmap(lambda a: a, in_dims=None)(X), "expected `in_dims` to be int"),
+        (lambda: func.vmap(lambda a: a, in_dims=[0])(X), "expected `in_dims` to be int"),
         (lambda: func.vmap(lambda a, b: a)(X, X[:2]), "same size in the mapped dimension"),
         (lambda: func.vmap(lambda a: a, in_dims=(None,))(X), "at least one input"),
         (lambda: func.vmap(lambda: 3)(), "got no inputs"),

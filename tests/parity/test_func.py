@@ -198,6 +198,11 @@ def _dims(T, F, x, w):
 
 
 @case(X)
+def _a_tuple_of_one_for_one_output(T, F, x):
+    return F.vmap(lambda a: a * 2, out_dims=(1,))(x), F.vmap(lambda a: (a,), out_dims=(1,))(x)
+
+
+@case(X)
 def _dims_in_trees(T, F, x):
     f = F.vmap(lambda d, c: {"o": d["a"] + d["b"], "p": c}, in_dims=({"a": 0, "b": None}, 1),
                out_dims={"o": 0, "p": 1})  # fmt: skip

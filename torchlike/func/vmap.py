@@ -79,7 +79,7 @@ def _input_dims(
 ) -> list[Any]:
     """The mapped dimension of each leaf of the arguments, counted from the front."""
     where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, (int, tuple, list)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{where}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
             f"structure of inputs, got: {type(in_dims)}."
@@ -172,6 +172,9 @@ def _output_dims(name: str, out_dims: Any, outputs: list[Any], structure: Any) -
             "collection of ints representing where in the outputs the vmapped dimension should "
             "appear."
         )
+    alone = structure == trees.flatten(None)[1]
+    if alone and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        (out_dims,) = out_dims  # PyTorch takes a tuple of one for one output, too
     places = trees.broadcast(
         out_dims, structure,
         lambda: f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with the "

@@ -186,9 +186,22 @@ RETURN_TYPES: dict[str, Any] = {}
 def _named(name: str, fields: str = "values indices") -> Any:
     made = collections.namedtuple(name, fields)
     made.__module__ = "torchlike.return_types"
+    made.__new__ = _return_type_new  # type: ignore[method-assign]
     made.__repr__ = _return_type_repr  # type: ignore[method-assign]
     RETURN_TYPES[name] = made
     return made
+
+
+def _return_type_new(cls: Any, *parts: Any) -> Any:
+    """From the parts, or, as users of PyTorch's have to, from one sequence of them."""
+    if len(parts) == 1:
+        parts = tuple(parts[0])
+    if len(parts) != len(cls._fields):
+        raise TypeError(
+            f"torch.return_types.{cls.__name__}() takes a {len(cls._fields)}-sequence "
+            f"({len(parts)}-sequence given)"
+        )
+    return tuple.__new__(cls, parts)
 
 
 def _return_type_repr(self: Any) -> str:
