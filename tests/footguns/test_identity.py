@@ -85,6 +85,26 @@ def test_an_element_of_a_list(compiler):
 
 
 @both
+def test_what_a_module_was_last_called_with(compiler):
+    class Last(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = None
+
+        def forward(self, x):
+            again = x is self.last
+            self.last = x
+            return x * (0 if again else 2)
+
+    a, b = torch.ones(1), torch.ones(1)
+    net = Last()
+    compiled = compiler(net)
+    found = [compiled(x).item() for x in (a, a, b, b, a, a, a)]
+    assert found == [2, 0, 2, 0, 2, 0, 0]
+    assert net.last is a
+
+
+@both
 @pytest.mark.parametrize("look", ["get", "in", "index"])
 def test_a_key(compiler, look):
     known, other = torch.ones(2), torch.ones(2)

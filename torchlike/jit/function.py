@@ -362,7 +362,7 @@ class JitFunction:
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
-        program.tell_apart(arguments, capture.watch.acquaintances())
+        program.tell_apart(arguments, capture)
         program.take_for_granted(Snapshot(capture), capture)
         program.numbers = run.numbers if run.numbers.positions else None
         if self._fallback is not None:

@@ -131,6 +131,8 @@ class Program:
         #: which object one is: {id: weak reference}, {which argument: weak reference}.
         self.strangers: dict[int, weakref.ref[Tensor]] = {}
         self.acquainted: dict[int, weakref.ref[Tensor]] = {}
+        #: Which argument (-1: none) the tensor of a slot must be, where it asks that.
+        self.met: list[tuple[Slot, int]] = []
         #: Whether ``places_hold`` has anything to ask.
         self.has_places = False
         #: Slots whose tensor was reached in another way as well: (slot, the storage it must be).
@@ -218,7 +220,7 @@ class Program:
         self.identical = frozenset(i for i, _ in self.identities)
         self.has_places = any(
             (self.guard_slots, self.flags, self.identities, self.shared_slots, self.apart,
-             self.strangers)
+             self.strangers, self.met)
         )  # fmt: skip
         for slot in rebound:
             slot.initial = None  # the gradients of the first call would live as long as the program
@@ -260,6 +262,11 @@ class Program:
                 if (stranger is not None and stranger() is t) if known is None else (
                     known() is not t
                 ):  # fmt: skip
+                    return False
+        if self.met:
+            positions = _positions(arguments)
+            for slot, which in self.met:
+                if positions.get(id(slot.value(arguments)), -1) != which:
                     return False
         for slot, storage in self.shared_slots:
             if slot.value(arguments)._storage is not storage:
@@ -308,9 +315,17 @@ class Program:
             return "the .data of a tensor was replaced"
         return "an argument or slot is (or is no longer) the same memory as other state"
 
-    def tell_apart(self, arguments: Sequence[Tensor], acquaintances: Sequence[Tensor]) -> None:
+    def tell_apart(self, arguments: Sequence[Tensor], capture: Capture) -> None:
         """Remember which arguments are among the tensors that the code may compare them with.
         (Those whose memory the program uses are told by that.)"""
+        if not capture.watch.compares:
+            return
+        positions = _positions(arguments)
+        self.met = [
+            (s, positions.get(id(s.initial), -1)) for s in capture.slots.values()
+            if s.is_read and capture.is_rebound(s)
+        ]  # fmt: skip
+        acquaintances = capture.watch.acquaintances()
         known = {id(t): weakref.ref(t) for t in acquaintances}
         self.acquainted = {i: known[id(t)] for i, t in enumerate(arguments) if id(t) in known}
         fixed = {id(s) for s in self.fixed}
@@ -360,6 +375,14 @@ class Program:
 
     def run_backward(self, residuals: Any, cotangents: Sequence[Any]) -> Any:
         return self.backward(residuals, tuple(cotangents))
+
+
+def _positions(arguments: Sequence[Tensor]) -> dict[int, int]:
+    """Where each argument comes first: {id: position}."""
+    found: dict[int, int] = {}
+    for i, t in enumerate(arguments):
+        found.setdefault(id(t), i)
+    return found
 
 
 def _shared(
