@@ -33,6 +33,7 @@ def test_a_name_to_compare_and_to_carry_about(name):
         lambda d: torch.zeros(4).view(d),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Complex modules")
 @pytest.mark.parametrize("name", ["complex32", "float4_e2m1fn_x2"])
 def test_no_tensor_is_made(make, name):
     with pytest.raises((NotImplementedError, TypeError), match=r"Use instead: torch\.|complex"):
