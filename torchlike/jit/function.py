@@ -13,6 +13,7 @@ from typing import Any
 
 from torchlike import dtypes, modes
 from torchlike.errors import JitCaptureError
+from torchlike.jit.acquaintances import Acquaintances
 from torchlike.jit.arguments import Numbers
 from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
@@ -362,7 +363,8 @@ class JitFunction:
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
-        program.tell_apart(arguments, capture)
+        if capture.watch.compares:
+            program.acquaintances = Acquaintances(arguments, capture, program.fixed)
         program.take_for_granted(Snapshot(capture), capture)
         program.numbers = run.numbers if run.numbers.positions else None
         if self._fallback is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 from torchlike import boxes, errors, modes
 from torchlike.autograd.partial import When, arriving, placed, with_flags
 from torchlike.jit import double, joint
+from torchlike.jit.acquaintances import Acquaintances
 from torchlike.jit.capture import Capture, Slot, hooks_of, rebound_slots
 from torchlike.jit.keys import static_key
 from torchlike.jit.recorded import Effect
@@ -127,12 +127,8 @@ class Program:
         #: Arguments that were state too when captured: (which, the storage it must be).
         self.identities: list[tuple[int, Storage]] = []
         self.identical: frozenset[int] = frozenset()
-        #: Tensors that an argument must not be, and those that some must be, where the code asks
-        #: which object one is: {id: weak reference}, {which argument: weak reference}.
-        self.strangers: dict[int, weakref.ref[Tensor]] = {}
-        self.acquainted: dict[int, weakref.ref[Tensor]] = {}
-        #: Which argument (-1: none) the tensor of a slot must be, where it asks that.
-        self.met: list[tuple[Slot, int]] = []
+        #: Which objects the arguments are, where the code asks.
+        self.acquaintances: Acquaintances | None = None
         #: Whether ``places_hold`` has anything to ask.
         self.has_places = False
         #: Slots whose tensor was reached in another way as well: (slot, the storage it must be).
@@ -220,7 +216,7 @@ class Program:
         self.identical = frozenset(i for i, _ in self.identities)
         self.has_places = any(
             (self.guard_slots, self.flags, self.identities, self.shared_slots, self.apart,
-             self.strangers, self.met)
+             self.acquaintances)
         )  # fmt: skip
         for slot in rebound:
             slot.initial = None  # the gradients of the first call would live as long as the program
@@ -255,19 +251,8 @@ class Program:
         for i, storage in self.identities:
             if arguments[i]._storage is not storage:
                 return False
-        if self.strangers or self.acquainted:
-            for i, t in enumerate(arguments):
-                known = self.acquainted.get(i)
-                stranger = self.strangers.get(id(t))
-                if (stranger is not None and stranger() is t) if known is None else (
-                    known() is not t
-                ):  # fmt: skip
-                    return False
-        if self.met:
-            positions = _positions(arguments)
-            for slot, which in self.met:
-                if positions.get(id(slot.value(arguments)), -1) != which:
-                    return False
+        if self.acquaintances and not self.acquaintances.hold(arguments):
+            return False
         for slot, storage in self.shared_slots:
             if slot.value(arguments)._storage is not storage:
                 return False
@@ -315,22 +300,6 @@ class Program:
             return "the .data of a tensor was replaced"
         return "an argument or slot is (or is no longer) the same memory as other state"
 
-    def tell_apart(self, arguments: Sequence[Tensor], capture: Capture) -> None:
-        """Remember which arguments are among the tensors that the code may compare them with.
-        (Those whose memory the program uses are told by that.)"""
-        if not capture.watch.compares:
-            return
-        positions = _positions(arguments)
-        self.met = [
-            (s, positions.get(id(s.initial), -1)) for s in capture.slots.values()
-            if s.is_read and capture.is_rebound(s)
-        ]  # fmt: skip
-        acquaintances = capture.watch.acquaintances()
-        known = {id(t): weakref.ref(t) for t in acquaintances}
-        self.acquainted = {i: known[id(t)] for i, t in enumerate(arguments) if id(t) in known}
-        fixed = {id(s) for s in self.fixed}
-        self.strangers = {id(t): known[id(t)] for t in acquaintances if id(t._storage) not in fixed}
-
     # -- running -----------------------------------------------------------------------------------
 
     def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
@@ -375,14 +344,6 @@ class Program:
 
     def run_backward(self, residuals: Any, cotangents: Sequence[Any]) -> Any:
         return self.backward(residuals, tuple(cotangents))
-
-
-def _positions(arguments: Sequence[Tensor]) -> dict[int, int]:
-    """Where each argument comes first: {id: position}."""
-    found: dict[int, int] = {}
-    for i, t in enumerate(arguments):
-        found.setdefault(id(t), i)
-    return found
 
 
 def _shared(
