@@ -241,6 +241,20 @@ def test_the_number_of_an_argument(ask):
 
 
 @both
+def test_the_number_of_an_attribute_named_as_an_argument(compiler):
+    class Holder:
+        x = object()
+
+    holder = Holder()
+    numbers = {id(Holder.x): 4}
+
+    def f(x):
+        return x * numbers[id(holder.x)]
+
+    assert calls(compiler, f, (torch.ones(2),), (torch.zeros(2),)) == 1
+
+
+@both
 def test_the_number_of_something_else(compiler):
     class Layer:
         pass

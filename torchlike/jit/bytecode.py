@@ -109,16 +109,16 @@ def reads_of(code: types.CodeType) -> Reads:
 
 @functools.lru_cache(maxsize=256)
 def given_to(code: types.CodeType, offset: int) -> str | None:
-    """The variable that the call at ``offset`` has as its last argument, where that is one."""
-    before = ""
+    """The local variable that the call at ``offset`` has as its last argument, where it is one."""
+    before: object = None
     for i in dis.get_instructions(code):
         if i.offset == offset:
             break
         if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG"):
-            named = i.opname.startswith("LOAD_") and i.opname != "LOAD_CONST"
-            before = (i.argval if named else None) or ""
-    found = before[-1] if isinstance(before, tuple) else before
-    return found or None
+            named = "LOAD_FAST" in i.opname or "LOAD_DEREF" in i.opname
+            before = i.argval if named else None
+    found = before[-1] if isinstance(before, tuple) else before  # two by one instruction
+    return found if isinstance(found, str) else None
 
 
 def _compares(code: types.CodeType) -> Iterator[bool]:

@@ -111,7 +111,10 @@ class JitFunction:
         try:
             leaves, structure = flatten_call(args, kwargs)
         except RecursionError:
-            why = NoKey("a list or dictionary that holds itself was passed to a jitted function")
+            why = NoKey(
+                "a list or dictionary that holds itself, or is nested too deeply, was passed to a "
+                "jitted function"
+            )
             return self._call_without_key(why, args, kwargs)
         tensors = []
         switches = current["inference"], current["autocast"]
@@ -364,7 +367,7 @@ class JitFunction:
         del closed
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
         if capture.watch.compares:
-            program.acquaintances = Acquaintances(arguments, capture, program.fixed)
+            program.acquaintances = Acquaintances(arguments, capture, program.fixed) or None
         program.take_for_granted(Snapshot(capture), capture)
         program.numbers = run.numbers if run.numbers.positions else None
         if self._fallback is not None:

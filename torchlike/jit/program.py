@@ -251,7 +251,7 @@ class Program:
         for i, storage in self.identities:
             if arguments[i]._storage is not storage:
                 return False
-        if self.acquaintances and not self.acquaintances.hold(arguments):
+        if self.acquaintances is not None and not self.acquaintances.hold(arguments):
             return False
         for slot, storage in self.shared_slots:
             if slot.value(arguments)._storage is not storage:
