@@ -87,6 +87,16 @@ def _float(value: Any) -> float:
     return float(value)
 
 
+def plain_number(value: Any, op: str, name: str, position: int) -> Any:
+    """``value``, which a function of other ops takes for a number. TypeError for a tensor that
+    requires grad, which would get none."""
+    if isinstance(value, Tensor) and value.requires_grad:
+        raise TypeError(
+            f"{op}(): argument '{name}' (position {position}) must be Number, not Tensor"
+        )
+    return value
+
+
 def _str(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError

@@ -9,7 +9,16 @@ import jax.numpy as jnp
 
 from torchlike import dtypes, errors
 from torchlike.dispatch.registry import composite, op
-from torchlike.dispatch.schema import Bool, DType, Input, Int, Number, Scalar, Str
+from torchlike.dispatch.schema import (
+    Bool,
+    DType,
+    Input,
+    Int,
+    Number,
+    Scalar,
+    Str,
+    plain_number,
+)
 from torchlike.ops.decompositions import require_matrix, svdvals_op
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
@@ -25,8 +34,9 @@ from torchlike.tensor import Tensor
 def linalg_vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Any = False, *,
                        dtype: Any = None, out: Any = None) -> Tensor:  # fmt: skip
     """``sum(|x| ** ord) ** (1 / ord)`` over ``dim`` (all by default); also for ord 0 and ±inf."""
-    _check_identity(x, ord, dim)
-    return norm_op(x, float(ord), dim, keepdim, dtype, out=out)
+    order = float(plain_number(ord, "linalg_vector_norm", "ord", 2))
+    _check_identity(x, order, dim)
+    return norm_op(x, order, dim, keepdim, dtype, out=out)
 
 
 @composite(method=False)
@@ -149,7 +159,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, o
     if p == "nuc":
         dims = (-2, -1) if dim is None else dim
         return linalg_matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)
-    order = 2.0 if p in ("fro", None) else float(p)
+    order = 2.0 if p in ("fro", None) else float(plain_number(p, "linalg_vector_norm", "ord", 2))
     return norm_op(input, order, dim, keepdim, dtype, out=out)
 
 
@@ -278,7 +288,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0,
     to (..., P, R)."""
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return cdist_op(x1, x2, float(p), compute_mode)
+    return cdist_op(x1, x2, float(plain_number(p, "cdist", "p", 3)), compute_mode)
 
 
 @op("cross_op", namespaces=(), method=False, grad_name="LinalgCrossBackward0")

@@ -20,7 +20,7 @@ from torchlike.dispatch.inplace import assign
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import composite, op
-from torchlike.dispatch.schema import Input, Inputs
+from torchlike.dispatch.schema import Input, Inputs, plain_number
 from torchlike.layouts import contiguous_format
 from torchlike.memory_size import allocating
 from torchlike.meta import MetaArray
@@ -245,7 +245,8 @@ def uniform_(
     input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **kw: Any
 ) -> Tensor:
     """Fill with uniform numbers of ``[from, to)``. RuntimeError when from > to."""
-    low, high = float(kw.pop("from", kw.pop("a", from_))), float(kw.pop("b", to))
+    low = float(plain_number(kw.pop("from", kw.pop("a", from_)), "uniform_", "from", 1))
+    high = float(plain_number(kw.pop("b", to), "uniform_", "to", 2))
     dtype = input.dtype.numpy
     _require_float(dtype, "check_uniform_bounds")
     if low > high:
@@ -260,7 +261,8 @@ def uniform_(
 @composite(namespaces=())
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers. RuntimeError when std is negative."""
-    _check_std(std)
+    plain_number(mean, "normal_", "mean", 1)
+    _check_std(plain_number(std, "normal_", "std", 2))
     dtype = input.dtype.numpy
     _require_float(dtype, "normal_kernel_cpu")
     contiguous = input.is_contiguous()

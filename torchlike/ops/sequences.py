@@ -13,6 +13,7 @@ import numpy as np
 
 from torchlike import dtypes
 from torchlike.dispatch.registry import composite
+from torchlike.dispatch.schema import plain_number
 from torchlike.memory_size import allocating
 from torchlike.ops.creation import empty, finish_into, out_dtype
 from torchlike.ops.outputs import given
@@ -39,7 +40,7 @@ def arange(
             raise TypeError('arange() missing 1 required positional arguments: "end"')
     elif start is None:
         start = 0
-    bounds = [b.item() if isinstance(b, Tensor) else b for b in (start, end, step)]
+    bounds = [b.item() if isinstance(b, Tensor) else b for b in _plain("arange", start, end, step)]
     bounds = [b.item() if isinstance(b, np.generic) else b for b in bounds]
     start, end, step = bounds
     if step == 0:
@@ -69,6 +70,15 @@ def arange(
     return _sequence_into(out, values, device, requires_grad, layout, resizes=False)
 
 
+def _plain(op: str, *bounds: Any) -> list[Any]:
+    """Start, end and step. TypeError for one that requires grad."""
+    names = ("start", "end", "step")
+    return [
+        plain_number(bound, op, name, position)
+        for position, (name, bound) in enumerate(zip(names, bounds, strict=True), 1)
+    ]
+
+
 @composite("range", method=False)
 def range_op(
     start: Any, end: Any, step: Any = 1, *, out: Any = None, dtype: Any = None, layout: Any = None,
@@ -85,6 +95,7 @@ def range_op(
         UserWarning,
         stacklevel=3,
     )
+    start, end, step = _plain("range", start, end, step)
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
