@@ -53,10 +53,9 @@ def _as_im2col(x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: 
     padded = jnp.pad(x, [(0, 0), (0, 0), *pads])
     columns = patches(padded, weight.shape[2:], out, stride, dilation)
     taps = math.prod(weight.shape[1:])
-    columns = jnp.moveaxis(columns.reshape(x.shape[0], taps, math.prod(out)), 1, 2)
-    flat = columns.reshape(-1, taps) @ weight.reshape(weight.shape[0], taps).T
-    y = flat.reshape(x.shape[0], math.prod(out), weight.shape[0])
-    return jnp.moveaxis(y, 1, 2).reshape(x.shape[0], weight.shape[0], *out)
+    columns = columns.reshape(x.shape[0], taps, math.prod(out))
+    y = jnp.einsum("ok,nkp->nop", weight.reshape(weight.shape[0], taps), columns)
+    return y.reshape(x.shape[0], weight.shape[0], *out)
 
 
 def _channels_last(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -> Any:
