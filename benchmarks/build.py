@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.clock import Runner
-from benchmarks.frameworks import Framework
+from benchmarks.frameworks import CLEARING, Framework
 from benchmarks.workloads import LONG, TRAINING
 from benchmarks.workloads.common_ops import COMMON
 from benchmarks.workloads.contract import JaxTraining, TorchTraining
@@ -95,6 +95,15 @@ def torch_step(framework: Framework, torch: Any, net: TorchTraining) -> Any:
         update()
         return loss
 
+    def clearing(x: Any, y: Any) -> Any:
+        loss = loss_of(x, y)
+        loss.backward()
+        update()
+        optimizer.zero_grad()
+        return loss
+
+    if framework.name == CLEARING:
+        return torch.jit(clearing)
     if framework.compiled and framework.library == "torchlike":
         return torch.jit(step_fn)
     return step_fn

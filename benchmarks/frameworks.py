@@ -26,10 +26,15 @@ class Framework:
         return self.label.partition("@")[0]
 
 
+#: torchlike.jit with a step that ends by clearing the gradients. Hand-written JAX hands out none
+#: either; the usual step, which begins by clearing them, leaves them to be read.
+CLEARING = "torchlike.jit.cleared"
+
 #: name -> (library, compiled, allocator unless the label says otherwise).
 _KNOWN = {
     "torchlike": ("torchlike", False, "tuned"),
     "torchlike.jit": ("torchlike", True, "tuned"),
+    CLEARING: ("torchlike", True, "tuned"),
     "torch": ("torch", False, "stock"),
     "torch.compile": ("torch", True, "stock"),
     "jax": ("jax", True, "stock"),

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import functools
 import gc
 import itertools
 import json
@@ -52,7 +51,9 @@ from benchmarks.workloads import LONG, TRAINING
 
 NETS = {name: (TRAINING | LONG)[name] for name in ("mlp", "cnn", "resnet", "gpt", "gpt12", "lstm")}
 OURS, REFERENCE = "torchlike.jit", "jax@tuned"
-FRAMEWORKS = (OURS, REFERENCE, "nnx@tuned", "torch.compile", "torch")
+#: The same step without gradients to keep, which hand-written JAX does not hand out either.
+CLEARED = frameworks.CLEARING
+FRAMEWORKS = (OURS, CLEARED, REFERENCE, "nnx@tuned", "torch.compile", "torch")
 CELLS = (10, 100, 1000)
 PARTS = ("steps", "calls", "compile", "memory")
 #: What the ratios are meant to be: to hand-written JAX, and (steps) to torch.compile.
@@ -106,7 +107,7 @@ def _steps_table(name: str, cells: dict[str, Measurement]) -> Table:
                 to.append("")
                 continue
             found = ratio(cell.rounds, good[over])
-            to.append(verdict(found, limit) if label == OURS else f"{found:.2f}")
+            to.append(verdict(found, limit) if label in (OURS, CLEARED) else f"{found:.2f}")
         losses = ""
         if REFERENCE in good:
             losses = f"{tables.disagreement(cell.losses, cells[REFERENCE].losses):.0e}"
@@ -230,19 +231,8 @@ def _trim() -> None:
     ctypes.CDLL(None).malloc_trim(0)
 
 
-def _clearing_step(net: Any, x: Any, y: Any) -> Any:
-    loss = net.loss(x, y)
-    loss.backward()
-    net.optimizer.step()
-    net.optimizer.zero_grad()
-    return loss
-
-
-def peak_of_steps(label: str, name: str, gradients: str) -> tuple[float, float]:
-    """(MB that later steps take beyond the libraries, MB that XLA says its program needs).
-
-    ``gradients``: "kept" from step to step, or "cleared".
-    """
+def peak_of_steps(label: str, name: str) -> tuple[float, float]:
+    """(MB that later steps take beyond the libraries, MB that XLA says its program needs)."""
     from benchmarks import build
 
     framework = frameworks.parse(label)
@@ -267,10 +257,7 @@ def peak_of_steps(label: str, name: str, gradients: str) -> tuple[float, float]:
             return net.step.lower(*state, net.x, net.y)
     else:
         net = module.in_torch(library, problem)
-        if gradients == "kept":
-            compiled = build.torch_step(framework, library, net)
-        else:
-            compiled = library.jit(functools.partial(_clearing_step, net))
+        compiled = build.torch_step(framework, library, net)
 
         def step() -> Any:
             return compiled(net.x, net.y)
@@ -304,12 +291,10 @@ def memory(names: Sequence[str], quick: bool, console: Console) -> list[dict[str
         table.add_column(column, justify="left" if column == "net" else "right")
     found = []
     for name in names:
-        variants = ((OURS, "cleared"), (REFERENCE, "cleared"), (OURS, "kept"))
-        samples: dict[str, list[list[float]]] = {" ".join(v): [] for v in variants}
+        samples: dict[str, list[list[float]]] = {CLEARED: [], REFERENCE: [], OURS: []}
         for _ in range(1 if quick else 3):
-            for variant, taken in zip(variants, samples.values(), strict=True):
-                label, gradients = variant
-                taken.append(_child("--memory", label, name, gradients, framework=label))
+            for label, taken in samples.items():
+                taken.append(_child("--memory", label, name, framework=label))
         (ours, our_need), (theirs, their_need), (kept, _) = (
             [median(column) for column in zip(*taken, strict=True)] for taken in samples.values()
         )
@@ -349,7 +334,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every round here")
     parser.add_argument("--calls", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--memory", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--memory", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.calls:
         print(json.dumps(time_calls(options.calls, options.quick)))

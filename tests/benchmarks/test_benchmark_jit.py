@@ -95,4 +95,4 @@ def test_the_command_times_and_weighs(tmp_path):
     (compiling,), (memory,) = found["compile"], found["memory"]
     assert all(seconds > 0 for seconds in compiling["torchlike.jit"] + compiling["jax@tuned"])
     # 784-256-10 with Adam's two moments: 2.4 MB at least.
-    assert all(need > 2.4 for _, need in memory["torchlike.jit cleared"])
+    assert all(need > 2.4 for _, need in memory["torchlike.jit.cleared"])
