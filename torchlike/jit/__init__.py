@@ -22,6 +22,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+# Where `from __future__ import annotations` has left a name, `torch.jit.annotations` is a module.
+import torchlike.jit.annotations as annotations
 from torchlike.errors import JitCaptureError
 from torchlike.jit.buckets import bucket_of, pad_to_bucket
 from torchlike.jit.explain import Entry, Explanation, explain
