@@ -16,6 +16,10 @@ from torchlike.methods import TensorMethods
 
 #: Dtypes that are ml_dtypes', not NumPy's own.
 _NOT_IN_NUMPY = frozenset(d.numpy for d in dtypes.ALL if d.name.startswith(("bfloat16", "float8")))
+_LOST_GRADIENT = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
 #: DLPack's number of the CPU's kind of device, and of the device.
 DLPACK_CPU = (1, 0)
 
@@ -180,10 +184,16 @@ class PythonValues(TensorMethods):
         return int(self._real_element("int(tensor)", "int64_t"))
 
     def __float__(self: Any) -> float:
+        self._warn_of_lost_gradient()
         return float(self._real_element("float(tensor)", "double"))
 
     def __complex__(self: Any) -> complex:
+        self._warn_of_lost_gradient()
         return complex(self._one_element("complex(tensor)"))
+
+    def _warn_of_lost_gradient(self: Any) -> None:
+        if self.requires_grad and modes.current.grad_enabled:
+            errors.warn_once(_LOST_GRADIENT, UserWarning, stacklevel=3)
 
     def __index__(self: Any) -> int:
         if self.numel() != 1 or self.dtype.category > 1:
