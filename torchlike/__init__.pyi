@@ -1172,6 +1172,9 @@ numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``."
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:
     """``nn.functional.embedding`` with torch.embedding's order of arguments."""
 
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: Any = False, mode: _int = 0, sparse: Any = False, per_sample_weights: Tensor | None = None, include_last_offset: Any = False, padding_idx: _int | None = None) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``nn.functional.embedding_bag`` of a flat list, with numbered modes: 0 sum, 1 mean, 2 max."""
+
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
     """Scale the rows of ``input`` at ``indices`` down to a norm of ``max_norm``, in place."""
 
