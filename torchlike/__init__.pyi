@@ -1188,7 +1188,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, slowest first."""
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """A tensor with given strides (zeros)."""
+    """A tensor with given strides, filled as ``empty`` fills it."""
 
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``eq`` elementwise; a bool tensor."""
