@@ -38,6 +38,9 @@ OUT_OF_RANGE = {
 REFUSALS = {
     **NO_DIMENSION,
     **OUT_OF_RANGE,
+    "unique: 0-dim": lambda t: t.unique(t.tensor(1), dim=0),
+    "unique: nothing twice": lambda t: t.unique(t.zeros(0, 0), dim=0),
+    "unique: nothing beside": lambda t: t.unique(t.zeros(2, 0), dim=0),
     "index_reduce": lambda t: t.ones(3).index_reduce(0, t.tensor([9]), t.ones(1), "mean"),
     "index_reduce: max": lambda t: t.ones(3).index_reduce(0, t.tensor([1]), t.ones(1), "max"),
     "scatter_reduce: complex": lambda t: t.scatter_reduce(
