@@ -17,6 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = [
     {
         "__future__",
+        "determinism",
         "errors",
         "futures",
         "homes",

@@ -4,6 +4,7 @@ import pytest
 
 import torchlike as torch
 from torchlike.backends import cuda as backend
+from torchlike.backends import cudnn, flags_frozen, frozen, mkldnn
 
 no_accelerator = pytest.mark.skipif(
     torch.accelerator.is_available(), reason="says what happens without an accelerator"
@@ -118,3 +119,25 @@ def test_cuda_runtime_without_a_gpu():
     with pytest.raises(torch.cuda.CudaError):
         torch.cuda.check_error(2)
     assert torch.cuda.host_memory_stats() == {}
+
+
+def test_flags_that_are_kept_for_regions(monkeypatch):
+    monkeypatch.setattr(frozen, "_frozen", False)
+    cudnn.benchmark = True
+    cudnn.benchmark = False
+    assert not flags_frozen()
+    torch.backends.disable_global_flags()
+    assert flags_frozen()
+    for module, name in [
+        (cudnn, "enabled"), (cudnn, "benchmark"), (cudnn, "deterministic"), (cudnn, "allow_tf32"),
+        (mkldnn, "enabled"), (mkldnn, "deterministic"), (mkldnn, "allow_tf32"),
+    ]:  # fmt: skip
+        before = getattr(module, name)
+        kind = module.__name__.removeprefix("torchlike")
+        with pytest.raises(RuntimeError, match=f"not allowed to set torch{kind} flags after"):
+            setattr(module, name, not before)
+        with module.flags(**{name: not before}):
+            assert getattr(module, name) is not before
+        assert getattr(module, name) is before
+    cudnn.benchmark_limit = 10  # no flag without CUDA, in PyTorch either
+    backend.matmul.allow_tf32 = backend.matmul.allow_tf32

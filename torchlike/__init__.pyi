@@ -1172,6 +1172,9 @@ numbers in place of letters: ``einsum(a, [0, 1, 2], b, [0, 2, 3], [0, 1, 3])``."
 def embedding(weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: Any = False, sparse: Any = False) -> Tensor:
     """``nn.functional.embedding`` with torch.embedding's order of arguments."""
 
+def embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: Any = False, mode: _int = 0, sparse: Any = False, per_sample_weights: Tensor | None = None, include_last_offset: Any = False, padding_idx: _int | None = None) -> _tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``nn.functional.embedding_bag`` of a flat list, with numbered modes: 0 sum, 1 mean, 2 max."""
+
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:
     """Scale the rows of ``input`` at ``indices`` down to a norm of ``max_norm``, in place."""
 
@@ -1185,7 +1188,7 @@ def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout
     """A tensor whose dimensions lie in memory in the order ``physical_layout``, slowest first."""
 
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
-    """A tensor with given strides (zeros)."""
+    """A tensor with given strides, filled as ``empty`` fills it."""
 
 def eq(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """``eq`` elementwise; a bool tensor."""

@@ -1416,7 +1416,8 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
         """A view of as many elements in another size (deprecated in PyTorch; use reshape)."""
 
     def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
-        """Change the size in place; elements stay where they lie in memory, new memory is zero."""
+        """Change the size in place; elements stay where they lie in memory, new memory is as ``empty``
+has it."""
 
     def resize_as_(self, other: Tensor, memory_format: Any = None) -> Tensor:
         """``resize_(other.size())``; with ``preserve_format`` in the memory order of ``other``."""

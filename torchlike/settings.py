@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from torchlike import dtypes, modes, xla_flags
+from torchlike import determinism, dtypes, modes, xla_flags
 from torchlike.tensor_types import TENSOR_TYPES, TensorType
 
 #: PyTorch's names -> JAX's, from most to fewest bits.
@@ -59,11 +59,10 @@ def _tell_precision(precision: str | None) -> None:
 
 # -- determinism -----------------------------------------------------------------------------------
 
-_deterministic, _warn_only = False, False
-
 
 def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
-    """Ask for the same result from the same input.
+    """Ask for the same result from the same input, and for new memory that shows: NaN in ``empty``
+    (``torch.utils.deterministic.fill_uninitialized_memory``).
 
     XLA's CPU and TPU programs always are deterministic. On GPUs scatters may not be; JAX wants to
     know before it starts, by ``XLA_FLAGS=--xla_gpu_deterministic_ops=true``. RuntimeError where a
@@ -74,29 +73,17 @@ def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
         jax.default_backend() == "gpu"
     ):  # fmt: skip
         raise RuntimeError(f"set XLA_FLAGS={flag} in the environment before Python starts")
-    modes.setting_seen("torch.use_deterministic_algorithms()", _determinism, _tell_determinism)
-    _tell_determinism((bool(mode), bool(warn_only)))
-
-
-def _determinism() -> tuple[bool, bool]:
-    return _deterministic, _warn_only
-
-
-def _tell_determinism(told: tuple[bool, bool]) -> None:
-    global _deterministic, _warn_only
-    _deterministic, _warn_only = told
+    determinism.set_algorithms(bool(mode), bool(warn_only))
 
 
 def are_deterministic_algorithms_enabled() -> Any:
     """What ``use_deterministic_algorithms`` was told."""
-    modes.setting_seen("torch.use_deterministic_algorithms()", _determinism, _tell_determinism)
-    return _deterministic
+    return determinism.algorithms()[0]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> Any:
     """Whether it was told to warn only."""
-    modes.setting_seen("torch.use_deterministic_algorithms()", _determinism, _tell_determinism)
-    return _warn_only
+    return determinism.algorithms()[1]
 
 
 _MODES = ("default", "warn", "error")
@@ -104,8 +91,8 @@ _MODES = ("default", "warn", "error")
 
 def get_deterministic_debug_mode() -> int:
     """0: nothing was asked for; 1: warnings; 2: errors."""
-    modes.setting_seen("torch.use_deterministic_algorithms()", _determinism, _tell_determinism)
-    return (1 if _warn_only else 2) if _deterministic else 0
+    asked, warn_only = determinism.algorithms()
+    return (1 if warn_only else 2) if asked else 0
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:

@@ -67,3 +67,10 @@ def test_a_long_row_of_16_bit_keys_neither_overflows_nor_loses_its_gradient(dtyp
         # Gradients of values are near 2e-6, which float16 holds to 6e-8.
         atol = 1e-7 if dtype is torch.float16 else 0
         np.testing.assert_allclose(a, b, rtol=2 * eps, atol=atol)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_without_features_values_are_averaged(compiled):
+    q, k, v = torch.ones(2, 0), torch.ones(3, 0), torch.tensor([[1.0], [2], [6]])
+    attend = F.scaled_dot_product_attention
+    assert (torch.jit(attend) if compiled else attend)(q, k, v).tolist() == [[3.0], [3.0]]

@@ -105,3 +105,13 @@ def test_second_gradients_of_a_product_with_one_zero():
     second = torch.autograd.grad(first.sum(), [x, factors])
     assert second[0].tolist() == [2 + 3, 1]
     assert second[1].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_extremes_by_their_short_names(compiled):
+    def both(x, index, src):
+        return x.scatter_reduce(0, index, src, "max"), x.scatter_reduce(0, index, src, "min")
+
+    given = torch.tensor([5, 2]), torch.tensor([0, 0]), torch.tensor([3, 7])
+    most, least = (torch.jit(both) if compiled else both)(*given)
+    assert (most.tolist(), least.tolist()) == ([7, 2], [3, 2])

@@ -337,3 +337,25 @@ def test_extremes_of_segments_that_are_nan_or_infinite(reduce):
         return out, x.grad
 
     both(run)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_nan_gives_no_gradient_to_other_segments(compiled):
+    def run(m):
+        def product(x):
+            return m.segment_reduce(x, "prod", lengths=m.tensor([1, 2, 2, 0, 1]))
+
+        x = m.tensor([[1.0, 2], [math.nan, 3], [3, 0], [4, math.nan], [5, 2], [6, 0]],
+                     requires_grad=True)  # fmt: skip
+        out = (m.jit(product) if compiled and m is torchlike else product)(x)
+        out.sum().backward()
+        return out, x.grad
+
+    both(run)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "bool"])
+def test_lengths_of_segments_are_integers(dtype):
+    data, lengths = torchlike.ones(2), torchlike.ones(2, dtype=getattr(torchlike, dtype))
+    with pytest.raises(NotImplementedError, match="not implemented for"):
+        torchlike.segment_reduce(data, "sum", lengths=lengths)

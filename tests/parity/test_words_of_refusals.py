@@ -12,6 +12,7 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("torch.nn.attention.bias")  # PyTorch imports it for nobody
 
 #: Dimensions that there are not, given with indices that are none either.
 NO_DIMENSION = {
@@ -37,6 +38,26 @@ OUT_OF_RANGE = {
 REFUSALS = {
     **NO_DIMENSION,
     **OUT_OF_RANGE,
+    "unique: 0-dim": lambda t: t.unique(t.tensor(1), dim=0),
+    "unique: nothing twice": lambda t: t.unique(t.zeros(0, 0), dim=0),
+    "unique: nothing beside": lambda t: t.unique(t.zeros(2, 0), dim=0),
+    "index_reduce": lambda t: t.ones(3).index_reduce(0, t.tensor([9]), t.ones(1), "mean"),
+    "index_reduce: max": lambda t: t.ones(3).index_reduce(0, t.tensor([1]), t.ones(1), "max"),
+    "scatter_reduce: complex": lambda t: t.scatter_reduce(
+        t.ones(3).cfloat(), 0, t.tensor([0]), t.ones(1).cfloat(), "amax"
+    ),
+    "scatter_reduce: bool": lambda t: t.scatter_reduce(
+        t.ones(3).bool(), 0, t.tensor([0]), t.ones(1).bool(), "mean"
+    ),
+    "attention: mask and hint": lambda t: t.nn.functional.scaled_dot_product_attention(
+        t.ones(2, 3), t.ones(2, 3), t.ones(2, 3), t.ones(2, 2), is_causal=True
+    ),
+    "attention: a bias and a hint": lambda t: t.nn.functional.scaled_dot_product_attention(
+        *[t.ones(1, 1, 2, 3)] * 3, t.nn.attention.bias.causal_upper_left(2, 2), is_causal=True
+    ),
+    "attention: complex": lambda t: t.nn.functional.scaled_dot_product_attention(
+        *[t.ones(2, 3).cfloat()] * 3
+    ),
     "mean": lambda t: t.mean(t.ones(3), dtype=t.int32),
     "nanmean": lambda t: t.nanmean(t.ones(3), dtype=t.int32),
     "nanmean: integers": lambda t: t.nanmean(t.ones(3).long()),

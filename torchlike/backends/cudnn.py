@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import sys
 from typing import Any
 
+from torchlike.backends import frozen
 from torchlike.cuda import is_available
 
 benchmark = False
@@ -19,22 +20,20 @@ def version() -> None:
     """There is no cuDNN of ours to ask."""
 
 
-@contextlib.contextmanager
 def flags(
     enabled: Any = False, benchmark: Any = False, benchmark_limit: int = 10,
     deterministic: Any = False, allow_tf32: Any = True, fp32_precision: str = "none",
     depthwise_kernel: str = "auto",
-) -> Iterator[None]:  # fmt: skip
+) -> contextlib.AbstractContextManager[None]:  # fmt: skip
     """A region in which the flags have these values."""
-    given = {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
-             "deterministic": deterministic, "allow_tf32": allow_tf32}  # fmt: skip
-    before = {name: globals()[name] for name in given}
-    globals().update(given)
-    try:
-        yield
-    finally:
-        globals().update(before)
+    return frozen.region(globals(), {
+        "enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
+        "deterministic": deterministic, "allow_tf32": allow_tf32,
+    })  # fmt: skip
 
 
 __all__ = ["allow_tf32", "benchmark", "benchmark_limit", "deterministic", "enabled", "flags",
            "is_available", "version"]  # fmt: skip
+
+_FLAGS = {"enabled", "benchmark", "deterministic", "allow_tf32"}
+sys.modules[__name__].__class__ = frozen.FlagModule

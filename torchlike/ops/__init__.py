@@ -23,6 +23,7 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     loss as loss,
     elementwise_loss as elementwise_loss,
     margin_loss as margin_loss,
+    numbered_bags as numbered_bags,
     numbered_losses as numbered_losses,
     embedding as embedding,
     attention as attention,

@@ -34,6 +34,10 @@ def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> Non
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.ndim} key.dim: {key.ndim} and value.dim: {value.ndim} instead."
         )
+    if query.dtype.kind == "c":
+        raise NotImplementedError(
+            f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_type_of(query)}'"
+        )
     if query.dtype.kind in "iub":
         raise RuntimeError(f"expected scalar type Float but found {scalar_type_of(query)}")
     if mask is not None and mask.dtype not in (np.bool_, np.float32, query.dtype):
@@ -67,7 +71,8 @@ def _shared(heads: int, x: Any, enable_gqa: bool) -> Any:
 
 
 def _factor(query: Any, scale: float | None) -> float:
-    return 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    # Without features all products are 0, whatever they are multiplied by.
+    return 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
 
 
 def _masks(query: Any, key: Any, mask: Any, wide: Any) -> Masks:
@@ -156,7 +161,17 @@ def scaled_dot_product_attention(
     ``is_causal`` masks above the diagonal that starts at the top left. ``scale`` is 1 / sqrt(E)
     unless given. With ``enable_gqa`` groups of query heads share key and value heads. Rows masked
     whole give 0. ``dropout_p`` drops weights, whether or not a module is training.
+
+    RuntimeError for both ``attn_mask`` and ``is_causal``, ValueError where the mask is a
+    ``torch.nn.attention.bias.CausalBias``.
     """
+    if is_causal and attn_mask is not None:
+        if hasattr(attn_mask, "variant"):  # its class lies in a room above this one
+            raise ValueError("CausalBias should not be used with causal=True")
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
     if not dropout_p:
         return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     if not 0 <= dropout_p <= 1:

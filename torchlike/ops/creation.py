@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import boxes, casts, devices, dtypes, errors, layouts, modes, views
+from torchlike import boxes, casts, determinism, devices, dtypes, errors, layouts, modes, views
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.out import check_overlap
@@ -26,6 +26,8 @@ from torchlike.storage import Storage, device_array
 from torchlike.tensor import TENSOR_TYPES, Tensor
 
 _NOT_GIVEN: Any = object()
+#: In place of a value: whatever new memory is filled with.
+_UNWRITTEN: Any = object()
 _ARRAYS = (np.ndarray, jax.Array)
 
 
@@ -247,7 +249,8 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
-        return finish_into(out, filled(shape, value, kind, device), device, requires_grad, layout)
+        fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
+        return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
 
     function.__doc__ = f"A tensor of the given size, filled with {value}."
     return function
@@ -255,7 +258,7 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
 
 zeros = composite("zeros", method=False)(_filled_function("zeros", 0))
 ones = composite("ones", method=False)(_filled_function("ones", 1))
-_in_row_major = _filled_function("empty", 0)
+_in_row_major = _filled_function("empty", _UNWRITTEN)
 
 
 @composite(method=False)
@@ -268,7 +271,8 @@ def empty(
     RuntimeError for ``preserve_format``, and for channels last with another number of dimensions
     than images have.
 
-    Differs from PyTorch: filled with zeros rather than whatever was in memory.
+    Differs from PyTorch: filled with zeros rather than whatever was in memory (under
+    ``use_deterministic_algorithms`` with NaN and the like, as in PyTorch).
     """
     made = _in_row_major(
         *size, out=out, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, **kw
@@ -352,6 +356,8 @@ def _like(name: str, default: Any) -> None:
         target = numpy_dtype(dtype, input.dtype)
         if default is _NOT_GIVEN:
             value = _fill_number(value, target, input._geometry.size, name)
+        elif default is _UNWRITTEN:
+            value = determinism.in_new_memory(target)
         device = device or input.device
         array = filled(input._geometry.size, value, target, device)
         made = finish(array, device, requires_grad, layout)
@@ -371,7 +377,7 @@ def preserve_strides(made: Tensor, model: Tensor, memory_format: Any = None) -> 
 
 _like("zeros_like", 0)
 _like("ones_like", 1)
-_like("empty_like", 0)
+_like("empty_like", _UNWRITTEN)
 _like("full_like", _NOT_GIVEN)
 
 
@@ -394,6 +400,8 @@ def _new(name: str, value: Any) -> None:
         target = numpy_dtype(dtype, self.dtype)
         if value is _NOT_GIVEN:
             fill = _fill_number(fill, target, shape, name)
+        elif value is _UNWRITTEN:
+            fill = determinism.in_new_memory(target)
         array = filled(shape, fill, target, device)
         return boxes.lifted_as(finish(array, device, requires_grad, layout), self)
 
@@ -403,7 +411,7 @@ def _new(name: str, value: Any) -> None:
 
 _new("new_zeros", 0)
 _new("new_ones", 1)
-_new("new_empty", 0)
+_new("new_empty", _UNWRITTEN)
 _new("new_full", _NOT_GIVEN)
 
 
@@ -422,7 +430,7 @@ def empty_strided(
     size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
     requires_grad: Any = False, pin_memory: Any = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor with given strides (zeros)."""
+    """A tensor with given strides, filled as ``empty`` fills it."""
     shape, strides = shape_arguments((size,)), shape_arguments((stride,))
     if len(shape) != len(strides):
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "

@@ -195,6 +195,31 @@ def _check_bag(input: Any, weight: Any, offsets: Any, *rest: Any) -> None:
         )
 
 
+def _places(indices: Any) -> Any:
+    return jnp.arange(indices.shape[0], dtype=np.int32)
+
+
+def _membership(
+    indices: Any, offsets: Any, bags: int, padding_idx: int | None, include_last_offset: bool
+) -> tuple[Any, Any]:
+    """Each index' bag, and whether it counts there."""
+    at = jnp.arange(indices.shape[0], dtype=offsets.dtype)
+    bag = (jnp.searchsorted(offsets[:bags], at, side="right") - 1).astype(np.int32)
+    counted = jnp.ones(indices.shape[0], bool) if padding_idx is None else indices != padding_idx
+    return bag, counted & (at < offsets[-1]) if include_last_offset else counted
+
+
+def _maxima(rows: Any, bag: Any, counted: Any, bags: int) -> Any:
+    """(B, D): the place in the list of indices of each bag's maximum, beyond its end where there is
+    none. The first of equal ones, which takes the gradient in PyTorch."""
+    low = jnp.where(counted[:, None], rows, -jnp.inf)
+    most = jax.ops.segment_max(low, bag, bags)[bag]
+    # NaN is the largest, and equal to no other.
+    is_best = ((low == most) | (jnp.isnan(low) & jnp.isnan(most))) & counted[:, None]
+    place = jnp.where(is_best, _places(rows)[:, None], rows.shape[0])
+    return jax.ops.segment_min(place, bag, bags)
+
+
 @op("embedding_bag_op", namespaces=(), method=False, check=_check_bag,
     grad_name="EmbeddingBagBackward0")  # fmt: skip
 def embedding_bag_op(
@@ -204,6 +229,12 @@ def embedding_bag_op(
     """The sum, mean or maximum of the rows of each bag of a flat list of indices."""
     _check_indices(input, "embedding_bag")
     _check_indices(offsets, "embedding_bag")
+    if not jnp.issubdtype(weight.dtype, jnp.floating):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
+            f"Half, BFloat16, Float, Double; but got torch.{scalar_type_of(weight)}Tensor instead "
+            "(while checking arguments for embedding_bag)"
+        )
     if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
@@ -217,24 +248,14 @@ def embedding_bag_op(
     rows = _looked_up(weight, input, None, scale_grad_by_freq)
     if weight.dtype.itemsize == 2:  # added up in float32, rounded once
         rows = rows.astype(np.float32)
-    at = jnp.arange(input.shape[0], dtype=offsets.dtype)
-    bag = (jnp.searchsorted(offsets[:bags], at, side="right") - 1).astype(np.int32)
-    counted = jnp.ones(input.shape[0], bool) if padding_idx is None else input != padding_idx
-    if include_last_offset:
-        counted = counted & (at < offsets[-1])
+    bag, counted = _membership(input, offsets, bags, padding_idx, include_last_offset)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
     if mode == "max":
-        low = jnp.where(counted[:, None], rows, -jnp.inf)
-        # The first of equal maxima takes the gradient, as in PyTorch.
-        best = jax.ops.segment_max(lax.stop_gradient(low), bag, bags)
-        held, most = lax.stop_gradient(low), best[bag]
-        # NaN is the largest, and equal to no other.
-        is_best = ((held == most) | (jnp.isnan(held) & jnp.isnan(most))) & counted[:, None]
-        place = jnp.where(is_best, at[:, None].astype(np.int32), input.shape[0])
-        first = jax.ops.segment_min(place, bag, bags)
-        chosen = place == first[bag]
-        found = jax.ops.segment_sum(jnp.where(is_best & chosen, rows, 0), bag, bags)
+        chosen = (
+            _places(input)[:, None] == _maxima(lax.stop_gradient(rows), bag, counted, bags)[bag]
+        )
+        found = jax.ops.segment_sum(jnp.where(chosen, rows, 0), bag, bags)
         return found.astype(weight.dtype)
     total = jax.ops.segment_sum(jnp.where(counted[:, None], rows, 0), bag, bags)
     if mode == "sum":
@@ -305,16 +326,30 @@ def embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
             f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
         )
-    if padding_idx is not None:
-        n = weight.shape[0]
-        if not -n <= padding_idx < n:
-            raise RuntimeError(
-                f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but "
-                f"got {padding_idx}"
-            )
-        padding_idx %= n
+    padding_idx = padding_row(padding_idx, weight.shape[0])
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
+    return bags_of(
+        input, weight, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq,
+        include_last_offset, sparse,
+    )  # fmt: skip
+
+
+def padding_row(padding_idx: int | None, n: int) -> int | None:
+    """The row that is left out of bags, counted from 0. RuntimeError where there is none."""
+    if padding_idx is None or -n <= padding_idx < n:
+        return padding_idx if padding_idx is None else padding_idx % n
+    raise RuntimeError(
+        f"padding_idx must be within the number of embeddings, {-n} through {n - 1}, but got "
+        f"{padding_idx}"
+    )
+
+
+def bags_of(
+    input: Tensor, weight: Tensor, offsets: Tensor, per_sample_weights: Tensor | None, mode: str,
+    padding_idx: int | None, scale_grad_by_freq: Any, include_last_offset: Any, sparse: Any,
+) -> Tensor:  # fmt: skip
+    """``embedding_bag`` of arguments that fit together."""
     if sparse and sparse_rows.wants_sparse(weight, "embedding_bag"):
         # The bags of rows that were looked up one by one; a row of zeros for those left out.
         rows, count = _rows_of(input, weight, padding_idx, scale_grad_by_freq, True), len(input)
@@ -327,3 +362,26 @@ def embedding_bag(
         input, weight, offsets, per_sample_weights, mode, padding_idx, scale_grad_by_freq,
         include_last_offset,
     )  # fmt: skip
+
+
+@op("embedding_bag_members", namespaces=(), method=False, differentiable=False)
+def embedding_bag_members(
+    input: Input, weight: Input, offsets: Input, mode: Str, padding_idx: OptInt,
+    include_last_offset: Bool,
+):  # fmt: skip
+    """Each index' bag (-1 for none), how many are in each, and its maxima's rows (0 for none).
+
+    Sizes are 0 for sums, and sizes stand for the rows where no maximum is looked for, as PyTorch's
+    lower layer has it.
+    """
+    bags = offsets.shape[0] - (1 if include_last_offset else 0)
+    dtype, maxima = input.dtype, (bags, weight.shape[1]) if mode == "max" else (bags,)
+    if not bags or not input.shape[0]:
+        return jnp.full(input.shape, -1, dtype), jnp.zeros(bags, dtype), jnp.zeros(maxima, dtype)
+    bag, counted = _membership(input, offsets, bags, padding_idx, include_last_offset)
+    size = jax.ops.segment_sum(counted.astype(dtype), bag, bags)
+    if mode != "max":
+        size = jnp.zeros_like(size) if mode == "sum" else size
+        return bag.astype(dtype), size, size
+    place = _maxima(_rows(weight, input), bag, counted, bags)
+    return bag.astype(dtype), size, input.at[place].get(mode="fill", fill_value=0)

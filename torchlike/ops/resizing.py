@@ -13,7 +13,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, errors, layouts, modes, views
+from torchlike import determinism, dtypes, errors, layouts, modes, views
 from torchlike.dispatch.memory_order import suggested_order
 from torchlike.dispatch.registry import composite
 from torchlike.memory_size import allocating, check_bytes
@@ -30,7 +30,8 @@ from torchlike.views import Geometry, View, step
 
 @composite(namespaces=())
 def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
-    """Change the size in place; elements stay where they lie in memory, new memory is zero.
+    """Change the size in place; elements stay where they lie in memory, new memory is as ``empty``
+    has it.
 
     TypeError where no size is given. RuntimeError for a tensor that requires grad, for a negative
     size, a size that overflows, and where NumPy sees the memory and it would have to grow.
@@ -119,7 +120,8 @@ def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: An
     if capture is not None and not alone:
         alone = len(tensors_on(storage)) == 1  # the capture refers to the storage, too
     if count and offset + count > storage.size:
-        grow(storage, offset + count, () if alone else tensors_on(storage))
+        unwritten = determinism.in_new_memory(storage.dtype)
+        grow(storage, offset + count, () if alone else tensors_on(storage), unwritten)
         whole = Geometry((storage.size,), (1,), 0)
     chain = stretch(whole, offset, shape, order)
     chain = chain.pending_of(t._view)
@@ -136,8 +138,9 @@ def _resize(t: Tensor, shape: tuple[int, ...], order: tuple[int, ...], alone: An
     modes.epoch.advance()  # compiled programs look again how what they read lies
 
 
-def grow(storage: Storage, count: int, on_it: Any) -> None:
-    """Make the memory ``count`` elements long; the tensors ``on_it`` keep their geometry."""
+def grow(storage: Storage, count: int, on_it: Any, value: Any = 0) -> None:
+    """Make the memory ``count`` elements long, new ones ``value``; the tensors ``on_it`` keep their
+    geometry."""
     if storage.host is not None:
         raise RuntimeError("Trying to resize storage that is not resizable")
     shape = storage.shape
@@ -159,7 +162,7 @@ def grow(storage: Storage, count: int, on_it: Any) -> None:
         longer: Any = MetaArray((count,), storage.dtype)
     else:
         with allocating((count,), flat.dtype):
-            longer = jnp.concatenate([flat, jnp.zeros(count - former, flat.dtype)])
+            longer = jnp.concatenate([flat, jnp.full(count - former, value, flat.dtype)])
     storage.write(longer)
     storage.strides = None
     modes.epoch.advance()

@@ -11,6 +11,7 @@ import numpy as np
 from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Bool, Element, Input, Int, OwnFactor, Str
+from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.gathering import (
     check_along,
     check_flat,
@@ -118,6 +119,12 @@ def _scatter(in_place: Any) -> Any:
     return function
 
 
+#: What the last two are called besides, in PyTorch as well.
+_REDUCES = {name: name for name in ("sum", "prod", "mean", "amax", "amin")} | {
+    "max": "amax", "min": "amin",
+}  # fmt: skip
+
+
 def _check_scatter_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
     check_along(index, input, dim)
 
@@ -127,9 +134,16 @@ def _check_scatter_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
 def scatter_reduce_src(input: Input, dim: Int, index: Input, src: Input, reduce: Str,
                        include_self: Bool = True):  # fmt: skip
     """``input`` with the values of ``src`` combined into it at ``index`` along ``dim``."""
-    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+    if reduce not in _REDUCES:
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
+    reduce = _REDUCES[reduce]
+    kind = dtypes.kind_of(src.dtype)
+    if (reduce in ("amax", "amin") and kind == "c") or (reduce == "mean" and kind == "b"):
+        raise NotImplementedError(
+            f'"scatter_gather_tensor_cpu_reduce_{reduce}" not implemented for '
+            f"'{scalar_type_of(src)}'"
         )
     x, at, values = _target(input, dim, index, src, "scatter_reduce")
     return reduced(x, at, values, reduce, include_self).reshape(input.shape) if index.size else (
@@ -372,7 +386,8 @@ def index_fill(input: Input, dim: Int, index: Input, value: Element):
 
 
 def _check_index_reduce(input: Any, dim: int, index: Any, *rest: Any) -> None:
-    check_along(index, input, dim)
+    if first_outside(index, 0, extent(input, dim)[1]) is not None:
+        raise IndexError("index out of range in self")
 
 
 @op(inplace=True, check=_check_index_reduce)

@@ -12,7 +12,7 @@ from jax import lax
 from torchlike import errors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int, OptFloat, Str
-from torchlike.ops.checks import floats_only
+from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.tensor import Tensor
 
 _INITIAL = {"max": -np.inf, "min": np.inf, "sum": 0.0, "mean": 0.0, "prod": 1.0}
@@ -52,7 +52,8 @@ def _product(x: Any, slot: Any, lengths: Any, start: Any) -> Any:
     begins = jnp.broadcast_to(begins.reshape(-1, *(1,) * (x.ndim - 1)), x.shape)
 
     def joined(a: Any, b: Any) -> Any:
-        return jnp.where(b[1], b[0], a[0] * b[0]), a[1] | b[1]
+        # Selected before it is multiplied: a NaN gives no gradient to the segment before.
+        return jnp.where(b[1], 1, a[0]) * b[0], a[1] | b[1]
 
     products, _ = lax.associative_scan(joined, (x, begins))
     last = products[jnp.clip(ends - 1, 0, x.shape[0] - 1)]
@@ -101,6 +102,11 @@ def segment_reduce_op(data: Input, lengths: Input, reduce: Str, axis: Int, initi
                       unsafe: Bool):  # fmt: skip
     """Reductions over consecutive stretches of ``axis``."""
     floats_only(data, "_segment_reduce_cpu")
+    if lengths.dtype not in (np.int32, np.int64):
+        raise NotImplementedError(
+            '"_segment_reduce_lengths_cpu_kernel1" not implemented for '
+            f"'{scalar_type_of(lengths)}'"
+        )
     at = errors.wrap_dim(axis, data.ndim)
     if at != lengths.ndim - 1:
         raise RuntimeError("segment_reduce(): Expected axis to be the last dimension of lengths "

@@ -82,6 +82,12 @@ def unique(input: Tensor, sorted: Any = True, return_inverse: Any = False,
 
 
 def _check_slices(input: Tensor, d: int) -> None:
+    if not input.dim():
+        raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
+    if tuple(input.shape).count(0) > 1:
+        raise RuntimeError(
+            "Number of zero sized dimensions is more than one, so unique cannot be applied "
+        )
     if input.numel() == 0 and input.shape[d] != 0:
         raise RuntimeError(
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"

@@ -17,6 +17,12 @@ from torchlike.serialization.allowed import (
 )
 from torchlike.serialization.load import load
 from torchlike.serialization.locations import default_restore_location
+from torchlike.serialization.options import (
+    LoadEndianness,
+    get_default_load_endianness,
+    set_default_load_endianness,
+    skip_data,
+)
 from torchlike.serialization.safe import load_safetensors, save_safetensors
 from torchlike.serialization.save import save
 
@@ -25,13 +31,17 @@ MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | Any | str | dict[str, str]
 
 __all__ = [
     "MAP_LOCATION",
+    "LoadEndianness",
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",
+    "get_default_load_endianness",
     "get_safe_globals",
     "load",
     "load_safetensors",
     "safe_globals",
     "save",
     "save_safetensors",
+    "set_default_load_endianness",
+    "skip_data",
 ]

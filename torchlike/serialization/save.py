@@ -17,6 +17,7 @@ from torchlike import devices, dtypes, layouts, views
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGE_OF
+from torchlike.serialization.options import data_is_skipped
 from torchlike.size import Size
 from torchlike.sparse_tensor import SparseTensor
 from torchlike.storage import Storage
@@ -222,11 +223,14 @@ def _write(obj: Any, file: Any, name: str) -> None:
         _add(archive, f"{name}/data.pkl", data.getvalue())
         _add(archive, f"{name}/byteorder", b"little")
         for key, _, memory in pickler.storages.values():
-            _add(archive, f"{name}/data/{key}", _little(memory))
+            content = bytes(memory.nbytes) if data_is_skipped() else _little(memory)
+            _add(archive, f"{name}/data/{key}", content)
         _add(archive, f"{name}/version", b"3\n")
 
 
 def _write_legacy(obj: Any, file: Any, name: str) -> None:
+    if data_is_skipped():
+        raise RuntimeError("Cannot use skip_data=True with _use_new_zipfile_serialization=False")
     data = io.BytesIO()
     pickler = _Pickler(data, legacy=True)
     pickler.dump(obj)

@@ -13,6 +13,7 @@ import numpy as np
 from torchlike import devices, dtypes
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGES
+from torchlike.serialization.options import data_is_skipped, unnamed_is_big
 from torchlike.serialization.rebuild import LoadedTyped, LoadedUntyped, Record
 
 
@@ -48,8 +49,8 @@ class Storages:
         dtype = storage_type.dtype
         found = self.records.get(key)
         if found is None:
-            content = self.content(key)
             needed = size * (1 if dtype is None else dtype.itemsize)
+            content = bytes(needed) if data_is_skipped() else self.content(key)
             if len(content) < needed:
                 raise RuntimeError(
                     f"the checkpoint is truncated: storage {key} has {len(content)} of {needed} "
@@ -78,6 +79,13 @@ class Storages:
         return array if device.type == "cpu" else jax.device_put(array, devices.to_jax(device))
 
 
+def _is_big(order: bytes) -> bool:
+    """What a checkpoint says of its byte order. ValueError for other words."""
+    if order not in (b"little", b"big"):
+        raise ValueError(f"Unknown endianness type: {order.decode()}")
+    return order == b"big"
+
+
 class Archive(Storages):
     """An open checkpoint in the zip format."""
 
@@ -92,7 +100,7 @@ class Archive(Storages):
                 "torch.save"
             )
         order = f"{self.root}byteorder"
-        self.big = order in names and archive.read(order).strip() == b"big"
+        self.big = _is_big(archive.read(order)) if order in names else unnamed_is_big()
 
     def pickle(self) -> bytes:
         return self.archive.read(f"{self.root}data.pkl")

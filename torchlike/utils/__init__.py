@@ -6,9 +6,9 @@ import importlib
 from typing import Any
 
 from torchlike.swap import swap_tensors
-from torchlike.utils import _pytree, checkpoint, data, dlpack, hooks, model_zoo
+from torchlike.utils import _pytree, checkpoint, data, deterministic, dlpack, hooks, model_zoo
 
-__all__ = ["_pytree", "checkpoint", "data", "dlpack", "hooks", "model_zoo",
+__all__ = ["_pytree", "checkpoint", "data", "deterministic", "dlpack", "hooks", "model_zoo",
            "set_module", "swap_tensors"]  # fmt: skip
 
 #: Imported when they are asked for: programs that measure, or report on a machine.

@@ -1,0 +1,46 @@
+"""Modules whose attributes are flags, and ``disable_global_flags``, after which assigning one is a
+mistake."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator
+from typing import Any
+
+_frozen = False
+
+
+def disable_global_flags() -> None:
+    """From now on, for the rest of the process, flags are set in regions only
+    (``torch.backends.cudnn.flags(…)``): assigning one is a RuntimeError."""
+    global _frozen
+    _frozen = True
+
+
+def flags_frozen() -> bool:
+    """Whether ``disable_global_flags`` was called."""
+    return _frozen
+
+
+class FlagModule(types.ModuleType):
+    """A module whose attributes named by ``_FLAGS`` are flags."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if _frozen and name in vars(self)["_FLAGS"]:
+            raise RuntimeError(
+                f"not allowed to set torch{self.__name__.removeprefix('torchlike')} flags after "
+                "disable_global_flags; please use flags() context manager instead"
+            )
+        super().__setattr__(name, value)
+
+
+@contextlib.contextmanager
+def region(variables: dict[str, Any], values: dict[str, Any]) -> Iterator[None]:
+    """A region in which a module's ``variables`` have these values."""
+    before = {name: variables[name] for name in values}
+    variables.update(values)
+    try:
+        yield
+    finally:
+        variables.update(before)

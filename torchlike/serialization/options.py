@@ -1,0 +1,71 @@
+"""What programs say about all checkpoints: whose byte order a file has that does not say so, and
+whether the bytes of storages are left out."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from enum import Enum
+from typing import Any
+
+
+class LoadEndianness(Enum):
+    """A byte order."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+_endianness: LoadEndianness | None = None
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The byte order of checkpoints that do not name theirs; None is little."""
+    return _endianness
+
+
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """Say which byte order checkpoints have that do not name theirs. TypeError for other types."""
+    global _endianness
+    if endianness is not None and not isinstance(endianness, LoadEndianness):
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _endianness = endianness
+
+
+def unnamed_is_big() -> bool:
+    """Whether a checkpoint that names no byte order is taken for big-endian."""
+    if _endianness is LoadEndianness.NATIVE:
+        return sys.byteorder == "big"
+    return _endianness is LoadEndianness.BIG
+
+
+class _Skipping(threading.local):
+    is_on = False
+
+
+_skipping = _Skipping()
+
+
+class skip_data:
+    """A region in which ``torch.save`` leaves the bytes of storages out, their places in the file
+    zero, and ``torch.load`` makes tensors without reading them (zeros, where PyTorch shows whatever
+    was in memory).
+
+    materialize_fake_tensors: kept; there are no fake tensors.
+    """
+
+    def __init__(self, materialize_fake_tensors: bool = False) -> None:
+        self.materialize_fake_tensors = materialize_fake_tensors
+        self._before = False
+
+    def __enter__(self) -> None:
+        self._before, _skipping.is_on = _skipping.is_on, True
+
+    def __exit__(self, *exception: Any) -> None:
+        _skipping.is_on = self._before
+
+
+def data_is_skipped() -> bool:
+    """Whether this thread is in a region of ``skip_data``."""
+    return _skipping.is_on
