@@ -14,10 +14,12 @@ from torchlike.dispatch.boxed import JvpLevel
 from torchlike.func import trees
 from torchlike.func.gradients import (
     basis,
+    check_real,
     chosen,
     depends_elsewhere,
     differentiating,
     jacrev,
+    output_leaves,
     outside,
     replaced,
     split_aux,
@@ -80,14 +82,9 @@ def _pushed(
         duals = [make_level_dual(level, x, t) for x, t in zip(values, directions, strict=True)]
         output = func(*trees.unflatten(structure, duals))
         output, aux = split_aux(output, has_aux, _WHAT)
-        outputs, out_structure = trees.flatten(output)
+        outputs, out_structure = output_leaves(output, _WHAT)
         found = []
         for o in outputs:
-            if not isinstance(o, Tensor):
-                raise RuntimeError(
-                    f"{_WHAT}: expected f(*args) to return only tensors, got unsupported type "
-                    f"{type(o)}"
-                )
             primal, tangent = parts_at(level, o)
             if tangent is None:
                 if strict:
@@ -114,12 +111,14 @@ def jacfwd(
     """A function that gives the Jacobian, column by column: ``vmap`` of `jvp` over unit tangents.
 
     Shapes as those of `jacrev`, which is the cheaper one for few outputs, this for few inputs.
+    RuntimeError for complex arguments and outputs.
     """
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         selected = chosen(args, argnums)
         inputs, in_structure = trees.flatten(selected)
+        check_real(inputs, "jacfwd", "input")
 
         def of_leaves(*values: Any) -> Any:
             given = trees.unflatten(in_structure, list(values))
@@ -143,6 +142,7 @@ def jacfwd(
             with modes.unrecorded():
                 inputs[i].copy_(primal)
         leaves, out_structure = trees.flatten(columns)
+        check_real(leaves, "jacfwd", "output")
         sizes = [x.numel() for x in inputs]
         jacobian = trees.unflatten(out_structure, [
             trees.unflatten(in_structure, [
