@@ -131,13 +131,16 @@ def jacfwd(
             cell = primal._read()
             written[i] = cell.value[0] if isinstance(cell, Batched) and cell.batched else primal
 
+        beside: list[Any] = []  # the leaves of aux and their structure; vmap hands out tensors
+
         def push(*tangents: Any) -> Any:
             found = _pushed(of_leaves, tuple(inputs), tangents, False, has_aux, note)
-            return (found[1], found[2]) if has_aux else (found[1], None)
+            beside[:], structure = trees.flatten(found[2] if has_aux else ())
+            tensors = [t for t in beside if isinstance(t, Tensor)]
+            beside.append(structure)
+            return found[1], tensors
 
-        columns, aux = vmap(push, out_dims=(0, None) if not has_aux else 0, randomness=randomness)(
-            *basis(inputs)
-        )
+        columns, tensors = vmap(push, randomness=randomness)(*basis(inputs))
         for i, primal in written.items():
             with modes.unrecorded():
                 inputs[i].copy_(primal)
@@ -152,7 +155,10 @@ def jacfwd(
             for column in leaves
         ])  # fmt: skip
         if has_aux:
-            return jacobian, trees.tree_map(lambda t: t[0], aux)
+            *aux, structure = beside
+            found = iter(tensors)
+            aux = [next(found)[0] if isinstance(t, Tensor) else t for t in aux]
+            return jacobian, trees.unflatten(structure, aux)
         return jacobian
 
     return wrapped
