@@ -19,6 +19,7 @@ inside the boxes, and sums over the examples.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -47,6 +48,8 @@ class Level:
     transform = ""
     #: Whether tensors of the level may be used after it ended.
     outlived = False
+    #: The storages made while the level runs, where it is asked what its function made itself.
+    made: weakref.WeakSet[Any] | None = None
 
     def __init__(self) -> None:
         self.depth = len(modes.current.levels)
@@ -221,14 +224,23 @@ def lifted_as(made: Any, like: Any) -> Any:
     return made
 
 
-def check_write(cell: Any, new: Box) -> None:
+def adopt(storage: Any) -> None:
+    """Note a new storage as made inside the running levels."""
+    for level in modes.current.levels:
+        if level.made is not None:
+            level.made.add(storage)
+
+
+def check_write(storage: Any, new: Box) -> None:
     """RuntimeError in PyTorch's words for writing a transform's value into a tensor that the
     transform does not know: its other examples, or its tangent, would be lost."""
+    cell = storage.cell
     if type(cell) in BOXES and cell.level.depth >= new.level.depth:
         return
     if type(new) is Batched and new.batched:
         raise RuntimeError(errors.VMAP_IN_PLACE)
-    if type(new) is Dual and new.tangent is not None and new.level.transform == "jvp":
+    made = new.level.made
+    if type(new) is Dual and new.tangent is not None and made is not None and storage not in made:
         raise RuntimeError(errors.CAPTURED_IN_PLACE)
 
 

@@ -271,7 +271,8 @@ def scan(
       combine_fn: gives a carry like the one it is given, and any tensors.
       init: the first carry, tensors in any nesting.
       xs: tensors in any nesting, of one size along ``dim``.
-      dim: what to scan over; ys are stacked along dimension 0.
+      dim: what to scan over, counted in the first of xs; ys are stacked along it, too, those of
+        fewer dimensions along 0.
       reverse: from the last row to the first.
 
     Raises:
@@ -281,6 +282,7 @@ def scan(
         raise RuntimeError("Combine_fn must be a callable, but got " + str(combine_fn))
     start, carry_structure = _tensors(init, "init")
     rows, xs_structure, length = _rows(xs, dim, "scan")
+    along = dim % rows[0].dim()
     mismatch = _carry_changed("scan")
     combine_fn = _pure(combine_fn, "combine_fn of scan")
 
@@ -296,7 +298,7 @@ def scan(
 
     if modes.current.capture is not None:
         found, ys_structure = control.scan(step, start, rows, reverse, length, mismatch)
-        carry, ys = found[: len(start)], found[len(start) :]
+        carry, ys = found[: len(start)], _along(found[len(start) :], along)
         return unflatten(carry_structure, carry), unflatten(ys_structure, ys)
     unwritten = _Unwritten("scan", (combine_fn,), (*start, *rows))
     carry, collected, ys_structure = list(start), [], None
@@ -312,7 +314,12 @@ def scan(
     if reverse:
         collected.reverse()
     ys = [_table["stack"](list(column)) for column in zip(*collected, strict=True)]
-    return unflatten(carry_structure, carry), unflatten(ys_structure, ys)
+    return unflatten(carry_structure, carry), unflatten(ys_structure, _along(ys, along))
+
+
+def _along(stacked: list[Any], dim: int) -> list[Any]:
+    """Tensors stacked along dimension 0 with it at ``dim``, where they have so many."""
+    return [y.movedim(0, dim) if 0 < dim < y.dim() else y for y in stacked]
 
 
 def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:

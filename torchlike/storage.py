@@ -22,7 +22,7 @@ from jax import core
 
 from torchlike import devices, modes
 from torchlike.addresses import Address, address_of
-from torchlike.boxes import BOXES
+from torchlike.boxes import BOXES, adopt
 from torchlike.errors import NO_DATA, UNWRAP_TRANSFORMED
 from torchlike.meta import MetaArray
 from torchlike.sparse_array import SparseArray
@@ -49,9 +49,11 @@ class Storage:
         self._address: Address | None = None
         #: Whether a tensor was moved off this storage by ``.data = …``; see modes.epoch.
         self.abandoned = False
-        capture = modes.current.capture
-        if capture is not None:
-            capture.adopt(self)
+        current = modes.current
+        if current.capture is not None:
+            current.capture.adopt(self)
+        if current.levels and cell is not None:
+            adopt(self)
 
     # -- reading and writing -----------------------------------------------------------------------
 

@@ -126,7 +126,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         """Replace this tensor's value (already of its shape and dtype) in its storage."""
         storage, view = self._storage, self._view
         if type(array) in boxes.BOXES:
-            boxes.check_write(storage.cell, array)
+            boxes.check_write(storage, array)
         if view is None:
             storage.write(array)
             return

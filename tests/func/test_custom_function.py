@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -242,3 +242,90 @@ def test_classes_are_collected() -> None:
     gone = _used_class()
     gc.collect()
     assert gone() is None
+
+
+class InPlace(torch.autograd.Function):
+    """Three times its argument, in place."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x.mul_(3)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_dirty(inputs[0])
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 3
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return t.mul_(3)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+        return InPlace.apply(x), in_dims[0]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_in_place_functions_inside_transforms(jitted: bool) -> None:
+    def f(x: Any) -> Any:
+        y = x.clone()
+        part = y[:1]
+        returned = InPlace.apply(y)
+        return x * 1, y * returned, part * 1
+
+    def run(x: Any) -> Any:
+        one = x.new_ones(2)
+        return [
+            func.vmap(f)(x.expand(1, 2)), *func.jvp(f, (x,), (one,)),
+            func.jvp(func.grad(lambda x: f(x)[1].sum()), (x,), (one,)),
+        ]  # fmt: skip
+
+    x = torch.tensor([1.0, 2.0])
+    mapped, outputs, tangents, second = (torch.jit(run) if jitted else run)(x)
+    assert [t.tolist() for t in mapped] == [[[1, 2]], [[9, 36]], [[3]]]
+    assert [t.tolist() for t in outputs] == [[1, 2], [9, 36], [3]]
+    assert [t.tolist() for t in tangents] == [[1, 1], [18, 36], [3]]
+    assert [t.tolist() for t in second] == [[18, 36], [18, 18]]
+    assert x.tolist() == [1, 2]
+    assert func.vmap(InPlace.apply)(x).tolist() == [3, 6] == x.tolist()
+
+
+class Weighted(torch.autograd.Function):
+    """``x + a * b`` of ``(x, [a, {"b": b}])``; backward knows of x alone."""
+
+    seen: ClassVar[list[Any]] = []
+
+    @staticmethod
+    def forward(x: Any, rest: Any) -> Any:
+        return x + rest[0] * rest[1]["b"]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any, rest: Any) -> Any:
+        Weighted.seen.append(in_dims)
+        return Weighted.apply(x, rest), 0
+
+
+def test_tensors_in_lists_are_mapped() -> None:
+    x, one = torch.tensor([1.0, 2.0]), torch.tensor(3.0)
+
+    def f(x: Any, a: Any, b: Any) -> Any:
+        return Weighted.apply(x, [a, {"b": b}])
+
+    Weighted.seen.clear()
+    assert func.vmap(f)(x, x, x).tolist() == [2, 6]
+    assert func.vmap(f, (None, 0, None))(one, x, one).tolist() == [6, 9]
+    assert func.vmap(func.grad(f), (0, 0, None))(x, x, one).tolist() == [1, 1]
+    assert Weighted.seen == [
+        (0, [0, {"b": 0}]), (None, [0, {"b": None}]), (0, [0, {"b": None}]),
+    ]  # fmt: skip

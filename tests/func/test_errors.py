@@ -124,6 +124,50 @@ def test_vjp_and_jvp() -> None:
         func.jvp(lambda a: outside, (X,), (X,), strict=True)
 
 
+@pytest.mark.parametrize("output", [None, (), [None, None]])
+def test_nothing_to_differentiate(output: Any) -> None:
+    for run in (func.jacrev, func.jacfwd, lambda f: lambda x: func.vjp(f, x)):
+        with pytest.raises(RuntimeError, match="that has non-empty output"):
+            run(lambda x: output)(X)
+
+
+@pytest.mark.parametrize("transform", [func.jacrev, func.jacfwd])
+def test_jacobians_are_real(transform: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"Expected all inputs to be real .* input idx: 0"):
+        transform(lambda x: x.real)(X + 1j)
+    with pytest.raises(RuntimeError, match=r"Expected all outputs to be real .* input idx: 1"):
+        transform(lambda x: (x, x + 1j))(X)
+    with pytest.raises(RuntimeError, match="Expected all inputs to be real"):
+        func.hessian(lambda x: x.abs().sum())(X + 1j)
+
+
+def test_chunks_of_a_jacobian() -> None:
+    for chunk_size in (0, -1):
+        with pytest.raises(ValueError, match="`chunk_size` should be greater than 0"):
+            func.jacrev(torch.sin, chunk_size=chunk_size)
+
+    class AsksForValues(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return x * 2, y * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return (g * 2 if g.nonzero().numel() else g), h * 3
+
+    def f(x: Any, y: Any) -> Any:
+        return AsksForValues.apply(x, y)
+
+    x, y = torch.ones(2), torch.ones(3)
+    with pytest.raises(RuntimeError, match="vmap"):
+        func.jacrev(f, (0, 1))(x, y)
+    rows = func.jacrev(f, (0, 1), chunk_size=1)(x, y)
+    assert [[part.tolist() for part in row] for row in rows] == [
+        [(torch.eye(2) * 2).tolist(), torch.zeros(2, 3).tolist()],
+        [torch.zeros(3, 2).tolist(), (torch.eye(3) * 3).tolist()],
+    ]
+
+
 def test_modules() -> None:
     m = torch.nn.Linear(2, 2)
     ones = torch.ones(2, 2)

@@ -226,3 +226,46 @@ def test_backward_inside() -> None:
     x = vector(1, 2).requires_grad_()
     f(x)  # and not afterwards
     assert x.grad.tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_forward_mode_into_tensors_made_inside(jitted: bool) -> None:
+    outside = torch.zeros(3)
+
+    def f(x: Any) -> Any:
+        made = torch.zeros(3)
+        made[1] = x[1] * 2
+        copy = outside.clone()
+        first = copy[0]
+        copy.add_(x)
+        return made * x, first * x
+
+    def run(x: Any) -> Any:
+        each = func.vmap(lambda a: func.jvp(f, (a,), (x,)))(x[None])
+        return func.jvp(f, (x,), (x,)), func.jacfwd(f)(x), each
+
+    x = vector(1, 2, 3)
+    pushed, jacobian, each = (torch.jit(run) if jitted else run)(x)
+    (made, first), (d_made, d_first) = pushed
+    assert (made.tolist(), first.tolist()) == ([0, 8, 0], [1, 2, 3])
+    assert (d_made.tolist(), d_first.tolist()) == ([0, 16, 0], [2, 4, 6])
+    assert jacobian[0].tolist() == [[0, 0, 0], [0, 8, 0], [0, 0, 0]]
+    assert jacobian[1].tolist() == [[2, 0, 0], [2, 1, 0], [3, 0, 1]]
+    assert [t.tolist() for pair in each for t in pair] == [
+        [t.tolist()] for pair in pushed for t in pair
+    ]
+    assert outside.tolist() == [0, 0, 0]
+
+
+def test_forward_mode_refuses_what_was_made_outside() -> None:
+    x, outside = vector(1, 2), torch.zeros(2)
+    for view in (lambda: outside, outside.detach, lambda: outside[:]):
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            func.jvp(lambda a, view=view: view().add_(a), (x,), (x,))
+
+    def inner(a: Any) -> Any:
+        b = a * 2
+        return func.jvp(lambda c: b.detach().add_(c), (x,), (x,))[1]
+
+    with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+        func.jvp(inner, (x,), (x,))

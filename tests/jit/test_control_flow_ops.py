@@ -191,6 +191,19 @@ def test_scan_and_map(w, reverse):
     check(lambda: torch_map(lambda row, a: (row * a).exp(), xs, a), params=every)
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("dim", [1, -1])
+def test_scan_stacks_where_it_scans(dim, jitted):
+    def f(x):
+        return scan(lambda c, x: (c + x, [c * x, c.sum()]), torch.zeros(3), x, dim=dim)
+
+    x = torch.arange(6.0).view(3, 2)
+    last, (products, sums) = (torch.jit(f) if jitted else f)(x)
+    assert last.tolist() == [1, 5, 9]
+    assert products.tolist() == [[0, 0], [0, 6], [0, 20]]
+    assert sums.tolist() == [0, 6]
+
+
 @pytest.mark.parametrize("mode", ["pointwise", "generic"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan(mode, reverse):

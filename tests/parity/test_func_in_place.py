@@ -63,8 +63,14 @@ def _zeroed(x: Any) -> Any:
     return y + x
 
 
+def _into_made(x: Any) -> Any:
+    y = x.new_zeros(2, 2) + 1
+    y[0] = x * x
+    return y.sum(0) * x
+
+
 FUNCTIONS = (_multiply, _through_detach, _through_data, _element, _element_of_detached,
-             _detached_and_kept, _detached_in_place, _view, _zeroed)  # fmt: skip
+             _detached_and_kept, _detached_in_place, _view, _zeroed, _into_made)  # fmt: skip
 
 
 #: Where torchlike lets go of every level's history, PyTorch of the innermost's: docs/autograd.md.

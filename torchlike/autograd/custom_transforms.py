@@ -12,6 +12,7 @@ from torchlike.boxes import Batched, Box, Dual
 from torchlike.dispatch.boxed import JvpLevel, VmapLevel
 from torchlike.dispatch.record import still
 from torchlike.tensor import Tensor, wrap
+from torchlike.trees import flatten, unflatten
 
 _INCOMPATIBLE = (
     "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "
@@ -33,7 +34,7 @@ def level_of(args: Sequence[Any]) -> boxes.Level | None:
     """The innermost level whose boxes are among the arguments of a Function."""
     if not modes.current.levels:
         return None
-    return boxes.top([a._read() for a in args if isinstance(a, Tensor)])
+    return boxes.top([a._read() for a in flatten(list(args))[0] if isinstance(a, Tensor)])
 
 
 def run_at(
@@ -50,22 +51,37 @@ def run_at(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
             f"jacrev, ...), it must override the setup_context staticmethod. {_SEE}"
         )
-    cells: list[Any] = [a._read() if isinstance(a, Tensor) else None for a in args]
+    leaves, structure = flatten(list(args))
+    cells: list[Any] = [a._read() if isinstance(a, Tensor) else None for a in leaves]
     own = [isinstance(c, Box) and c.level is level for c in cells]
-    inside = [c.value if mine else a for c, mine, a in zip(cells, own, args, strict=True)]
+    # Tensors of their own, for forward may write to them, and boxes may share what they hold.
+    values = [still(c.value) if mine else a for c, mine, a in zip(cells, own, leaves, strict=True)]
+    inside = unflatten(structure, values)
     if isinstance(level, JvpLevel):
-        return _pushed(level, function, cells, own, inside, context)
-    assert isinstance(level, VmapLevel)
-    axes = [0 if mine and c.batched else None for c, mine in zip(cells, own, strict=True)]
-    with _below(level):
-        if 0 not in axes:
-            made, batched = function.apply(*inside), None
-        else:
-            made, batched = _mapped(level, base, function, axes, inside)
-    if not isinstance(made, tuple):
-        return _boxed(level, made, batched)
-    dims = batched if isinstance(batched, tuple) else (batched,) * len(made)
-    return tuple(_boxed(level, o, d) for o, d in zip(made, dims, strict=True))
+        # What is within a list has no tangent, as it has no gradient.
+        duals = [
+            c if isinstance(a, Tensor) and isinstance(c := a._read(), Dual) and c.level is level
+            else None for a in args
+        ]  # fmt: skip
+        output, found = _pushed(level, function, duals, inside, context)
+    else:
+        assert isinstance(level, VmapLevel)
+        axes = [0 if mine and c.batched else None for c, mine in zip(cells, own, strict=True)]
+        with _below(level):
+            if 0 not in axes:
+                output, batched = function.apply(*inside), None
+            else:
+                output, batched = _mapped(level, base, function, unflatten(structure, axes), inside)
+        outputs = output if isinstance(output, tuple) else (output,)
+        dims = batched if isinstance(batched, tuple) else (batched,) * len(outputs)
+        found = [_boxed(level, o, d) for o, d in zip(outputs, dims, strict=True)]
+    outputs = output if isinstance(output, tuple) else (output,)
+    for i, o in enumerate(outputs):
+        for a, mine, value in zip(leaves, own, values, strict=True):
+            if mine and o is value:  # an input that forward wrote to, and marked as dirty
+                a._write(found[i]._read())
+                found[i] = a
+    return tuple(found) if isinstance(output, tuple) else found[0]
 
 
 @contextlib.contextmanager
@@ -91,7 +107,7 @@ def _boxed(level: VmapLevel, output: Any, dim: int | None) -> Any:
 
 
 def _mapped(
-    level: VmapLevel, base: Any, function: Any, axes: list[int | None], inside: list[Any]
+    level: VmapLevel, base: Any, function: Any, axes: list[Any], inside: list[Any]
 ) -> tuple[Any, Any]:
     """The outputs for all examples, and where their dimension is: an int, None, or one for each."""
     name = function.__name__
@@ -232,10 +248,12 @@ def _generate(
 
 
 def _pushed(
-    level: JvpLevel, function: Any, cells: list[Any], own: list[bool], inside: list[Any],
+    level: JvpLevel, function: Any, duals: list[Dual | None], inside: list[Any],
     context: Callable[[], Any],
-) -> Any:  # fmt: skip
-    moving = [mine and c.tangent is not None for c, mine in zip(cells, own, strict=True)]
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """What forward gives for the values inside the duals (None for other arguments), and that as
+    duals, with the tangents that the Function's jvp gives."""
+    tangents_in = [None if d is None or d.tangent is None else still(d.tangent) for d in duals]
     with _below(level):
         # A forward that takes ctx runs once, and its jvp reads that very ctx.
         at_once = context() if function.setup_context is None else None
@@ -245,7 +263,7 @@ def _pushed(
             output = function._applied(inside, at_once, pushes=True)
         outputs = output if isinstance(output, tuple) else (output,)
         tangents: Sequence[Any] = (None,) * len(outputs)
-        if any(moving):
+        if any(t is not None for t in tangents_in):
             if function.jvp is None:
                 raise NotImplementedError(
                     "You must implement the jvp function for custom autograd.Function to use it "
@@ -259,24 +277,24 @@ def _pushed(
             kept = ctx._kept
             if ctx._to_push is not None:
                 ctx._to_save, ctx._kept = ctx._to_push, None
-            given = [c.tangent if m else None for c, m in zip(cells, moving, strict=True)]
+            given = tangents_in
             if ctx._materialize:
                 given = [
                     v.detach().new_zeros(v.shape)
                     if t is None and isinstance(v, Tensor) and v.dtype.category >= 2 else t
                     for v, t in zip(inside, given, strict=True)
                 ]  # fmt: skip
-            found = function.jvp(ctx, *given)
+            result = function.jvp(ctx, *given)
             if kept is not None:  # recorded: what was saved is the node's
                 ctx._to_save, ctx._to_push, ctx._kept = (), None, kept
-            tangents = found if isinstance(found, tuple) else (found,)
+            tangents = result if isinstance(result, tuple) else (result,)
             if len(tangents) != len(outputs):
                 raise RuntimeError(
                     "Function's jvp returned an invalid number of forward gradients (expected "
                     f"{len(outputs)} but got {len(tangents)})"
                 )
-    duals = tuple(
+    found = [
         wrap(Dual(level, still(o), None if t is None else still(t))) if isinstance(o, Tensor) else o
         for o, t in zip(outputs, tangents, strict=True)
-    )
-    return duals if isinstance(output, tuple) else duals[0]
+    ]
+    return output, found

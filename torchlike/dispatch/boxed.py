@@ -7,6 +7,7 @@ and transformed again when those are boxed themselves.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -110,6 +111,7 @@ class JvpLevel(BoxLevel):
         super().__init__()
         self.transform = transform
         self.outlived = transform != "jvp"
+        self.made = None if self.outlived else weakref.WeakSet()
 
     def lift(self, value: Any) -> Dual:
         return Dual(self, still(value))

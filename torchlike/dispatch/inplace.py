@@ -133,7 +133,7 @@ def _update_cell(
         else:
             new = call.run_without_arrays(exe, arrays, operands, f"{spec.name}_")._read()
         if type(new) in boxes.BOXES:
-            boxes.check_write(storage.cell, new)
+            boxes.check_write(storage, new)
     storage.write(new)
 
 

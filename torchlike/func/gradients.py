@@ -19,6 +19,7 @@ from torchlike.autograd.grad_mode import enable_grad
 from torchlike.autograd.partial import array_of
 from torchlike.func import trees
 from torchlike.func.vmap import vmap
+from torchlike.ops.joining import stack
 from torchlike.tape import VARIABLE, AccumulateGrad, gradient_edge
 from torchlike.tensor import Tensor, wrap
 
@@ -172,6 +173,34 @@ def split_aux(output: Any, has_aux: Any, what: str) -> tuple[Any, Any]:
     return output
 
 
+def output_leaves(output: Any, what: str) -> tuple[list[Any], Any]:
+    """The tensors a function gave, and their structure. RuntimeError where there are none, or
+    something else among them."""
+    outputs, structure = trees.flatten(output)
+    if all(o is None for o in outputs):
+        raise RuntimeError(
+            f"{what}: Expected f to be a function that has non-empty output (got output = "
+            f"{outputs})"
+        )
+    for o in outputs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(
+                f"{what}: expected f(*primals) to return only tensors, got unsupported type "
+                f"{type(o)}"
+            )
+    return outputs, structure
+
+
+def check_real(tensors: Sequence[Any], name: str, what: str) -> None:
+    """RuntimeError for complex tensors, whose Jacobians are not one matrix of numbers."""
+    for i, t in enumerate(tensors):
+        if isinstance(t, Tensor) and t.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {what}s to be real but received complex tensor at flattened "
+                f"input idx: {i}"
+            )
+
+
 def grad_and_value(
     func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False
 ) -> Callable[..., Any]:
@@ -244,13 +273,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     with differentiating(leaves, variables):
         output = func(*trees.unflatten(structure, variables))
     output, aux = split_aux(output, has_aux, "vjp(f, *primals)")
-    outputs, out_structure = trees.flatten(output)
-    for o in outputs:
-        if not isinstance(o, Tensor):
-            raise RuntimeError(
-                "vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported "
-                f"type {type(o)}"
-            )
+    outputs, out_structure = output_leaves(output, "vjp(f, *primals)")
     further = previous and depends_elsewhere(outputs, variables)
 
     def vjp_fn(cotangents: Any, retain_graph: Any = True, create_graph: Any = None) -> Any:
@@ -295,12 +318,18 @@ def jacrev(
     """A function that gives the Jacobian, row by row: ``vmap`` of `vjp` over unit cotangents.
 
     For an output of shape (*o) and an argument of shape (*i) it has shape (*o, *i); trees of
-    outputs of trees of arguments. ``chunk_size`` bounds how many rows are computed at a time.
+    outputs of trees of arguments. ``chunk_size`` bounds how many rows are computed at a time; with
+    1 there is no vmap, so backward may do what that cannot.
+
+    RuntimeError for complex arguments and outputs, ValueError for a chunk_size below 1.
     """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         selected = chosen(args, argnums)
+        check_real(trees.leaves(selected), "jacrev", "input")
 
         def of_selected(values: Any) -> Any:
             return func(*replaced(args, argnums, values), **kwargs)
@@ -308,9 +337,13 @@ def jacrev(
         found = vjp(of_selected, selected, has_aux=has_aux)
         output, vjp_fn = found[:2]
         outputs, out_structure = trees.flatten(output)
+        check_real(outputs, "jacrev", "output")
         inputs, in_structure = trees.flatten(selected)
         rows = trees.unflatten(out_structure, basis(outputs))
-        columns = trees.leaves(vmap(vjp_fn, chunk_size=chunk_size)(rows))
+        if chunk_size == 1:
+            columns = _one_by_one(vjp_fn, rows)
+        else:
+            columns = trees.leaves(vmap(vjp_fn, chunk_size=chunk_size)(rows))
         sizes = [o.numel() for o in outputs]
         jacobian = trees.unflatten(out_structure, [
             trees.unflatten(in_structure, [
@@ -323,3 +356,11 @@ def jacrev(
         return (jacobian, found[2]) if has_aux else jacobian
 
     return wrapped
+
+
+def _one_by_one(vjp_fn: Callable[..., Any], rows: Any) -> list[Tensor]:
+    """The leaves of ``vmap(vjp_fn)(rows)``, by a loop."""
+    leaves, structure = trees.flatten(rows)
+    each = zip(*(x.unbind(0) for x in leaves), strict=True)
+    pulled = [trees.leaves(vjp_fn(trees.unflatten(structure, list(row)))) for row in each]
+    return [stack(list(column)) for column in zip(*pulled, strict=True)]

@@ -14,10 +14,12 @@ from torchlike.dispatch.boxed import JvpLevel
 from torchlike.func import trees
 from torchlike.func.gradients import (
     basis,
+    check_real,
     chosen,
     depends_elsewhere,
     differentiating,
     jacrev,
+    output_leaves,
     outside,
     replaced,
     split_aux,
@@ -80,14 +82,9 @@ def _pushed(
         duals = [make_level_dual(level, x, t) for x, t in zip(values, directions, strict=True)]
         output = func(*trees.unflatten(structure, duals))
         output, aux = split_aux(output, has_aux, _WHAT)
-        outputs, out_structure = trees.flatten(output)
+        outputs, out_structure = output_leaves(output, _WHAT)
         found = []
         for o in outputs:
-            if not isinstance(o, Tensor):
-                raise RuntimeError(
-                    f"{_WHAT}: expected f(*args) to return only tensors, got unsupported type "
-                    f"{type(o)}"
-                )
             primal, tangent = parts_at(level, o)
             if tangent is None:
                 if strict:
@@ -114,12 +111,14 @@ def jacfwd(
     """A function that gives the Jacobian, column by column: ``vmap`` of `jvp` over unit tangents.
 
     Shapes as those of `jacrev`, which is the cheaper one for few outputs, this for few inputs.
+    RuntimeError for complex arguments and outputs.
     """
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         selected = chosen(args, argnums)
         inputs, in_structure = trees.flatten(selected)
+        check_real(inputs, "jacfwd", "input")
 
         def of_leaves(*values: Any) -> Any:
             given = trees.unflatten(in_structure, list(values))
@@ -132,17 +131,21 @@ def jacfwd(
             cell = primal._read()
             written[i] = cell.value[0] if isinstance(cell, Batched) and cell.batched else primal
 
+        beside: list[Any] = []  # the leaves of aux and their structure; vmap hands out tensors
+
         def push(*tangents: Any) -> Any:
             found = _pushed(of_leaves, tuple(inputs), tangents, False, has_aux, note)
-            return (found[1], found[2]) if has_aux else (found[1], None)
+            beside[:], structure = trees.flatten(found[2] if has_aux else ())
+            tensors = [t for t in beside if isinstance(t, Tensor)]
+            beside.append(structure)
+            return found[1], tensors
 
-        columns, aux = vmap(push, out_dims=(0, None) if not has_aux else 0, randomness=randomness)(
-            *basis(inputs)
-        )
+        columns, tensors = vmap(push, randomness=randomness)(*basis(inputs))
         for i, primal in written.items():
             with modes.unrecorded():
                 inputs[i].copy_(primal)
         leaves, out_structure = trees.flatten(columns)
+        check_real(leaves, "jacfwd", "output")
         sizes = [x.numel() for x in inputs]
         jacobian = trees.unflatten(out_structure, [
             trees.unflatten(in_structure, [
@@ -152,7 +155,10 @@ def jacfwd(
             for column in leaves
         ])  # fmt: skip
         if has_aux:
-            return jacobian, trees.tree_map(lambda t: t[0], aux)
+            *aux, structure = beside
+            found = iter(tensors)
+            aux = [next(found)[0] if isinstance(t, Tensor) else t for t in aux]
+            return jacobian, trees.unflatten(structure, aux)
         return jacobian
 
     return wrapped
