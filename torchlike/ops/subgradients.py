@@ -18,8 +18,10 @@ from torchlike import dtypes
 
 @jax.custom_jvp
 def absolute(x: Any) -> Any:
-    """``|x|``; derivative 0 at 0."""
-    return jnp.abs(x)
+    """``|x|``; derivative 0 at 0. With an infinite part infinite, also where the other is NaN."""
+    if dtypes.kind_of(x.dtype) != "c":
+        return jnp.abs(x)
+    return jnp.where(jnp.isinf(x), jnp.inf, jnp.abs(x))
 
 
 @absolute.defjvp

@@ -56,10 +56,11 @@ for _name, _fn, _aliases in (
     ("cos", trigonometry.cosine, ()), ("tan", trigonometry.tangent, ()),
     ("asin", along_reals(jnp.arcsin), ("arcsin",)),
     ("acos", along_reals(jnp.arccos), ("arccos",)),
-    ("atan", jnp.arctan, ("arctan",)), ("sinh", accurate.sinh, ()), ("cosh", accurate.cosh, ()),
+    ("atan", accurate.arctan, ("arctan",)),
+    ("sinh", accurate.sinh, ()), ("cosh", accurate.cosh, ()),
     ("asinh", along_imaginaries(jnp.arcsinh), ("arcsinh",)),
     ("acosh", along_reals(jnp.arccosh), ("arccosh",)),
-    ("atanh", jnp.arctanh, ("arctanh",)), ("sinc", accurate.sinc, ()),
+    ("atanh", accurate.arctanh, ("arctanh",)), ("sinc", accurate.sinc, ()),
 ):  # fmt: skip
     _unary_float(_name, _fn, _aliases)
 
