@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from torchlike import casts, dtypes, modes
+from torchlike.dispatch.synonyms import SYNONYMS
 from torchlike.tensor import Tensor
 
 
@@ -207,17 +208,6 @@ Number = Annotated[Any, Kind("Number", _number)]
 OptNumber = Annotated[Any, Kind("Number", _number, optional=True)]
 Static = Annotated[Any, Kind("a hashable value", _hashable, optional=True)]
 
-#: NumPy's names that PyTorch accepts for its own.
-_SYNONYMS = {
-    "axis": "dim",
-    "keepdims": "keepdim",
-    "x": "input",
-    "x1": "input",
-    "x2": "other",
-    "axes": "dims",
-    "a": "input",
-}
-
 
 def common_dtype(operands: Iterable[Any]) -> dtypes.dtype:
     """PyTorch's result type of the tensors and numbers among ``operands``."""
@@ -281,7 +271,7 @@ class Schema:
         for key, value in kwargs.items():
             i = self.index.get(key)
             if i is None:
-                i = self.index.get(_SYNONYMS.get(key, key))
+                i = self.index.get(SYNONYMS.get(key, key))
             if i is None:
                 raise TypeError(f"{self.op}() got an unexpected keyword argument '{key}'")
             if bound[i] is not _MISSING:
