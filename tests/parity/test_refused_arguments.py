@@ -54,6 +54,9 @@ t.linalg.lu_solve(t.eye(2), t.ones(2, dtype=t.int32), t.eye(2, dtype=t.float64))
 t.linalg.ldl_solve(t.eye(2), t.tensor([0, 2], dtype=t.int32), t.eye(2))
 t.linalg.ldl_solve(t.eye(2), t.tensor([1, -3], dtype=t.int32), t.eye(2))
 t.linalg.ldl_solve(t.eye(2), t.ones(1, dtype=t.int32), t.eye(2))
+t.chain_matmul()
+t.norm(t.ones(2, 2), 'nuc', dim=0)
+t.norm(t.ones(2, 2, 2), 'nuc')
 """.strip().splitlines()
 
 VALUES = """
@@ -82,6 +85,14 @@ t.linalg.vector_norm(t.ones(2, dtype=t.complex64), dtype=t.complex128)
 t.linalg.householder_product(t.eye(3, 2), t.ones(1)).shape
 t.diag(t.arange(6.).reshape(2, 3), 2)
 t.diag(t.arange(6.).reshape(2, 3), 5)
+t.abs(t.tensor([3 + 4j]), out=t.zeros(1, dtype=t.complex64))
+t.abs(t.tensor([3 + 4j]), out=t.zeros(1, dtype=t.float64))
+t.absolute(t.tensor([3 + 4j]), out=t.zeros(1, dtype=t.int64))
+t.abs(t.tensor([-3.]), out=t.zeros(1, dtype=t.float64))
+t.norm(t.eye(2, 2), 'nuc', dim=(1, 0))
+t.einsum('', [])
+t.einsum('')
+t.linalg.vector_norm(t.ones(2), 'fro')
 """.strip().splitlines()
 
 

@@ -89,11 +89,12 @@ def _float(value: Any) -> float:
 
 
 def plain_number(value: Any, op: str, name: str, position: int) -> Any:
-    """``value``, which a function of other ops takes for a number. TypeError for a tensor that
-    requires grad, which would get none."""
-    if isinstance(value, Tensor) and value.requires_grad:
+    """``value``, which a function of other ops takes for a number. TypeError for a string, and for
+    a tensor that requires grad, which would get none."""
+    if isinstance(value, str) or (isinstance(value, Tensor) and value.requires_grad):
+        found = "str" if isinstance(value, str) else "Tensor"
         raise TypeError(
-            f"{op}(): argument '{name}' (position {position}) must be Number, not Tensor"
+            f"{op}(): argument '{name}' (position {position}) must be Number, not {found}"
         )
     return value
 

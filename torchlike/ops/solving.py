@@ -568,7 +568,8 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *,
         raise RuntimeError(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
         )
-    solution, residuals, rank, s = lstsq_op(A, B, rcond)
+    # "gels" takes full rank for granted: nothing counts as zero, whatever the tolerance.
+    solution, residuals, rank, s = lstsq_op(A, B, 0.0 if driver == "gels" else rcond)
     nothing = A.new_empty(0, dtype=A.dtype.to_real())
     m, n = A.shape[-2:]
     full = driver == "gels" or (driver != "gelsy" and bool((rank == n).all()))

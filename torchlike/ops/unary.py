@@ -122,7 +122,8 @@ def positive(input: Input):
     return input
 
 
-@op(casts_out=False, inplace=True, elementwise=True, aliases=("absolute",))
+@op(casts_out=lambda input: input.is_complex(), inplace=True, elementwise=True,
+    aliases=("absolute",))  # fmt: skip
 def abs(input: Input):
     """The absolute value; the modulus (real) of a complex tensor."""
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
