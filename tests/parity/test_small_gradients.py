@@ -337,3 +337,16 @@ def test_extremes_of_segments_that_are_nan_or_infinite(reduce):
         return out, x.grad
 
     both(run)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_zero_times_a_logarithm_of_nothing_has_no_gradient(jitted):
+    def of(m):
+        x = m.tensor([0.0, 0.0, 0.0, 2.0], requires_grad=True)
+        y = m.tensor([-2.5, -1.5, 0.5, 0.5], requires_grad=True)
+        f = m.special.xlog1py
+        (torchlike.jit(f) if jitted and m is torchlike else f)(x, y).sum().backward()
+        return x.grad.tolist(), y.grad.tolist()
+
+    for ours, theirs in zip(of(torchlike), of(torch), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5)

@@ -110,6 +110,21 @@ def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
     return xlogy(x, y), to_x * dx + x / y * dy
 
 
+@jax.custom_jvp
+def xlog1py(x: Any, y: Any) -> Any:
+    """``x * log1p(y)``, 0 where x is 0."""
+    return jax.scipy.special.xlog1py(x, y)
+
+
+@xlog1py.defjvp
+def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
+    # As of xlogy.
+    (x, y), (dx, dy) = primals, tangents
+    none = (x == 0) & (y <= -1)
+    to_x = jnp.where(none, 0, jnp.log1p(jnp.where(none, 0, y)))
+    return xlog1py(x, y), to_x * dx + x / (1 + y) * dy
+
+
 def _choosing(fn: Any, weights: Any) -> Any:
     """An extremum whose gradient goes to each side by ``weights(x, y)``, PyTorch's rule."""
     choose = jax.custom_jvp(fn)
