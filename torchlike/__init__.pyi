@@ -1080,7 +1080,7 @@ def cumsum(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Tensor
 def cumsum_(input: Tensor, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
     """The running sum along ``dim``."""
 
-def cumulative_trapezoid(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
     """The running integral along ``dim`` by the trapezoidal rule; one element shorter."""
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2416,10 +2416,10 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def transpose_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``transpose`` as a tensor of its own (contiguous), not a view."""
 
-def trapezoid(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
 
-def trapz(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def trapz(y: Tensor, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
 
 def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False, *, out: Any = None) -> Any:

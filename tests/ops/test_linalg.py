@@ -134,3 +134,10 @@ def test_svd_of_what_is_not_finite_ends_and_is_nan_there_alone(run, bad, request
     assert run(torch.linalg.svdvals, both).isnan().any(-1).tolist() == [False, True]
     assert run(torch.linalg.pinv, both).isnan().any(-1).any(-1).tolist() == [False, True]
     assert run(lambda a: torch.linalg.norm(a, "nuc"), broken).isnan()
+
+
+@pytest.mark.parametrize(("driver", "second"), [("gels", 10.0), ("gelsd", 0.0), ("gelsy", 0.0)])
+def test_only_least_squares_of_full_rank_know_no_tolerance(driver, second) -> None:
+    a = torch.tensor([[4.0, 0.0], [0.0, 0.1]])
+    found = torch.linalg.lstsq(a, torch.ones(2, 1), rcond=0.3, driver=driver).solution
+    np.testing.assert_allclose(found.tolist(), [[0.25], [second]], rtol=1e-5, atol=1e-6)

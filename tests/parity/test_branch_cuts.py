@@ -40,3 +40,22 @@ def test_gradients(name):
         return z.grad.numpy()
 
     assert of(torchlike) == pytest.approx(of(torch), rel=1e-12, abs=1e-14)
+
+
+EDGES = [complex(a, b) for a in (float("nan"), float("inf"), -float("inf"), 1.0, 0.0)
+         for b in (float("nan"), float("inf"), -float("inf"), -2.0, 0.0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize(
+    ("name", "part"), [("abs", "real"), ("atan", "real"), ("atanh", "imag"), ("exp2", "real")]
+)
+def test_infinities_and_what_is_no_number(name, part, jitted):
+    def of(m):
+        # The exponential of an infinite angle has NaN for what C makes a number.
+        points = [z for z in EDGES if name != "exp2" or abs(z.imag) < 3]
+        z = m.tensor(points, dtype=m.complex128)
+        f = getattr(m, name)
+        return getattr((torchlike.jit(f) if jitted and m is torchlike else f)(z), part).tolist()
+
+    assert of(torchlike) == pytest.approx(of(torch), rel=1e-12, abs=1e-14, nan_ok=True)

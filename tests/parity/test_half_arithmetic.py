@@ -174,3 +174,17 @@ def test_gradients_of_what_is_read_often_are_summed_in_float32(
     eps = 2.0 ** (-8 if dtype == "bfloat16" else -11)
     found = gradient(torchlike, dtype)
     np.testing.assert_allclose(found, gradient(torch, "float64"), rtol=eps, atol=1e-4)
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("power", [2, 3, 4, 7, 10, -1, -2, -3])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_whole_powers_are_rounded_as_pytorchs(dtype, power, jitted):
+    numbers = [1 + k / 64 for k in range(-60, 64)]
+
+    def of(m):
+        x = m.tensor(numbers, dtype=getattr(m, dtype))
+        raised = torchlike.jit(lambda x: x**power) if jitted and m is torchlike else None
+        return (raised(x) if raised else x**power).tolist()
+
+    assert of(torchlike) == of(torch)

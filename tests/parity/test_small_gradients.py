@@ -339,6 +339,7 @@ def test_extremes_of_segments_that_are_nan_or_infinite(reduce):
     both(run)
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_nan_gives_no_gradient_to_other_segments(compiled):
     def run(m):
@@ -359,3 +360,16 @@ def test_lengths_of_segments_are_integers(dtype):
     data, lengths = torchlike.ones(2), torchlike.ones(2, dtype=getattr(torchlike, dtype))
     with pytest.raises(NotImplementedError, match="not implemented for"):
         torchlike.segment_reduce(data, "sum", lengths=lengths)
+=======
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_zero_times_a_logarithm_of_nothing_has_no_gradient(jitted):
+    def of(m):
+        x = m.tensor([0.0, 0.0, 0.0, 2.0], requires_grad=True)
+        y = m.tensor([-2.5, -1.5, 0.5, 0.5], requires_grad=True)
+        f = m.special.xlog1py
+        (torchlike.jit(f) if jitted and m is torchlike else f)(x, y).sum().backward()
+        return x.grad.tolist(), y.grad.tolist()
+
+    for ours, theirs in zip(of(torchlike), of(torch), strict=True):
+        assert ours == pytest.approx(theirs, rel=1e-5)
+>>>>>>> 15af479246c1ae82f278181e528eb23242a73e12

@@ -19,6 +19,7 @@ from torchlike.dispatch import autocast, call
 from torchlike.dispatch import inplace as in_place
 from torchlike.dispatch import memory_order as memory_orders
 from torchlike.dispatch.spec import OpSpec
+from torchlike.dispatch.synonyms import with_synonyms
 from torchlike.tensor import Tensor
 
 # -- the tables ------------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ def composite(
         own = name or fn.__name__.removesuffix("_op")
         fn.__name__ = own
         fn.__qualname__ = own
-        fn = autocast.composite(fn, own)
+        fn = with_synonyms(autocast.composite(fn, own))
         for public in (own, *aliases):
             export(fn, public, namespaces)
             if method:

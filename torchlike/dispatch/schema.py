@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from torchlike import casts, dtypes, modes
+from torchlike.dispatch.synonyms import SYNONYMS
 from torchlike.tensor import Tensor
 
 
@@ -88,11 +89,12 @@ def _float(value: Any) -> float:
 
 
 def plain_number(value: Any, op: str, name: str, position: int) -> Any:
-    """``value``, which a function of other ops takes for a number. TypeError for a tensor that
-    requires grad, which would get none."""
-    if isinstance(value, Tensor) and value.requires_grad:
+    """``value``, which a function of other ops takes for a number. TypeError for a string, and for
+    a tensor that requires grad, which would get none."""
+    if isinstance(value, str) or (isinstance(value, Tensor) and value.requires_grad):
+        found = "str" if isinstance(value, str) else "Tensor"
         raise TypeError(
-            f"{op}(): argument '{name}' (position {position}) must be Number, not Tensor"
+            f"{op}(): argument '{name}' (position {position}) must be Number, not {found}"
         )
     return value
 
@@ -207,17 +209,6 @@ Number = Annotated[Any, Kind("Number", _number)]
 OptNumber = Annotated[Any, Kind("Number", _number, optional=True)]
 Static = Annotated[Any, Kind("a hashable value", _hashable, optional=True)]
 
-#: NumPy's names that PyTorch accepts for its own.
-_SYNONYMS = {
-    "axis": "dim",
-    "keepdims": "keepdim",
-    "x": "input",
-    "x1": "input",
-    "x2": "other",
-    "axes": "dims",
-    "a": "input",
-}
-
 
 def common_dtype(operands: Iterable[Any]) -> dtypes.dtype:
     """PyTorch's result type of the tensors and numbers among ``operands``."""
@@ -281,7 +272,7 @@ class Schema:
         for key, value in kwargs.items():
             i = self.index.get(key)
             if i is None:
-                i = self.index.get(_SYNONYMS.get(key, key))
+                i = self.index.get(SYNONYMS.get(key, key))
             if i is None:
                 raise TypeError(f"{self.op}() got an unexpected keyword argument '{key}'")
             if bound[i] is not _MISSING:

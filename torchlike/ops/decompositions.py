@@ -16,6 +16,7 @@ from torchlike.dispatch.memory_order import in_columns
 from torchlike.dispatch.registry import composite, export, op
 from torchlike.dispatch.schema import Bool, Input, Str
 from torchlike.lazy import LazyModule
+from torchlike.ops import pivots as pivots_of
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
@@ -488,19 +489,31 @@ def lu_factor(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
 @op("lu_unpack_op", namespaces=(), method=False, needs="nothing", grad_name="LuUnpackBackward0")
 def lu_unpack_op(lu: Input):
     """L and U from the compact form."""
+    require_matrix_shape(lu, "torch.lu_unpack", "LU_data")
     rows, columns = lu.shape[-2:]
     k = min(rows, columns)
     lower = jnp.tril(lu[..., :k], -1) + jnp.eye(rows, k, dtype=lu.dtype)
     return lower, jnp.triu(lu[..., :k, :])
 
 
-@op("lu_permutation", namespaces=(), method=False, differentiable=False)
+@op("lu_permutation", namespaces=(), method=False, differentiable=False,
+    check=pivots_of.check_unpacked)  # fmt: skip
 def lu_permutation(lu: Input, pivots: Input):
     """P from pivots, a matrix of the dtype of ``lu``."""
+    require_matrix_shape(lu, "torch.lu_unpack", "LU_data")
+    if pivots.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
+            "dtype. Note: this function is intended to be used with the output produced by "
+            "torch.linalg.lu_factor"
+        )
     rows = lu.shape[-2]
+    each = (*lu.shape[:-2], min(lu.shape[-2:]))
+    pivots_of.require_shape(pivots, each, "torch.lu_unpack", "LU_data")
     permutation = lax.linalg.lu_pivots_to_permutation(pivots - 1, rows)
     # Row permutation[i] of A is row i of L @ U.
-    return jnp.swapaxes(jnp.eye(rows, dtype=lu.dtype)[permutation], -1, -2)
+    p = jnp.swapaxes(jnp.eye(rows, dtype=lu.dtype)[permutation], -1, -2)
+    return pivots_of.or_nan(p, pivots, rows)
 
 
 @composite(method=False)

@@ -14,6 +14,7 @@ import numpy as np
 from torchlike.dispatch.memory_order import in_columns, solution_in_columns
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input
+from torchlike.ops import pivots as pivots_of
 from torchlike.ops.decompositions import lapack, raise_failure, require_matrix
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
@@ -94,13 +95,16 @@ def _solved(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) 
     x = np.array(b)
     trs = _routine("trs", hermitian, ld)
     for at in np.ndindex(x.shape[:-2]):
-        if x[at].size:
+        if pivots_of.outside(np.abs(pivots[at]), ld[at]):
+            x[at] = np.nan  # of a compiled program: the op's check has no values there
+        elif x[at].size:
             x[at] = trs(ld[at], pivots[at], x[at], lower=True)[0]
     return x
 
 
 @op(
     "ldl_solve_op",
+    check=pivots_of.check_indefinite,
     memory_order=solution_in_columns,
     namespaces=(),
     method=False,
@@ -128,6 +132,7 @@ def ldl_solve_op(LD: Input, pivots: Input, B: Input, hermitian: Bool):
             f"torch.linalg.ldl_solve: LD dtype {type_name(LD)} does not match B dtype "
             f"{type_name(B)}"
         )
+    pivots_of.require_shape(pivots, LD.shape[:-1], "torch.linalg.ldl_solve", "LD")
     batch = jnp.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     operands = (
         jnp.broadcast_to(LD, (*batch, *LD.shape[-2:])),

@@ -388,10 +388,10 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """
     if not isinstance(equation, str):
         equation, operands = from_lists((equation, *operands))
-    elif not operands:
-        raise ValueError(NO_OPERANDS)
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    if not operands:
+        raise ValueError(NO_OPERANDS)
     equation = equation.replace(" ", "")
     view = permuted(equation, operands[0]) if len(operands) == 1 else None
     return einsum_op(list(operands), equation) if view is None else view
@@ -459,6 +459,8 @@ def kron(input: Input, other: Input):
 @composite(method=False)
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of several matrices, left to right."""
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     product = matrices[0]
     for m in matrices[1:]:
         product = mm(product, m)

@@ -157,10 +157,19 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: Any = False, o
          dtype: Any = None) -> Tensor:  # fmt: skip
     """The p-norm of all elements or of vectors over ``dim`` ("fro" is 2), or "nuc" of matrices."""
     if p == "nuc":
-        dims = (-2, -1) if dim is None else dim
+        dims = _pair(dim, input.dim())
         return linalg_matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)
     order = 2.0 if p in ("fro", None) else float(plain_number(p, "linalg_vector_norm", "ord", 2))
     return norm_op(input, order, dim, keepdim, dtype, out=out)
+
+
+def _pair(dim: Any, ndim: int) -> tuple[int, ...]:
+    """The dimensions of a matrix norm, all of them for None. RuntimeError unless they are two."""
+    dims = tuple(range(ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(dims) != 2:
+        got = " ".join(map(str, dims))
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {got}")
+    return dims
 
 
 @composite(method=False)

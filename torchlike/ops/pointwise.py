@@ -126,9 +126,17 @@ def pow_scalar(input: Input, exponent: Number):
     if isinstance(power, complex) and power in (0, 1):
         power = power.real
     if float(power.real).is_integer() and not isinstance(power, complex) and -64 <= power <= 64:
-        return lax.integer_pow(x, int(power))
+        return _whole_power(x, int(power))
     exponent = jnp.asarray(power).astype(x.dtype)
     return (subgradients.power if x.dtype.kind == "c" else jnp.power)(x, exponent)
+
+
+def _whole_power(x: Any, power: int) -> Any:
+    """A power by products: in 16 bits rounded once, but for the small powers of bfloat16, which
+    PyTorch's kernel rounds at each."""
+    if x.dtype == dtypes.bfloat16.numpy and power in (2, 3, -2):
+        return lax.integer_pow(x, power)
+    return in_float32(lambda v: lax.integer_pow(v, power))(x)
 
 
 @op("pow_tensor", namespaces=(), method=False, inplace=True, elementwise=True,

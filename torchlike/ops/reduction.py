@@ -350,7 +350,7 @@ def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: Any) -> Non
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

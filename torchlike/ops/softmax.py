@@ -14,6 +14,7 @@ from torchlike import dtypes, errors
 from torchlike.dispatch.memory_order import of_loop
 from torchlike.dispatch.registry import add_method, composite, export, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Float, Input, Int
+from torchlike.dispatch.synonyms import with_synonyms
 from torchlike.ops import division
 from torchlike.ops.checks import floats_only, scalar_type_of
 from torchlike.ops.promotion import in_float32, promoted, promoted_float
@@ -99,6 +100,7 @@ def _family(name: str, function: Any, text: str, *, toplevel: Any = True) -> Non
         made.__name__ = made.__qualname__ = name
         made.__doc__ = text
     if toplevel:
+        plain = with_synonyms(plain)
         export(plain, name, ("",))
         add_method(name, plain)
     export(functional, name, _F)

@@ -16,10 +16,12 @@ from torchlike import dtypes, errors, layouts
 from torchlike.dispatch.memory_order import in_columns, solution_from_left, solution_in_columns
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, OptFloat, OptInput
+from torchlike.ops import pivots as pivots_of
 from torchlike.ops.decompositions import (
     adjoint,
     raise_failure,
     require_matrix,
+    require_matrix_shape,
     require_no_nan,
     singular,
     singular_at,
@@ -288,8 +290,35 @@ def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> T
     return cholesky_inverse_op(input, upper, out=out)
 
 
+def _require_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
+    """RuntimeError unless ``lu_solve`` can work with these."""
+    name = "linalg.lu_solve"
+    require_matrix(LU, name, "LU", square=True)
+    require_matrix_shape(B, name, "B")
+    if pivots.dtype != np.int32:
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    if LU.dtype != B.dtype:
+        raise RuntimeError(
+            f"{name}: Expected LU and B to have the same dtype, but found LU of type "
+            f"{type_name(LU)} and B of type {type_name(B)} instead"
+        )
+    if pivots.shape[-1:] != LU.shape[-1:]:
+        raise RuntimeError(
+            f"{name}: Number of pivots per batch should be same as the dimension of the matrix"
+        )
+    pivots_of.require_shape(pivots, LU.shape[:-1], name, "LU")
+    (n, _), (rows, columns) = LU.shape[-2:], B.shape[-2:]
+    if n != (rows if left else columns):
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {equation} "
+            f"({n}x{n} and {rows}x{columns})"
+        )
+
+
 @op(
     "lu_solve_op",
+    check=pivots_of.check_solved,
     memory_order=solution_from_left,
     namespaces=(),
     method=False,
@@ -297,9 +326,10 @@ def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> T
 )
 def lu_solve_op(LU: Input, pivots: Input, B: Input, left: Bool, adjoint_: Bool):
     """The solution from a compact LU factorization."""
-    require_matrix(LU, "linalg.lu_solve", "LU", square=True)
+    _require_factors(LU, pivots, B, left)
     if not left:  # X A = B is A^H X^H = B^H
         return adjoint(lu_solve_op.spec.fn(LU, pivots, adjoint(B), True, not adjoint_))
+    B = pivots_of.or_nan(B, pivots, LU.shape[-1])
     batch = jnp.broadcast_shapes(LU.shape[:-2], B.shape[:-2])
     lu = jnp.broadcast_to(LU, (*batch, *LU.shape[-2:]))
     b = jnp.broadcast_to(B, (*batch, *B.shape[-2:]))
@@ -538,7 +568,8 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *,
         raise RuntimeError(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
         )
-    solution, residuals, rank, s = lstsq_op(A, B, rcond)
+    # "gels" takes full rank for granted: nothing counts as zero, whatever the tolerance.
+    solution, residuals, rank, s = lstsq_op(A, B, 0.0 if driver == "gels" else rcond)
     nothing = A.new_empty(0, dtype=A.dtype.to_real())
     m, n = A.shape[-2:]
     full = driver == "gels" or (driver != "gelsy" and bool((rank == n).all()))

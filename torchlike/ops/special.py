@@ -63,7 +63,7 @@ def _binary(
     return op(name, namespaces=namespaces, elementwise=True, **facts)(made)
 
 
-_binary("xlog1py", special.xlog1py, ("special",), True, method=False)
+_binary("xlog1py", subgradients.xlog1py, ("special",), True, method=False)
 _binary("zeta", gamma.zeta, ("special",), True, method=False)
 
 

@@ -206,6 +206,8 @@ def _samples(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, A
     n = y.shape[d]
     if isinstance(dx, (bool, complex)):
         raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    if y.dtype.name == "bool":
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
     pairs = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1) if n else y
     if x is None:
         return pairs, dx
@@ -220,24 +222,29 @@ def _samples(y: Tensor, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, A
     return pairs, gaps
 
 
-def _trapezoid_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, int]:
-    x = args[0] if args else kwargs.get("x")
-    return x, kwargs.get("dx", 1), kwargs.get("dim", -1)
+def _distance(x: Any, dx: Any, name: str) -> Any:
+    """``dx``, 1 unless it is given. TypeError where the points are given as well, or are none."""
+    if x is not None and (dx is not None or not isinstance(x, Tensor)):
+        given = f"x={type(x).__name__}" + ("" if dx is None else f", dx={type(dx).__name__}")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got (Tensor, {given}), but "
+            "expected either the sample points x, a Tensor, or their distance dx"
+        )
+    return 1 if dx is None else dx
 
 
 @composite(method=False, aliases=("trapz",))
-def trapezoid(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along ``dim`` by the trapezoidal rule, over points ``x`` or distance ``dx``."""
-    x, dx, dim = _trapezoid_arguments(args, kwargs)
-    pairs, gaps = _samples(y, x, dx, dim, "trapezoid")
+    pairs, gaps = _samples(y, x, _distance(x, dx, "trapezoid"), dim, "trapezoid")
     return (pairs * gaps).sum(dim) / 2.0
 
 
 @composite(method=False)
-def cumulative_trapezoid(y: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The running integral along ``dim`` by the trapezoidal rule; one element shorter."""
-    x, dx, dim = _trapezoid_arguments(args, kwargs)
-    pairs, gaps = _samples(y, x, dx, dim, "cumulative_trapezoid")
+    name = "cumulative_trapezoid"
+    pairs, gaps = _samples(y, x, _distance(x, dx, name), dim, name)
     return (pairs * gaps).cumsum(dim) / 2.0
 
 

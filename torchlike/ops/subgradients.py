@@ -18,8 +18,10 @@ from torchlike import dtypes
 
 @jax.custom_jvp
 def absolute(x: Any) -> Any:
-    """``|x|``; derivative 0 at 0."""
-    return jnp.abs(x)
+    """``|x|``; derivative 0 at 0. With an infinite part infinite, also where the other is NaN."""
+    if dtypes.kind_of(x.dtype) != "c":
+        return jnp.abs(x)
+    return jnp.where(jnp.isinf(x), jnp.inf, jnp.abs(x))
 
 
 @absolute.defjvp
@@ -106,6 +108,21 @@ def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
     none = (x == 0) & (y <= 0)
     to_x = jnp.where(none, 0, jnp.log(jnp.where(none, 1, y)))
     return xlogy(x, y), to_x * dx + x / y * dy
+
+
+@jax.custom_jvp
+def xlog1py(x: Any, y: Any) -> Any:
+    """``x * log1p(y)``, 0 where x is 0."""
+    return jax.scipy.special.xlog1py(x, y)
+
+
+@xlog1py.defjvp
+def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
+    # As of xlogy.
+    (x, y), (dx, dy) = primals, tangents
+    none = (x == 0) & (y <= -1)
+    to_x = jnp.where(none, 0, jnp.log1p(jnp.where(none, 0, y)))
+    return xlog1py(x, y), to_x * dx + x / (1 + y) * dy
 
 
 def _choosing(fn: Any, weights: Any) -> Any:

@@ -56,10 +56,11 @@ for _name, _fn, _aliases in (
     ("cos", trigonometry.cosine, ()), ("tan", trigonometry.tangent, ()),
     ("asin", along_reals(jnp.arcsin), ("arcsin",)),
     ("acos", along_reals(jnp.arccos), ("arccos",)),
-    ("atan", jnp.arctan, ("arctan",)), ("sinh", accurate.sinh, ()), ("cosh", accurate.cosh, ()),
+    ("atan", accurate.arctan, ("arctan",)),
+    ("sinh", accurate.sinh, ()), ("cosh", accurate.cosh, ()),
     ("asinh", along_imaginaries(jnp.arcsinh), ("arcsinh",)),
     ("acosh", along_reals(jnp.arccosh), ("arccosh",)),
-    ("atanh", jnp.arctanh, ("arctanh",)), ("sinc", accurate.sinc, ()),
+    ("atanh", accurate.arctanh, ("arctanh",)), ("sinc", accurate.sinc, ()),
 ):  # fmt: skip
     _unary_float(_name, _fn, _aliases)
 
@@ -121,7 +122,8 @@ def positive(input: Input):
     return input
 
 
-@op(casts_out=False, inplace=True, elementwise=True, aliases=("absolute",))
+@op(casts_out=lambda input: input.is_complex(), inplace=True, elementwise=True,
+    aliases=("absolute",))  # fmt: skip
 def abs(input: Input):
     """The absolute value; the modulus (real) of a complex tensor."""
     return input if input.dtype == np.bool_ else subgradients.absolute(input)
