@@ -339,7 +339,6 @@ def test_extremes_of_segments_that_are_nan_or_infinite(reduce):
     both(run)
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_nan_gives_no_gradient_to_other_segments(compiled):
     def run(m):
@@ -360,7 +359,8 @@ def test_lengths_of_segments_are_integers(dtype):
     data, lengths = torchlike.ones(2), torchlike.ones(2, dtype=getattr(torchlike, dtype))
     with pytest.raises(NotImplementedError, match="not implemented for"):
         torchlike.segment_reduce(data, "sum", lengths=lengths)
-=======
+
+
 @pytest.mark.parametrize("jitted", [False, True])
 def test_a_zero_times_a_logarithm_of_nothing_has_no_gradient(jitted):
     def of(m):
@@ -372,4 +372,3 @@ def test_a_zero_times_a_logarithm_of_nothing_has_no_gradient(jitted):
 
     for ours, theirs in zip(of(torchlike), of(torch), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-5)
->>>>>>> 15af479246c1ae82f278181e528eb23242a73e12
