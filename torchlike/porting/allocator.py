@@ -65,12 +65,13 @@ def tune_allocator() -> bool:
 
     kept = keep()
     trim = mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
-    # One arena, which alone grows by brk: a block above 64 MiB fits no heap of another and is
-    # mapped anew each time, so that with two `x + 1` on 100 MB took 5 or 26 ms, by which arena
-    # XLA's thread happened to get. The eager GPT step above: 890 MB with two, 820 with one, 950
-    # with more. The price is that Python's thread and XLA's wait for each other's lock: an eager
-    # MLP step takes 1.01 to 1.08 of its time with two, a CNN step 1.05.
-    arena = mallopt(_M_ARENA_MAX, 1)
+    # Two arenas: Python's thread has one, which alone grows by brk, XLA's threads the other. In a
+    # single one they wait for each other's lock: `a + b` on 64×64 takes 11.6 µs, with two 6.8, an
+    # eager MLP step 1.01 to 1.08 times as long. More give back less: the step above has a peak of
+    # 953 MB then. What two cost: a block above 64 MiB fits no heap of the second arena and is
+    # mapped anew each time there, so that `x + 1` on 100 MB takes 5 or 26 ms (PyTorch 24), by which
+    # arena XLA's thread happened to get.
+    arena = mallopt(_M_ARENA_MAX, 2)
     if kept:
         _while_compiling(lambda: mallopt(_M_MMAP_THRESHOLD, _MIB), keep)
     return bool(kept and trim and arena)
