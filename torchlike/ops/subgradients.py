@@ -95,34 +95,23 @@ def _arctan2_jvp(primals: Any, tangents: Any) -> Any:
     return arctan2(y, x), jnp.where(origin, 0, x / size) * dy - jnp.where(origin, 0, y / size) * dx
 
 
-@jax.custom_jvp
-def xlogy(x: Any, y: Any) -> Any:
-    """``x * log(y)``, 0 where x is 0."""
-    return jax.scipy.special.xlogy(x, y)
+def _times_logarithm(product: Any, logarithm: Any, pole: float) -> Any:
+    """``x * logarithm(y)``, 0 where x is 0: there x has no gradient up to the logarithm's pole,
+    where that is not finite."""
+    product = jax.custom_jvp(product)
+
+    def jvp(primals: Any, tangents: Any) -> Any:
+        (x, y), (dx, dy) = primals, tangents
+        none = (x == 0) & (y <= pole)
+        to_x = jnp.where(none, 0, logarithm(jnp.where(none, pole + 1, y)))
+        return product(x, y), to_x * dx + x / (y - pole) * dy
+
+    product.defjvp(jvp)
+    return product
 
 
-@xlogy.defjvp
-def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
-    # No gradient to x where x is 0 and log(y) is not finite.
-    (x, y), (dx, dy) = primals, tangents
-    none = (x == 0) & (y <= 0)
-    to_x = jnp.where(none, 0, jnp.log(jnp.where(none, 1, y)))
-    return xlogy(x, y), to_x * dx + x / y * dy
-
-
-@jax.custom_jvp
-def xlog1py(x: Any, y: Any) -> Any:
-    """``x * log1p(y)``, 0 where x is 0."""
-    return jax.scipy.special.xlog1py(x, y)
-
-
-@xlog1py.defjvp
-def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
-    # As of xlogy.
-    (x, y), (dx, dy) = primals, tangents
-    none = (x == 0) & (y <= -1)
-    to_x = jnp.where(none, 0, jnp.log1p(jnp.where(none, 0, y)))
-    return xlog1py(x, y), to_x * dx + x / (1 + y) * dy
+xlogy = _times_logarithm(jax.scipy.special.xlogy, jnp.log, 0)
+xlog1py = _times_logarithm(jax.scipy.special.xlog1py, jnp.log1p, -1)
 
 
 def _choosing(fn: Any, weights: Any) -> Any:
