@@ -44,6 +44,7 @@ from torchlike.ops import (  # noqa: I001 - views come first: creation and index
     queries as queries,
     statistics as statistics,
     decompositions as decompositions,
+    lu as lu,
     solving as solving,
     matrix_functions as matrix_functions,
     norms as norms,

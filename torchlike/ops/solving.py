@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -16,17 +15,15 @@ from torchlike import dtypes, errors, layouts
 from torchlike.dispatch.memory_order import in_columns, solution_from_left, solution_in_columns
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, OptFloat, OptInput
-from torchlike.ops import pivots as pivots_of
 from torchlike.ops.decompositions import (
     adjoint,
     raise_failure,
     require_matrix,
-    require_matrix_shape,
     require_no_nan,
     singular,
-    singular_at,
 )
 from torchlike.ops.gathering import type_name
+from torchlike.ops.lu import singular_at
 from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
@@ -288,73 +285,6 @@ def cholesky_inverse_op(input: Input, upper: Bool):
 def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
     """The inverse of a matrix from its Cholesky factor."""
     return cholesky_inverse_op(input, upper, out=out)
-
-
-def _require_factors(LU: Any, pivots: Any, B: Any, left: bool) -> None:
-    """RuntimeError unless ``lu_solve`` can work with these."""
-    name = "linalg.lu_solve"
-    require_matrix(LU, name, "LU", square=True)
-    require_matrix_shape(B, name, "B")
-    if pivots.dtype != np.int32:
-        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
-    if LU.dtype != B.dtype:
-        raise RuntimeError(
-            f"{name}: Expected LU and B to have the same dtype, but found LU of type "
-            f"{type_name(LU)} and B of type {type_name(B)} instead"
-        )
-    if pivots.shape[-1:] != LU.shape[-1:]:
-        raise RuntimeError(
-            f"{name}: Number of pivots per batch should be same as the dimension of the matrix"
-        )
-    pivots_of.require_shape(pivots, LU.shape[:-1], name, "LU")
-    (n, _), (rows, columns) = LU.shape[-2:], B.shape[-2:]
-    if n != (rows if left else columns):
-        equation = "AX = B" if left else "XA = B"
-        raise RuntimeError(
-            f"{name}: Incompatible shapes of A and B for the equation {equation} "
-            f"({n}x{n} and {rows}x{columns})"
-        )
-
-
-@op(
-    "lu_solve_op",
-    check=pivots_of.check_solved,
-    memory_order=solution_from_left,
-    namespaces=(),
-    method=False,
-    grad_name="LinalgLuSolveBackward0",
-)
-def lu_solve_op(LU: Input, pivots: Input, B: Input, left: Bool, adjoint_: Bool):
-    """The solution from a compact LU factorization."""
-    _require_factors(LU, pivots, B, left)
-    if not left:  # X A = B is A^H X^H = B^H
-        return adjoint(lu_solve_op.spec.fn(LU, pivots, adjoint(B), True, not adjoint_))
-    B = pivots_of.or_nan(B, pivots, LU.shape[-1])
-    batch = jnp.broadcast_shapes(LU.shape[:-2], B.shape[:-2])
-    lu = jnp.broadcast_to(LU, (*batch, *LU.shape[-2:]))
-    b = jnp.broadcast_to(B, (*batch, *B.shape[-2:]))
-    rows = lax.linalg.lu_pivots_to_permutation(pivots - 1, LU.shape[-1])
-    rows = jnp.broadcast_to(rows, (*batch, rows.shape[-1]))[..., None]
-    solve_with = functools.partial(lax.linalg.triangular_solve, lu, left_side=True)
-    if not adjoint_:
-        y = solve_with(jnp.take_along_axis(b, rows, -2), lower=True, unit_diagonal=True)
-        return solve_with(y, lower=False)
-    y = solve_with(b, lower=False, transpose_a=True, conjugate_a=True)
-    y = solve_with(y, lower=True, transpose_a=True, conjugate_a=True, unit_diagonal=True)
-    return jnp.take_along_axis(y, jnp.argsort(rows, -2), -2)
-
-
-@composite("lu_solve", namespaces=("linalg",), method=False)
-def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Any = True,
-                    adjoint: Any = False, out: Any = None) -> Tensor:  # fmt: skip
-    """X with ``A @ X = B`` from the compact LU factorization of A."""
-    return lu_solve_op(LU, pivots, B, left, adjoint, out=out)
-
-
-@composite()
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-    """``linalg.lu_solve``."""
-    return lu_solve_op(LU_data, LU_pivots, b, True, False, out=out)
 
 
 # -- determinants ----------------------------------------------------------------------------------
