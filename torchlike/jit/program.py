@@ -22,6 +22,7 @@ from torchlike.jit.recorded import Effect
 from torchlike.jit.scalars import Table
 from torchlike.jit.steady import guard, written_out
 from torchlike.jit.templates import Anew, NumberTemplate, Template, build, number, once_each
+from torchlike.jit.updates import each_in_its_memory, updates_last
 from torchlike.storage import Storage, device_array
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import _FIELDS, Tensor
@@ -537,8 +538,6 @@ def compile_program(
     constants = [what for _, (what, _) in groups["constant"]]
     cotangent_vars = {what: var for var, (what, _) in groups["cotangent"]}
 
-    if all(kind == "fixed" for kind, _ in program.written):
-        program.written_cells = [what for _, what in program.written]
     # Inputs that an output overwrites: their buffers can be given up.
     written = {_source_key(where) for where in program.written}
     keys = [_source_key((kind, what)) for kind in ("fixed", "slot", "argument")
@@ -549,10 +548,21 @@ def compile_program(
                             len(program.cotangent_avals))  # fmt: skip
     kept_inputs = set(split.residual_inputs)
     program.donated = tuple(sorted(i for i in donated if i not in kept_inputs))
+    order = each_in_its_memory(
+        [_source_key(where) for where in program.written], [keys[i] for i in program.donated]
+    )
+    program.written = [program.written[o] for o in order]
+    if all(kind == "fixed" for kind, _ in program.written):
+        program.written_cells = [what for _, what in program.written]
+    outputs = split.forward.outvars
+    forward = split.forward.replace(outvars=[*(outputs[o] for o in order), *outputs[len(order) :]])
     program.residual_inputs = tuple(split.residual_inputs)
-    program.n_residuals = len(split.forward.outvars) - n_forward
+    program.n_residuals = len(outputs) - n_forward
+    given_up = [forward.invars[len(constants) + i] for i in program.donated]
     program.forward = _compiled(
-        joint.evaluator(split.forward, constants), split.forward.eqns, program.donated
+        updates_last(forward, given_up, lambda jaxpr: joint.evaluator(jaxpr, constants)),
+        forward.eqns,
+        program.donated,
     )
     if split.backward is not None:
         program.backward = _compiled(
