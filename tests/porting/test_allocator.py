@@ -8,6 +8,7 @@ import jax
 import pytest
 from jax import monitoring
 
+from torchlike.dispatch import recycling
 from torchlike.porting import allocator
 
 SOURCE = Path(allocator.__file__)
@@ -74,7 +75,16 @@ def test_other_c_libraries_are_left_alone(monkeypatch):
         raise ValueError("unrecognized configuration name")
 
     monkeypatch.setattr(allocator.os, "confstr", no_such_name)
+    monkeypatch.setattr(recycling, "_enabled", False)
     assert allocator.tune_allocator() is False
+    assert recycling._enabled  # which needs no allocator's help
+
+
+def test_nothing_is_put_aside_where_the_environment_says_so(monkeypatch):
+    monkeypatch.setenv("TORCHLIKE_ALLOCATOR", "system")
+    monkeypatch.setattr(recycling, "_enabled", False)
+    assert allocator.tune_allocator() is False
+    assert not recycling._enabled
 
 
 def test_blocks_are_mapped_from_a_compilation_until_it_is_quiet(monkeypatch):

@@ -17,6 +17,7 @@ from jax import core
 from torchlike import boxes, errors, modes, sparse_array
 from torchlike.casts import NUMBERS
 from torchlike.dispatch import out as outputs
+from torchlike.dispatch import recycling
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import execute, execute_without_arrays
 from torchlike.dispatch.schema import StaticNumber
@@ -138,12 +139,12 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
         if mask:
             result = execute(exe, arrays, operands)
         else:
-            out = exe.forward(*arrays)
+            out = exe.forward(*arrays) if not exe.is_large else recycling.forward(exe, arrays)
             if type(out) is tuple:
                 result = tuple([_wrap(o) for o in out])
             else:
                 result = _new(Tensor)
-                result._storage = Storage(out)
+                result._storage = Storage(out) if not exe.is_large else recycling.storage(out)
     except Exception as error:
         if not boxes.involved(arrays):
             raise explain(error, spec.name, arrays) from None

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jax import tree_util
 
 from torchlike import dtypes, meta, modes
+from torchlike.dispatch import recycling
 from torchlike.memory_size import check_bytes
 
 Aval = tuple[tuple[int, ...], Any]
@@ -110,9 +111,10 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "differentiable", "double", "dropped", "facts",
-        "forward", "forward_vjp", "has_tuple", "keeps_residuals", "kept", "library", "mask", "name",
-        "op", "passes_on", "pure", "rule", "saves", "transformed", "wanted",
+        "_abstract", "_backward", "_donating", "_into", "differentiable", "double", "dropped",
+        "facts", "forward", "forward_vjp", "has_tuple", "is_large", "keeps_residuals", "kept",
+        "large", "library", "mask", "name", "op", "passes_on", "pure", "rule", "saves",
+        "transformed", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -148,6 +150,10 @@ class Executable:
         self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
         self._backward: dict[Any, Callable[..., Any]] = {}
         self._donating: Any = None
+        self._into: Any = None
+        #: Whether it has given a large result, and of what kind for which operands (recycling.py).
+        self.is_large = False
+        self.large: dict[Any, Any] = {}
         self._abstract: AbstractExecutable | None = None
         #: Executables of this one's backward, for create_graph.
         self.double: dict[Any, Executable] = {}
@@ -163,6 +169,7 @@ class Executable:
             out = pure(*operands)
             for o in flatten(out):  # while it is traced: XLA would end the process
                 check_bytes(o.shape, o.dtype.itemsize)
+            self.is_large = self.is_large or recycling.concerns(flatten(out))
             if isinstance(out, tuple):
                 return tuple(_strengthen(o) for o in out)
             return _strengthen(out)
@@ -184,6 +191,17 @@ class Executable:
         if self._donating is None:
             self._donating = jax.jit(self.pure, donate_argnums=0)
         return self._donating
+
+    @property
+    def into(self) -> Callable[..., Any]:
+        """``forward`` of all but the first argument, in the memory of that."""
+        if self._into is None:
+
+            def pure(_: Any, *operands: Any) -> Any:
+                return self.pure(*operands)
+
+            self._into = jax.jit(pure, donate_argnums=0, keep_unused=True)
+        return self._into
 
     @property
     def abstract(self) -> AbstractExecutable:

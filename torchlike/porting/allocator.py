@@ -27,6 +27,8 @@ from collections.abc import Callable
 
 from jax import monitoring
 
+from torchlike.dispatch import recycling
+
 # The parameters of mallopt(3) in glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
@@ -51,7 +53,10 @@ def tune_allocator() -> bool:
     Returns:
         True when the allocator took the settings; False where there is no glibc, or on request.
     """
-    if os.environ.get("TORCHLIKE_ALLOCATOR") == "system" or not _is_glibc():
+    if os.environ.get("TORCHLIKE_ALLOCATOR") == "system":
+        return False
+    recycling.enable()
+    if not _is_glibc():
         return False
     mallopt = ctypes.CDLL(None).mallopt
     mallopt.argtypes = (ctypes.c_int, ctypes.c_int)
@@ -69,8 +74,8 @@ def tune_allocator() -> bool:
     # single one they wait for each other's lock: `a + b` on 64×64 takes 11.6 µs, with two 6.8, an
     # eager MLP step 1.01 to 1.08 times as long. More give back less: the step above has a peak of
     # 953 MB then. What two cost: a block above 64 MiB fits no heap of the second arena and is
-    # mapped anew each time there, so that `x + 1` on 100 MB takes 5 or 26 ms (PyTorch 24), by which
-    # arena XLA's thread happened to get.
+    # mapped anew each time there (`x + 1` on 100 MB 26 ms, not 5), unless it is made in the memory
+    # of an earlier one: dispatch/recycling.py.
     arena = mallopt(_M_ARENA_MAX, 2)
     if kept:
         _while_compiling(lambda: mallopt(_M_MMAP_THRESHOLD, _MIB), keep)
