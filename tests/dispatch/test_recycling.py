@@ -118,7 +118,7 @@ def test_results_in_cycles():
     x = torch.arange(float(N))
     for _ in range(3):
         y = x + 1
-        y.__dict__["own"] = y
+        setattr(y, "own", y)  # noqa: B010
         del y
         gc.collect()
     assert recycling._free

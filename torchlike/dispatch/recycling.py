@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 #: Smaller results are left to the allocator, which keeps them.
 _LEAST = 32 << 20
-#: Operands of fewer elements give no such result (of bools may come 64-bit numbers). Broadcasting is
-#: not counted.
+#: Operands of fewer elements give no such result (of bools may come 64-bit numbers), broadcasting
+#: aside.
 _FEWEST = _LEAST // 8
 #: Bytes put aside at most: two results of 100 MB, one of which is in use while the other is made.
 _MOST = 256 << 20
