@@ -55,11 +55,14 @@ def _transform(framework: Framework, library: Any) -> Transform:
     return library.compile if framework.library == "torch" else library.jit
 
 
-def _ready_torchlike(result: Any) -> object:
+def _ready_torchlike(result: Any) -> None:
+    """Gives nothing: an array that outlives its tensor, if only until the caller drops it, is one
+    that somebody holds, whose memory goes to no later result."""
     if isinstance(result, (tuple, list)):
-        return [_ready_torchlike(part) for part in result]
-    # What is no tensor (the bool of `equal`) was waited for when it was made.
-    return result.jax().block_until_ready() if hasattr(result, "jax") else result
+        for part in result:
+            _ready_torchlike(part)
+    elif hasattr(result, "jax"):  # what is no tensor (the bool of `equal`) was waited for
+        result.jax().block_until_ready()
 
 
 def _at_once(result: Any) -> object:

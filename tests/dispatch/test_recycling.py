@@ -33,23 +33,36 @@ def forget():
 
 def test_a_result_takes_the_memory_of_one_that_is_gone():
     x = torch.arange(float(N))
-    first, second = x + 1, x + 2  # the second one tells of which kind they are
+    first, second, third = x + 1, x + 2, x + 3
     del first
     (spare,) = recycling._free
-    third = x + 3
+    fourth = x + 4
     assert spare.is_deleted()
     assert not recycling._free
-    np.testing.assert_array_equal(second.jax(), np.arange(N, dtype=np.float32) + 2)
-    np.testing.assert_array_equal(third.jax(), np.arange(N, dtype=np.float32) + 3)
+    for k, t in enumerate((second, third, fourth), 2):
+        np.testing.assert_array_equal(t.jax(), np.arange(N, dtype=np.float32) + k)
+
+
+def test_not_for_what_is_done_a_few_times():
+    x = torch.arange(float(N))
+    for k in range(3):
+        assert len(recycling._free) == k
+        y = x + k
+        del y
+    assert not any(a.is_deleted() for a in recycling._free)
+    (exe,) = torch.add.spec.cache.values()
+    assert exe._into is None  # nothing more was compiled
+    _ = x + 3
+    assert exe._into is not None
 
 
 def test_only_where_it_is_of_the_same_kind():
     x = torch.arange(float(N))
-    for _ in range(2):
+    for _ in range(4):
         y = x + 1
         del y
     wide = torch.arange(float(2 * N))
-    for _ in range(3):
+    for _ in range(5):
         assert (wide * 2).sum() == 2 * N * (2 * N - 1)
         torch.testing.assert_close((x.to(torch.int32) + 1)[5], torch.tensor(6, dtype=torch.int32))
     assert {a.dtype.name for a in recycling._free} == {"float32", "int32"}
@@ -77,12 +90,12 @@ def test_what_somebody_holds_stays(holder):
         return np.array(held.detach() if isinstance(held, torch.Tensor) else held)
 
     x = torch.arange(float(N))
-    for _ in range(3):
+    for _ in range(4):
         y = x + 1
         held = HOLDERS[holder](y)
         before = values(held)
         del y
-        for k in range(4):
+        for k in range(5):
             z = x + k
             del z
         np.testing.assert_array_equal(values(held), before)
@@ -160,7 +173,7 @@ def test_several_threads():
 
 def test_an_error_leaves_operands_alone():
     x = torch.arange(float(N))
-    for _ in range(2):
+    for _ in range(4):
         y = x + 1
         del y
     with pytest.raises(RuntimeError, match="must match"):
