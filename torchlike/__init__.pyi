@@ -2313,7 +2313,7 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def square_(input: Tensor) -> Tensor:
     """``input ** 2``."""
 
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     """Dimensions of size 1 removed (all, or those named that have size 1)."""
 
 def squeeze_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:

@@ -1572,7 +1572,7 @@ out of range, NotImplementedError for integers without ``dtype``."""
     def square_(self) -> Tensor:
         """``input ** 2``."""
 
-    def squeeze(self, dim: Any = None) -> Tensor:
+    def squeeze(self, dim: Any = None, *more: Any) -> Tensor:
         """Dimensions of size 1 removed (all, or those named that have size 1)."""
 
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -1580,9 +1580,6 @@ out of range, NotImplementedError for integers without ``dtype``."""
 
     def std(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
         """The std over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
-
-    def std_mean(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
-        """Standard deviation and mean."""
 
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: Any = True, pad_mode: _str = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None) -> Tensor:
         """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame)."""
@@ -1769,9 +1766,6 @@ integers stay."""
 
     def var(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
         """The var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""
-
-    def var_mean(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> _tuple[Tensor, Tensor]:
-        """Variance and mean."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``dot`` with the first vector conjugated."""

@@ -65,3 +65,18 @@ def test_long_sequences_are_those_of_short_ones(run, n):
     assert torch.linspace(0, 1, n, out=out) is out
     assert torch.arange(float(n), requires_grad=True).requires_grad
     assert torch.arange(n, device="meta").shape == (n,)
+
+
+def test_a_copy_of_a_tensor_warns():
+    x = torch.arange(3.0, requires_grad=True)
+    with pytest.warns(UserWarning, match=r"rather than torch.tensor\(sourceTensor\)") as found:
+        copy = torch.tensor(x, dtype=torch.float64)
+    assert found[0].filename == __file__
+    assert copy.is_leaf
+    assert not copy.requires_grad
+    assert copy.dtype is torch.float64
+    with pytest.warns(UserWarning, match=r"rather than tensor.new_tensor\(sourceTensor\)") as found:
+        copy = x.new_tensor(torch.ones(2))
+    assert found[0].filename == __file__
+    assert copy.tolist() == [1, 1]
+    assert torch.as_tensor(x) is x  # no copy, no warning

@@ -61,3 +61,39 @@ def test_questions() -> None:
     assert torch.result_type(torch.ones(2, dtype=torch.int32), 1.5) is torch.float32
     with pytest.raises(RuntimeError, match="Float did not match Double"):
         torch.allclose(X.float(), X)
+
+
+@pytest.mark.parametrize(
+    ("spacing", "error", "words"),
+    [
+        (torch.tensor(2.0, requires_grad=True), TypeError, "must be Number"),
+        (torch.tensor([0.0, 1.0, 2.0]), TypeError, "must be Number"),
+        ([torch.tensor(2.0)], RuntimeError, "one dimension, but got an element with 0"),
+    ],
+)
+def test_gradient_refuses_spacings(spacing, error, words):
+    with pytest.raises(error, match=words):
+        torch.gradient(torch.arange(3.0), spacing=spacing)
+
+
+def test_gradient_of_sample_points():
+    at = torch.tensor([0.0, 1.0, 2.5, 3.0], requires_grad=True)
+    values = torch.tensor([1.0, 3.0, 2.0, 5.0])
+    (slopes,) = torch.gradient(values, spacing=(at,))
+    slopes.sum().backward()
+    assert at.grad is not None
+    step = 1e-3
+    for i in range(4):
+        moved = []
+        for sign in (-1, 1):
+            shifted = at.detach().double()
+            shifted[i] += sign * step
+            moved.append(torch.gradient(values.double(), spacing=(shifted,))[0].sum())
+        numeric = (moved[1] - moved[0]) / (2 * step)
+        torch.testing.assert_close(at.grad[i].double(), numeric, rtol=1e-4, atol=1e-4)
+
+
+def test_gradient_takes_a_tensor_for_a_number():
+    x = torch.arange(5.0) ** 2
+    found = torch.gradient(x, spacing=torch.tensor(2))
+    torch.testing.assert_close(found, torch.gradient(x, spacing=2))

@@ -178,6 +178,7 @@ def in_place_executable(
             spec.grad_name, pure, mask, n_operands,
             kept=out_of_place.kept, rule=out_of_place.rule, residuals=spec.residuals,
             free=spec.schema.scalar_operands, differentiable=spec.differentiable,
+            library=out_of_place.library,
         )  # fmt: skip
         exe.facts = spec, statics, lengths
         spec.cache[key] = exe
@@ -289,8 +290,9 @@ def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Exe
 
         dynamic = tuple(range(2, 2 + n_dynamic))
         exe = Executable(
-            "torch::autograd::CopySlices", pure, mask, 2 + n_dynamic, kept=dynamic, free=dynamic
-        )
+            "torch::autograd::CopySlices", pure, mask, 2 + n_dynamic, kept=dynamic, free=dynamic,
+            library=True,
+        )  # fmt: skip
         _write_backs[key] = exe
     return exe
 
@@ -305,7 +307,7 @@ def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable
             return views.read_chain(steps, base, *dynamic)
 
         dynamic = tuple(range(1, 1 + n_dynamic))
-        exe = Executable(name, pure, 1, 1 + n_dynamic, kept=dynamic, free=dynamic)
+        exe = Executable(name, pure, 1, 1 + n_dynamic, kept=dynamic, free=dynamic, library=True)
         _reads[key] = exe
         _readers.add(exe)
     return exe
@@ -323,7 +325,7 @@ def _parts_executable(lengths: tuple[int, ...], dim: int, whole: Any, name: str)
             parts = jax.lax.split(base, lengths, dim)
             return tuple(parts if whole else [jnp.squeeze(x, dim) for x in parts])
 
-        exe = Executable(name, pure, 1, 1, kept=(), free=())
+        exe = Executable(name, pure, 1, 1, kept=(), free=(), library=True)
         _reads[key] = exe
         _readers.add(exe)
     return exe
@@ -412,7 +414,7 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
         fit = _fit_pure(size, dtype)
         exe = _copies[key] = Executable(
             name, lambda old, value: fit(value), mask, 2, kept=(1,) if number else (),
-            free=(0, 1),
+            free=(0, 1), library=True,
         )  # fmt: skip
     value = source if number else source._read()
     assign(target, execute(exe, [target._read(), value], [target, source]))

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from torchlike import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape
 from torchlike.dispatch import kept
-from torchlike.dispatch.executable import Executable, flatten
+from torchlike.dispatch.executable import Executable, called, flatten
 from torchlike.storage import Storage
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import TENSOR_TYPES, Tensor, wrap
@@ -73,7 +73,10 @@ class OpNode(Node):
             if passed is not None:
                 return passed
         try:
-            return exe.backward(self.avals)(self.saved, self.residuals, tuple(cotangents))
+            backward = exe.backward(self.avals)
+            if modes.current.capture is None:
+                return backward(self.saved, self.residuals, tuple(cotangents))
+            return called(exe, backward, self.saved, self.residuals, tuple(cotangents))
         except Exception:
             operands = [*self.saved, *cotangents]
             if not boxes.involved(operands):
@@ -122,7 +125,7 @@ class OpNode(Node):
             def pure(*operands: Any) -> tuple[Any, ...]:
                 return exe._run_backward(avals, operands[:n_saved], None, operands[n_saved:])
 
-            found = Executable(f"{exe.name}Backward", pure, mask, n_operands)
+            found = Executable(f"{exe.name}Backward", pure, mask, n_operands, library=exe.library)
             exe.double[key] = found
         return found
 
@@ -246,7 +249,12 @@ def execute(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
             out, residuals = known
         elif not exe.mask:
             out = exe.forward(*arrays)
-        elif exe.rule is None and (exe.keeps_residuals or modes.current.capture is not None):
+        elif modes.current.capture is not None:
+            if exe.rule is None:
+                out, residuals = called(exe, exe.forward_vjp, *arrays)
+            else:
+                out = called(exe, exe.forward, *arrays)
+        elif exe.rule is None and exe.keeps_residuals:
             out, residuals = exe.forward_vjp(*arrays)
         else:
             out = exe.forward(*arrays)

@@ -76,7 +76,8 @@ def _int(value: Any) -> int:
 
 
 def _bool(value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_, int)):
+    """True or False, and no number: ``x.sum(0, 1)`` does not mean ``keepdim=1``."""
+    if not isinstance(value, (bool, np.bool_)):
         raise TypeError
     return bool(value)
 
@@ -97,6 +98,15 @@ def plain_number(value: Any, op: str, name: str, position: int) -> Any:
             f"{op}(): argument '{name}' (position {position}) must be Number, not {found}"
         )
     return value
+
+
+def plain_bool(value: Any, op: str, name: str, position: int) -> bool | None:
+    """``value``, which a function of other ops takes for a bool (or None). TypeError otherwise."""
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return value
+    raise TypeError(
+        f"{op}(): argument '{name}' (position {position}) must be bool, not {type(value).__name__}"
+    )
 
 
 def _str(value: Any) -> str:
@@ -305,12 +315,13 @@ class Schema:
                 casts.check_fits(factor, common_dtype(operands).numpy)
 
     def _pack_varargs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """``x.sum(0, 1)`` is ``x.sum((0, 1))``: fold surplus ints into a varargs parameter."""
-        for i, kind in enumerate(self.kinds):
-            if kind.varargs and i < len(args) and all(
-                isinstance(a, (int, np.integer, Tensor)) for a in args[i:]
-            ):  # fmt: skip
-                return (*args[:i], args[i:])
+        """``x.flip(0, 1)`` is ``x.flip((0, 1))``: fold surplus ints into a varargs parameter, which
+        is the last that may be given by position."""
+        i = self.positional - 1
+        if self.kinds[i].varargs and all(
+            isinstance(a, (int, np.integer, Tensor)) for a in args[i:]
+        ):
+            return (*args[:i], args[i:])
         raise TypeError(
             f"{self.op}() takes from {self.arity - len(self.completion) + 1} to {self.positional} "
             f"positional arguments but {len(args)} were given"

@@ -13,13 +13,8 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import jax
-
-from torchlike.lazy import LazyModule
+from torchlike.jit.jaxprs import is_literal, kinds
 from torchlike.tape import AccumulateGrad, Edge, Node
-
-jex = LazyModule("jax.extend.core")
-primitives = LazyModule("jax.extend.core.primitives")
 
 
 class Split(NamedTuple):
@@ -96,7 +91,7 @@ def hooks_left_to_others(ends: Sequence[Edge]) -> Iterator[None]:
 
 
 def _is_var(x: Any) -> Any:
-    return not isinstance(x, jex.Literal)
+    return not is_literal(x)
 
 
 def partition(
@@ -139,7 +134,7 @@ def partition(
 
 
 def _make(jaxpr: Any, invars: list[Any], outvars: Sequence[Any], eqns: Sequence[Any]) -> Any:
-    return jex.Jaxpr(
+    return kinds().Jaxpr(
         constvars=(), invars=list(invars), outvars=list(outvars), eqns=list(eqns),
         effects=jaxpr.effects,
         debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
@@ -162,18 +157,13 @@ def _staged(jaxpr: Any) -> Callable[..., Any]:
     By ``core.eval_jaxpr`` every equation is traced anew: of a GPT step with 3,100 that makes 0.53
     and not 0.40 s of tracing; taken over inline, as ``jax.jit(inline=True)`` does, 0.50.
     """
-    closed = jex.ClosedJaxpr(jaxpr, ())
+    closed = kinds().ClosedJaxpr(jaxpr, ())
     lengths = {"in": len(jaxpr.invars), "out": len(jaxpr.outvars)}
-    parameters = dict(_call_of_one(), jaxpr=closed, name="program")
+    parameters = dict(kinds().call_parameters, jaxpr=closed, name="program")
     for name, value in parameters.items():
         if isinstance(value, tuple) and len(value) == 1:  # one entry an input or an output
             parameters[name] = value * lengths["out" if name.startswith("out_") else "in"]
-    return functools.partial(primitives.jit_p.bind, **parameters)
-
-
-def _call_of_one() -> dict[str, Any]:
-    """What JAX puts beside the jaxpr of a jitted function with one input and one output."""
-    return jax.make_jaxpr(jax.jit(lambda x: -x))(0.0).eqns[0].params
+    return functools.partial(kinds().call.bind, **parameters)
 
 
 def backward_evaluator(split: Split, constants: list[Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from torchlike import tape
 from torchlike.dispatch.inplace import reads_a_view
 from torchlike.dispatch.record import OpNode
-from torchlike.jit.capture import Capture
+from torchlike.jit.capture import Capture, Slot
 from torchlike.jit.places import VALUES
 from torchlike.jit.program import Program
 from torchlike.jit.scalars import Number
@@ -222,15 +223,25 @@ class Returned:
 
     def where(self, storage: Storage) -> tuple[str, Any]:
         """Where a storage from outside is found again at the next call."""
-        i = self._position.get(id(storage))
-        if i is not None:
-            return "argument", i
+        (found,) = self.places([storage])
+        return found
+
+    def places(self, storages: Iterable[Storage]) -> list[tuple[str, Any]]:
+        """Where each of these storages is found again at the next call."""
+        slots: dict[int, Slot] = {}
         for slot in self._capture.slots.values():
-            if slot.is_read and self._capture.is_rebound(slot) and (
-                isinstance(slot.initial, Tensor) and slot.initial._storage is storage
-            ):  # fmt: skip
-                return "slot", slot
-        return "fixed", storage
+            if slot.is_read and isinstance(slot.initial, Tensor) and self._capture.is_rebound(slot):
+                slots.setdefault(id(slot.initial._storage), slot)
+        found: list[tuple[str, Any]] = []
+        for storage in storages:
+            key = id(storage)
+            if key in self._position:
+                found.append(("argument", self._position[key]))
+            elif key in slots:
+                found.append(("slot", slots[key]))
+            else:
+                found.append(("fixed", storage))
+        return found
 
     def cut(self) -> None:
         """Cut the capture's own tensors off its tape: their nodes hold tracers."""

@@ -21,15 +21,13 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from torchlike import modes
 from torchlike.jit.places import same
-from torchlike.lazy import LazyModule
 from torchlike.storage import Storage
 from torchlike.tensor import TENSOR_TYPES, Tensor
 from torchlike.views import Geometry
-
-primitives = LazyModule("jax.extend.core.primitives")
 
 _SCALAR_GEOMETRY = Geometry((), (), 0)
 
@@ -206,9 +204,7 @@ def weak(kind: type, array: Any) -> Any:
     dtype = np.dtype(np.float64 if kind is float else np.int64)
     if array.dtype == dtype and array.aval.weak_type:
         return array
-    return primitives.convert_element_type_p.bind(
-        array, new_dtype=dtype, weak_type=True, sharding=None
-    )
+    return lax.convert_element_type_p.bind(array, new_dtype=dtype, weak_type=True, sharding=None)
 
 
 def _device(fn: Callable[..., Any], kind: type, *operands: Any) -> Any:

@@ -236,7 +236,7 @@ class Tracing:
         self._check_python()
         forget_examples(structure)
         program.result = (templates, structure)
-        program.written = [returned.where(s) for s in capture.written]
+        program.written = returned.places(capture.written)
         outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
         if meta.involved(outputs):
             capture.refuse("a result on the meta device", "a tensor with values")
@@ -251,7 +251,8 @@ class Tracing:
 
     def sources(self) -> dict[int, Any]:
         """What each constant of the jaxpr is."""
-        found = {id(array): self.returned.where(s) for s, array in self.capture.inputs.items()}
+        inputs = self.capture.inputs
+        found = dict(zip(map(id, inputs.values()), self.returned.places(inputs), strict=True))
         for i, (_, placeholder) in enumerate(self.capture.host_values):
             found[id(placeholder)] = ("host", i)
         for i, placeholder in enumerate(self.cotangents):

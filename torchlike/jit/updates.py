@@ -21,9 +21,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from torchlike.lazy import LazyModule
-
-jex = LazyModule("jax.extend.core")
+from torchlike.jit.jaxprs import is_literal
 
 #: Inputs of fewer bytes are left alone: their copy costs less than a step of the program.
 _LEAST = 1 << 16
@@ -39,7 +37,7 @@ class _Order:
     """Which equations of a jaxpr follow from which that are computed once."""
 
     def __init__(self, jaxpr: Any) -> None:
-        self._returned = Counter(v for v in jaxpr.outvars if not isinstance(v, jex.Literal))
+        self._returned = Counter(v for v in jaxpr.outvars if not is_literal(v))
         self._readers: dict[Any, list[Any]] = {}
         #: A bit for each equation that is computed once, or gives an output.
         self._bits: dict[int, int] = {}
@@ -49,7 +47,7 @@ class _Order:
         for eqn in jaxpr.eqns:
             before = 0
             for v in eqn.invars:
-                if not isinstance(v, jex.Literal):
+                if not is_literal(v):
                     self._readers.setdefault(v, []).append(eqn)
                     before |= self._before.get(v, 0)
             if _is_computed_once(eqn) or not self._returned.keys().isdisjoint(eqn.outvars):
@@ -119,7 +117,7 @@ def late_readers(jaxpr: Any, given_up: Sequence[Any]) -> dict[int, list[Any]]:
         return {}
     order = _Order(jaxpr)
     found = {o: order.late_readers(given_up[o], jaxpr.outvars[o]) for o in large
-             if not isinstance(jaxpr.outvars[o], jex.Literal)}  # fmt: skip
+             if not is_literal(jaxpr.outvars[o])}  # fmt: skip
     return {o: readers for o, readers in found.items() if readers}
 
 

@@ -134,6 +134,17 @@ class Watch(Reach):
         finally:
             sys.setprofile(seeing)
 
+    def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)`` while `paused`."""
+        seeing = sys.getprofile()
+        if seeing not in (self._event, self._chained):
+            return function(*args)
+        sys.setprofile(None)
+        try:
+            return function(*args)
+        finally:
+            sys.setprofile(seeing)
+
     def _chained(self, frame: Any, event: str, arg: Any) -> None:
         self._event(frame, event, arg)
         self._previous(frame, event, arg)
@@ -377,7 +388,7 @@ class Watch(Reach):
             )
 
     def _drop_own(self) -> None:
-        young = {id(o) for o in gc.get_objects(generation=0)}
+        young = set(map(id, gc.get_objects(generation=0)))  # no calls that a profiler would see
         own = self._unrooted & young
         # An empty dictionary joins the collector's lists only when something is put in, so one
         # from outside may look young; every other kind of owner is listed from its beginning.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
@@ -119,6 +120,22 @@ def tensor(
 
     ValueError for ragged sequences, TypeError for data that are no numbers.
     """
+    _warn_of_copy(data, "torch.tensor")
+    return _copied(data, dtype, device, requires_grad)
+
+
+def _warn_of_copy(data: Any, function: str) -> None:
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach()"
+            ".clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
+            f"{function}(sourceTensor).",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
     if isinstance(data, Tensor):
         copy = data.detach()._read()
         if dtype is not None:
@@ -421,8 +438,8 @@ def new_tensor(
     layout: Any = None, pin_memory: Any = False,
 ) -> Tensor:  # fmt: skip
     """``torch.tensor(data)`` with this tensor's dtype and device."""
-    return tensor(data, dtype=dtype or self.dtype, device=device or self.device,
-                  requires_grad=requires_grad)  # fmt: skip
+    _warn_of_copy(data, "tensor.new_tensor")
+    return _copied(data, dtype or self.dtype, device or self.device, requires_grad)
 
 
 @composite(method=False)

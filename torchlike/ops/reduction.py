@@ -14,7 +14,7 @@ from jax import lax
 
 from torchlike import casts, dtypes, errors
 from torchlike.dispatch.registry import NAMESPACES, composite, op
-from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number, OptInt
+from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number, OptInt, plain_bool
 from torchlike.ops import division
 from torchlike.ops.checks import floats_only, real_only, scalar_type_of
 from torchlike.ops.extrema import extremum, extremum_of_all
@@ -362,6 +362,7 @@ def _spread(name: str, spec: Any) -> None:
         dim = axis if dim is None else dim
         if isinstance(dim, bool):  # std(unbiased)
             dim, unbiased = None, dim
+        plain_bool(unbiased, name, "unbiased", 3)
         if correction is None:
             correction = 1 if unbiased is None or unbiased else 0
         _warn_of_freedom(name, input, dim, correction)
@@ -381,7 +382,7 @@ _spread("var", var_op)
 _spread("std", std_op)
 
 
-@composite()
+@composite(method=False)
 def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
              correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Variance and mean."""
@@ -390,7 +391,7 @@ def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any 
     return (input.var(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
 
 
-@composite()
+@composite(method=False)
 def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
              correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Standard deviation and mean."""

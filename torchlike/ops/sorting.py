@@ -46,10 +46,14 @@ def sort_op(input: Input, dim: Int = -1, descending: Bool = False):
     return sorted_with_index(input, d, descending)
 
 
-def _sort_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, Any]:
+def _sort_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, Any]:
     """``(dim, descending)`` keywords or positions; a leading bool is ``stable``, always so here."""
     if args and isinstance(args[0], bool):
         args = args[1:]
+    if len(args) > 2:
+        raise TypeError(
+            f"{name}() takes from 1 to 3 positional arguments but {len(args) + 1} were given"
+        )
     kwargs.pop("stable", None)
     found = {"dim": -1, "descending": False}
     found.update(zip(("dim", "descending"), args, strict=False))
@@ -57,7 +61,7 @@ def _sort_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int,
         kwargs["dim"] = kwargs.pop("axis")
     unknown = set(kwargs) - set(found)
     if unknown:
-        raise TypeError(f"sort() got an unexpected keyword argument '{unknown.pop()}'")
+        raise TypeError(f"{name}() got an unexpected keyword argument '{unknown.pop()}'")
     found.update(kwargs)
     return found["dim"], found["descending"]
 
@@ -68,7 +72,7 @@ def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
 
     Always stable; NaN counts as the largest value.
     """
-    return sort_op(input, *_sort_arguments(args, kwargs), out=out)
+    return sort_op(input, *_sort_arguments("sort", args, kwargs), out=out)
 
 
 @op("argsort_op", namespaces=(), method=False, differentiable=False, elementwise=True,
@@ -81,7 +85,7 @@ def argsort_op(input: Input, dim: Int, descending: Bool):
 @composite()
 def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
     """``argsort(input, dim=-1, descending=False, *, stable=False)``: the indices that sort."""
-    return argsort_op(input, *_sort_arguments(args, kwargs), out=out)
+    return argsort_op(input, *_sort_arguments("argsort", args, kwargs), out=out)
 
 
 @composite()

@@ -362,6 +362,10 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
         for d in dims:
             if dims.count(d) > 1:
                 raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    if isinstance(spacing, Tensor):
+        if spacing.dim() or spacing.requires_grad:
+            raise TypeError("gradient(): argument 'spacing' must be Number, not Tensor")
+        spacing = spacing.item()
     if not isinstance(spacing, (tuple, list)):
         spacing = [1 if spacing is None else spacing] * len(dims)
     if len(spacing) != len(dims):
@@ -377,8 +381,11 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
             raise RuntimeError(
                 "torch.gradient expected each dimension size to be at least edge_order+1"
             )
-        if isinstance(gap, Tensor) and gap.dim() == 0:
-            gap = gap.item()
+        if isinstance(gap, Tensor) and gap.dim() != 1:
+            raise RuntimeError(
+                "torch.gradient expected each element of spacing to have one dimension, but got "
+                f"an element with {gap.dim()} dimensions!"
+            )
         along = gradient_op if isinstance(gap, Tensor) else gradient_even
         results.append(along(x, gap, d, edge_order))
     return tuple(results)

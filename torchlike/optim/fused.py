@@ -144,7 +144,10 @@ def update_group(
     donate = capture is None and whole and all(t._storage.is_sole_owner() for t in owners)
     owned = tuple([t._read() for t in owners])
     try:
-        new = (donating if donate else plain)(owned, gradients, values)
+        if capture is None:
+            new = (donating if donate else plain)(owned, gradients, values)
+        else:
+            new = capture.watch.unseen(plain, owned, gradients, values)
     except TypeError:
         if not meta.involved((owned, gradients)):
             raise
@@ -201,8 +204,11 @@ def zeros_outside(p: Tensor, dtype: Any = None, shape: Any = None) -> Tensor:
 def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) -> Tensor:
     """A state tensor full of a number, made outside of a running capture; by default shaped like
     the parameter."""
+    capture = modes.current.capture
     with modes.outside():
-        return _full(p, value, dtype, shape)
+        if capture is None:
+            return _full(p, value, dtype, shape)
+        return capture.watch.unseen(_full, p, value, dtype, shape)
 
 
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:

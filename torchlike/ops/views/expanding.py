@@ -25,9 +25,11 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 
 @composite()
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *more: Any) -> Tensor:
     """Dimensions of size 1 removed (all, or those named that have size 1)."""
     require_tensor(input, "squeeze")
+    if more:
+        dim = (dim, *more)
     size, stride, _ = input._geometry
     ndim = len(size)
     if dim is None:
@@ -39,9 +41,9 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     return reshaped(input, tuple(size[d] for d in keep), tuple(stride[d] for d in keep), name)
 
 
-def squeeze_overload(dim: Any) -> int:
+def squeeze_overload(dim: Any, *more: Any) -> int:
     """PyTorch numbers the nodes of squeeze(), squeeze(dim) and squeeze(dims)."""
-    return 0 if dim is None else 2 if isinstance(dim, (tuple, list)) else 1
+    return 0 if dim is None else 2 if more or isinstance(dim, (tuple, list)) else 1
 
 
 @composite(namespaces=())

@@ -34,9 +34,9 @@ def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
     return t
 
 
-def _node_name(of: str, dim: Any = None) -> str:
+def _node_name(of: str, dim: Any = None, *more: Any) -> str:
     if of == "squeeze":
-        return f"SqueezeBackward{3 + squeeze_overload(dim)}"
+        return f"SqueezeBackward{3 + squeeze_overload(dim, *more)}"
     named = "transpose" if of in ("swapaxes", "swapdims") else of
     return "".join(part.capitalize() for part in named.split("_")) + "Backward1"
 
