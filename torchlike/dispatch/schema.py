@@ -100,7 +100,7 @@ def plain_number(value: Any, op: str, name: str, position: int) -> Any:
     return value
 
 
-def plain_bool(value: Any, op: str, name: str, position: int) -> bool | None:
+def plain_bool(value: Any, op: str, name: str, position: int) -> Any:
     """``value``, which a function of other ops takes for a bool (or None). TypeError otherwise."""
     if value is None or isinstance(value, (bool, np.bool_)):
         return value
