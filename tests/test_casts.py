@@ -34,7 +34,9 @@ def test_floats_wrap_and_what_fits_no_register_is_the_least_integer(dtype, expec
             return z[1]
 
         assert run(store)(x).tolist() == expected
-        assert torch.tensor(x, dtype=dtype).tolist() == expected
+        with pytest.warns(UserWarning, match="To copy construct"):
+            copy = torch.tensor(x, dtype=dtype)
+        assert copy.tolist() == expected
 
 
 def test_nan_and_infinity_as_integers():

@@ -85,7 +85,9 @@ def hold_array(x):
 
 
 def hold_tensor_of_it(x):
-    return torch.tensor(x), lambda t: np.array(t.tolist())
+    with pytest.warns(UserWarning, match="To copy construct"):
+        copy = torch.tensor(x)
+    return copy, lambda t: np.array(t.tolist())
 
 
 def hold_from_jax(x):
