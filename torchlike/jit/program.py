@@ -20,6 +20,7 @@ from torchlike.jit.capture import Capture, Slot, hooks_of, rebound_slots
 from torchlike.jit.keys import static_key
 from torchlike.jit.recorded import Effect
 from torchlike.jit.scalars import Table
+from torchlike.jit.scheduling import compiled
 from torchlike.jit.steady import guard, written_out
 from torchlike.jit.templates import Anew, NumberTemplate, Template, build, number, once_each
 from torchlike.jit.updates import each_in_its_memory, updates_last
@@ -559,45 +560,13 @@ def compile_program(
     program.residual_inputs = tuple(split.residual_inputs)
     program.n_residuals = len(outputs) - n_forward
     given_up = [forward.invars[len(constants) + i] for i in program.donated]
-    program.forward = _compiled(
+    program.forward = compiled(
         updates_last(forward, given_up, lambda jaxpr: joint.evaluator(jaxpr, constants)),
         forward.eqns,
         program.donated,
     )
     if split.backward is not None:
-        program.backward = _compiled(
+        program.backward = compiled(
             joint.backward_evaluator(split, constants), split.backward[0].eqns
         )
     return first_arrays
-
-
-def _compiled(function: Any, eqns: Sequence[Any], donated: tuple[int, ...] = ()) -> Any:
-    """``jax.jit`` of a part of the program. One with checkpointed regions is ordered for memory.
-
-    XLA's CPU compiler orders for concurrency, and so begins second runs before anything needs them.
-    A GPT step (8 layers, 16×256 tokens, each layer a region): 1,498 MB of temporary memory, 626 in
-    this order, in 2.17 and 1.87 s of CPU time (without regions 1,443 and 1,097 MB, 1.79 and 1.76 s;
-    `jax.checkpoint` by hand 1,571 and 1,147 MB).
-    """
-    asks = any(e.primitive.name in ("optimization_barrier", "checkpoint") for e in eqns)
-    if not asks or jax.default_backend() != "cpu":
-        return jax.jit(function, donate_argnums=donated)
-    return _ForMemory(function, donated)
-
-
-class _ForMemory:
-    """A compiled function ordered for memory."""
-
-    def __init__(self, function: Any, donated: tuple[int, ...]) -> None:
-        self._ordered = jax.jit(
-            function, donate_argnums=donated,
-            compiler_options={"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"},
-        )  # fmt: skip
-        self._within = jax.jit(function, donate_argnums=donated)
-        self.lower = self._ordered.lower
-
-    def __call__(self, *args: Any) -> Any:
-        try:
-            return self._ordered(*args)
-        except ValueError:  # within a trace of JAX's own, which takes no options
-            return self._within(*args)
