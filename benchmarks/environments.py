@@ -9,7 +9,6 @@ from torchlike import xla_flags
 _KEEP_LARGE_BLOCKS = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
-    "MALLOC_ARENA_MAX": "2",
 }
 
 

@@ -13,8 +13,19 @@ after two seconds, 890 to 950 after a quarter), both at 1.38 s of CPU time from 
 
 - blocks from 1 or 4 MiB always mapped: 709 MB, but 2.8 s; with huge pages (the environment variable
   ``GLIBC_TUNABLES=glibc.malloc.hugetlb=1``) 704 MB and 1.8 s, ``x + 1`` on 16 MB 2.2 ms, not 0.5;
-- blocks from 8, 16 or 32 MiB mapped: 1,020 to 1,160 MB; as many arenas as threads: 953 to 1,330;
+- blocks from 8, 16 or 32 MiB mapped: 1,020 to 1,160 MB;
+- heaps of XLA's threads kept when they become empty (``M_TOP_PAD`` of 128 MiB): no block is mapped
+  anew from then on, a chain of ops on 28 MB 13 → 10.5 ms, but a peak of 980 to 1,030 MB;
 - no thread caches: no gain.
+
+The number of arenas is left to glibc (eight a core). With two, threads share one by chance of which
+came first: the two that compile (6,000 waits for its lock and 890 ms for the first step of an LSTM,
+not 400 and 730), or Python's and the one that computes (``a + b`` on 64×64 12 to 23 µs in two of
+eight processes, not 7), and jitted steps take 1.02 to 1.07 of the time. What it costs: a jitted GPT
+step (8 layers) has a peak of 1,165 MB, not 1,114. And a block above 64 MiB fits no heap of an arena
+other than the first, so it is mapped anew each time, where with two arenas it was by chance
+(``x + 1`` on 100 MB 26 ms, not 5): unless it is made in the memory of an earlier one, see
+dispatch/recycling.py.
 """
 
 from __future__ import annotations
@@ -32,7 +43,6 @@ from torchlike.dispatch import recycling
 # The parameters of mallopt(3) in glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
-_M_ARENA_MAX = -8
 
 _NEVER_TRIM = -1
 _GIB = 1 << 30
@@ -47,8 +57,8 @@ _QUIET = 0.5
 def tune_allocator() -> bool:
     """Keep freed memory in the process, for large tensors' sake. Call it before any computation.
 
-    Threads that exist already keep their own arenas, so the call is worth most before JAX has
-    started its own. ``TORCHLIKE_ALLOCATOR=system`` in the environment leaves everything as it is.
+    Ops that gave large results before do not get the memory of earlier ones.
+    ``TORCHLIKE_ALLOCATOR=system`` in the environment leaves everything as it is.
 
     Returns:
         True when the allocator took the settings; False where there is no glibc, or on request.
@@ -70,16 +80,9 @@ def tune_allocator() -> bool:
 
     kept = keep()
     trim = mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
-    # Two arenas: Python's thread has one, which alone grows by brk, XLA's threads the other. In a
-    # single one they wait for each other's lock: `a + b` on 64×64 takes 11.6 µs, with two 6.8, an
-    # eager MLP step 1.01 to 1.08 times as long. More give back less: the step above has a peak of
-    # 953 MB then. What two cost: a block above 64 MiB fits no heap of the second arena and is
-    # mapped anew each time there (`x + 1` on 100 MB 26 ms, not 5), unless it is made in the memory
-    # of an earlier one: dispatch/recycling.py.
-    arena = mallopt(_M_ARENA_MAX, 2)
     if kept:
         _while_compiling(lambda: mallopt(_M_MMAP_THRESHOLD, _MIB), keep)
-    return bool(kept and trim and arena)
+    return bool(kept and trim)
 
 
 class _Compiling:
