@@ -5,6 +5,7 @@ Only the framework's own library is imported.
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from benchmarks.clock import Runner
@@ -17,6 +18,13 @@ from benchmarks.workloads.micro import AS_IT_IS, MICRO, Case, Transform
 
 def import_library(framework: Framework) -> tuple[Any, str]:
     """The library's module and its version; torchlike's with its allocator set."""
+    library, version = _imported(framework)
+    if framework.allocator == "tuned":
+        gc.freeze()  # the part of torchlike's setting that no environment variable makes
+    return library, version
+
+
+def _imported(framework: Framework) -> tuple[Any, str]:
     if framework.library == "torch":
         import torch
 

@@ -24,6 +24,7 @@ def step(x, y):
     optimizer.step()
     return loss
 
+print("starts", file=sys.stderr)
 for turn in range(4):
     step(x, y).item()
     print("after", turn, step.compiles, file=sys.stderr)
@@ -46,10 +47,10 @@ def test_the_second_call_compiles_nothing(optimizer, tmp_path):
         [sys.executable, "-W", "error", "-c", code], env=env, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    *turns, rest = re.split(r"after \d (\d)\n", done.stderr)
+    *turns, rest = re.split(r"after \d (\d)\n", done.stderr.partition("starts\n")[2])
     logs, captures = turns[::2], turns[1::2]
     assert captures == ["1"] * 4
     assert rest == ""
-    compiled = [log.count("Finished XLA compilation of jit(program)") for log in logs]
-    assert compiled == [1, 0, 0, 0]
-    assert not any("Finished XLA compilation" in log for log in logs[1:])
+    compiled = [re.findall(r"Finished XLA compilation of jit\((\w+)\)", log) for log in logs]
+    # `stage` copies the random generator's state to the device.
+    assert compiled == [["stage", "program"], [], [], []]

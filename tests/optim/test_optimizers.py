@@ -233,3 +233,28 @@ def test_a_wrapper_around_an_optimizer(wrap):
         seen.append(w.tolist())
     assert seen[0] == seen[1]
     assert optimizer._patch_step_function() is None  # as wrappers call it
+
+
+def test_parameters_of_one_shape_share_a_trace():
+    traced = []
+
+    class Counting(torch.optim.Adam):
+        @staticmethod
+        def _rule(settings, p, *rest):
+            traced.append(p.shape)
+            return torch.optim.Adam._rule(settings, p, *rest)
+
+    shapes = [(3, 5), (5,), (3, 5), (5,), (3, 5)]
+    params = [torch.nn.Parameter(torch.ones(shape)) for shape in shapes]
+    optimizer = Counting(params, lr=0.25)
+
+    @torch.jit
+    def step():
+        optimizer.zero_grad()
+        sum((p * p * (i + 1)).sum() for i, p in enumerate(params)).backward()
+        optimizer.step()
+
+    step()
+    assert traced == [(3, 5), (5,)]
+    for p in params:  # the first step of Adam is lr times the gradient's sign
+        np.testing.assert_allclose(p.detach().numpy(), 0.75, rtol=1e-6)

@@ -1,3 +1,4 @@
+import gc
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ SOURCE = Path(allocator.__file__)
 # Frees a block of 16 MiB and says how much of it the process still holds. The file runs by itself:
 # the settings are those of a whole process, which the tests share.
 MEASURE = f"""
-import ctypes, re, runpy, sys
+import ctypes, gc, re, runpy, sys
 tune = runpy.run_path({str(SOURCE)!r})["tune_allocator"]
 taken = tune() if sys.argv[1] == "tune" else None
 libc = ctypes.CDLL(None)
@@ -30,7 +31,7 @@ size = 16 << 20
 block = libc.malloc(size)
 ctypes.memset(block, 1, size)
 libc.free(block)
-print(taken, resident() - before)
+print(taken, resident() - before, gc.get_freeze_count() > 0)
 """
 
 glibc_only = pytest.mark.skipif(
@@ -47,15 +48,16 @@ def measure(how, **environment):
         check=True,
         env={**os.environ, **environment},
     )
-    taken, kept = result.stdout.split()
-    return taken, int(kept)
+    taken, kept, frozen = result.stdout.split()
+    return taken, int(kept), frozen == "True"
 
 
 @glibc_only
 def test_freed_memory_stays_in_the_process():
-    taken, kept = measure("tune")
+    taken, kept, frozen = measure("tune")
     assert taken == "True"
     assert kept >= 14
+    assert frozen
 
 
 @glibc_only
@@ -65,9 +67,10 @@ def test_without_the_settings_it_goes_back():
 
 @glibc_only
 def test_environment_can_refuse():
-    taken, kept = measure("tune", TORCHLIKE_ALLOCATOR="system")
+    taken, kept, frozen = measure("tune", TORCHLIKE_ALLOCATOR="system")
     assert taken == "False"
     assert kept <= 2
+    assert not frozen
 
 
 def test_other_c_libraries_are_left_alone(monkeypatch):
@@ -76,6 +79,7 @@ def test_other_c_libraries_are_left_alone(monkeypatch):
 
     monkeypatch.setattr(allocator.os, "confstr", no_such_name)
     monkeypatch.setattr(recycling, "_enabled", False)
+    monkeypatch.setattr(gc, "freeze", lambda: None)  # of the test process
     assert allocator.tune_allocator() is False
     assert recycling._enabled  # which needs no allocator's help
 
