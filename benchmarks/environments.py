@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from benchmarks.frameworks import Framework
 from torchlike import xla_flags
+from torchlike.porting import allocator
 
 #: glibc's own variables for the settings that `torchlike.porting.allocator` makes by mallopt.
 _KEEP_LARGE_BLOCKS = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+    "MALLOC_TOP_PAD_": str(allocator.WHOLE_HEAP),
+    "MALLOC_ARENA_MAX": str(allocator.arena_count()),
 }
 
 

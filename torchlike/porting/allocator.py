@@ -14,18 +14,20 @@ after two seconds, 890 to 950 after a quarter), both at 1.38 s of CPU time from 
 - blocks from 1 or 4 MiB always mapped: 709 MB, but 2.8 s; with huge pages (the environment variable
   ``GLIBC_TUNABLES=glibc.malloc.hugetlb=1``) 704 MB and 1.8 s, ``x + 1`` on 16 MB 2.2 ms, not 0.5;
 - blocks from 8, 16 or 32 MiB mapped: 1,020 to 1,160 MB;
-- heaps of XLA's threads kept when they become empty (``M_TOP_PAD`` of 128 MiB): no block is mapped
-  anew from then on, a chain of ops on 28 MB 13 → 10.5 ms, but a peak of 980 to 1,030 MB;
 - no thread caches: no gain.
 
-The number of arenas is left to glibc (eight a core). With two, threads share one by chance of which
-came first: the two that compile (6,000 waits for its lock and 890 ms for the first step of an LSTM,
-not 400 and 730), or Python's and the one that computes (``a + b`` on 64×64 12 to 23 µs in two of
-eight processes, not 7), and jitted steps take 1.02 to 1.07 of the time. What it costs: a jitted GPT
-step (8 layers) has a peak of 1,165 MB, not 1,114. And a block above 64 MiB fits no heap of an arena
-other than the first, so it is mapped anew each time, where with two arenas it was by chance
-(``x + 1`` on 100 MB 26 ms, not 5): unless it is made in the memory of an earlier one, see
-dispatch/recycling.py.
+A thread other than the first has heaps of 64 MiB, and glibc gives back one that becomes empty: a
+jitted GPT step with 60 MB of temporary memory took 30 or 23 ms by whether something else lay in it.
+Kept (``M_TOP_PAD`` of that size) it takes 23, a chain of ops on 28 MB 10.5 and not 13 ms, and the
+eager step above has a peak of 925 MB. A larger block fits no such heap and is mapped anew each
+time, unless it is the memory of an earlier result, see dispatch/recycling.py.
+
+Two arenas and one for each processor: Python's thread, the ones that compute, and those of XLA that
+compile. With two in all, threads share one by chance of which came first: those that compile (6,000
+waits for its lock and 890 ms for the first step of an LSTM, not 400 and 730), or Python's and one
+that computes (``a + b`` on 64×64 12 to 23 µs in two of eight processes, not 7), and jitted steps
+take 1.02 to 1.07 of the time. As many as glibc likes, eight a processor, take as long and more
+memory (a peak of 980 to 1,020 MB).
 
 Python's own collector of cyclic garbage is told to leave alone what exists by then (``gc.freeze``):
 modules and JAX's tables, some 400,000 objects, which a full collection walks through in 75 to
@@ -47,11 +49,15 @@ from torchlike.dispatch import recycling
 
 # The parameters of mallopt(3) in glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
+_M_TOP_PAD = -2
 _M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX = -8
 
 _NEVER_TRIM = -1
 _GIB = 1 << 30
 _MIB = 1 << 20
+#: Heaps of other threads are of 64 MiB; this is more than can be free in one.
+WHOLE_HEAP = 65 * _MIB
 
 #: The event by which JAX tells of a compiled program, or one found in the persistent cache.
 _COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -87,9 +93,16 @@ def tune_allocator() -> bool:
 
     kept = keep()
     trim = mallopt(_M_TRIM_THRESHOLD, _NEVER_TRIM)
+    pad = mallopt(_M_TOP_PAD, WHOLE_HEAP)
+    arenas = mallopt(_M_ARENA_MAX, arena_count())
     if kept:
         _while_compiling(lambda: mallopt(_M_MMAP_THRESHOLD, _MIB), keep)
-    return bool(kept and trim)
+    return bool(kept and trim and pad and arenas)
+
+
+def arena_count() -> int:
+    """How many arenas threads share."""
+    return 2 + (os.cpu_count() or 1)
 
 
 class _Compiling:
