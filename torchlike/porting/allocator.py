@@ -23,11 +23,10 @@ eager step above has a peak of 925 MB. A larger block fits no such heap and is m
 time, unless it is the memory of an earlier result, see dispatch/recycling.py.
 
 Two arenas and one for each processor: Python's thread, the ones that compute, and those of XLA that
-compile. With two in all, threads share one by chance of which came first: those that compile (6,000
-waits for its lock and 890 ms for the first step of an LSTM, not 400 and 730), or Python's and one
-that computes (``a + b`` on 64×64 12 to 23 µs in two of eight processes, not 7), and jitted steps
-take 1.02 to 1.07 of the time. As many as glibc likes, eight a processor, take as long and more
-memory (a peak of 980 to 1,020 MB).
+compile. With two in all, those that compile share one by chance of which came first (6,000 waits
+for its lock and 890 ms for the first step of an LSTM, not 400 and 730), and jitted steps take 1.02
+to 1.07 of the time; with one, ``a + b`` on 64×64 takes 12 µs and not 7. As many as glibc likes,
+eight a processor, take as long as these and more memory (a peak of 980 to 1,020 MB).
 
 Python's own collector of cyclic garbage is told to leave alone what exists by then (``gc.freeze``):
 modules and JAX's tables, some 400,000 objects, which a full collection walks through in 75 to
