@@ -19,7 +19,7 @@ from benchmarks.workloads.micro import AS_IT_IS, MICRO, Case, Transform
 def import_library(framework: Framework) -> tuple[Any, str]:
     """The library's module and its version; torchlike's with its allocator set."""
     library, version = _imported(framework)
-    if framework.allocator == "tuned":
+    if framework.allocator == "tuned" and framework.library != "torchlike":
         gc.freeze()  # the part of torchlike's setting that no environment variable makes
     return library, version
 

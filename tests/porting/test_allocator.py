@@ -14,10 +14,10 @@ from torchlike.porting import allocator
 
 SOURCE = Path(allocator.__file__)
 
-# Frees a block of 16 MiB and says how much of it the process still holds. The file runs by itself:
+# Frees a block (of MiB) and says how much of it the process still holds. The file runs by itself:
 # the settings are those of a whole process, which the tests share.
 MEASURE = f"""
-import ctypes, gc, re, runpy, sys
+import ctypes, gc, re, runpy, sys, threading
 tune = runpy.run_path({str(SOURCE)!r})["tune_allocator"]
 taken = tune() if sys.argv[1] == "tune" else None
 libc = ctypes.CDLL(None)
@@ -26,12 +26,20 @@ libc.malloc.argtypes = (ctypes.c_size_t,)
 libc.free.argtypes = (ctypes.c_void_p,)
 def resident():
     return int(re.search(r"VmRSS:\\s+(\\d+)", open("/proc/self/status").read()).group(1)) // 1024
+def use_and_free(size):
+    libc.malloc(10 << 20)  # stays in a thread's first heap, of 64 MiB: the block gets the second
+    block = libc.malloc(size)
+    ctypes.memset(block, 1, size)
+    libc.free(block)
+    print(taken, resident() - before, gc.get_freeze_count() > 0)
 before = resident()
-size = 16 << 20
-block = libc.malloc(size)
-ctypes.memset(block, 1, size)
-libc.free(block)
-print(taken, resident() - before, gc.get_freeze_count() > 0)
+size = int(sys.argv[2]) << 20
+if sys.argv[3] == "thread":
+    thread = threading.Thread(target=use_and_free, args=(size,))
+    thread.start()
+    thread.join()
+else:
+    use_and_free(size)
 """
 
 glibc_only = pytest.mark.skipif(
@@ -40,9 +48,9 @@ glibc_only = pytest.mark.skipif(
 )
 
 
-def measure(how, **environment):
+def measure(how, mebibytes=16, where="main", **environment):
     result = subprocess.run(
-        [sys.executable, "-c", MEASURE, how],
+        [sys.executable, "-c", MEASURE, how, str(mebibytes), where],
         capture_output=True,
         text=True,
         check=True,
@@ -58,6 +66,11 @@ def test_freed_memory_stays_in_the_process():
     assert taken == "True"
     assert kept >= 14
     assert frozen
+
+
+@glibc_only
+def test_a_heap_that_is_empty_again_stays_too():
+    assert measure("tune", 60, "thread")[1] >= 58
 
 
 @glibc_only

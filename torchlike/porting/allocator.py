@@ -22,11 +22,11 @@ Kept (``M_TOP_PAD`` of that size) it takes 23, a chain of ops on 28 MB 10.5 and 
 eager step above has a peak of 925 MB. A larger block fits no such heap and is mapped anew each
 time, unless it is the memory of an earlier result, see dispatch/recycling.py.
 
-Two arenas and one for each processor: Python's thread, the ones that compute, and those of XLA that
-compile. With two in all, those that compile share one by chance of which came first (6,000 waits
-for its lock and 890 ms for the first step of an LSTM, not 400 and 730), and jitted steps take 1.02
-to 1.07 of the time; with one, ``a + b`` on 64×64 takes 12 µs and not 7. As many as glibc likes,
-eight a processor, take as long as these and more memory (a peak of 980 to 1,020 MB).
+Two arenas and one for each processor that XLA uses: Python's thread, the ones that compute, and
+those that compile. With two in all, those that compile share one by chance of which came first
+(6,000 waits for its lock and 890 ms for the first step of an LSTM, not 400 and 730), and jitted
+steps take 1.02 to 1.07 of the time; with one, ``a + b`` on 64×64 takes 12 µs and not 7. As many as
+glibc likes, eight a processor, take as long as these and more memory (a peak of 980 to 1,020 MB).
 
 Python's own collector of cyclic garbage is told to leave alone what exists by then (``gc.freeze``):
 modules and JAX's tables, some 400,000 objects, which a full collection walks through in 75 to
@@ -44,6 +44,7 @@ from collections.abc import Callable
 
 from jax import monitoring
 
+from torchlike import xla_flags
 from torchlike.dispatch import recycling
 
 # The parameters of mallopt(3) in glibc's malloc.h.
@@ -101,7 +102,7 @@ def tune_allocator() -> bool:
 
 def arena_count() -> int:
     """How many arenas threads share."""
-    return 2 + (os.cpu_count() or 1)
+    return 2 + xla_flags.cpu_threads()
 
 
 class _Compiling:
