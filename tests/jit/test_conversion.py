@@ -93,6 +93,24 @@ def ternaries_and_booleans(x):
     return a, b, c, d
 
 
+def calls_of_bool(x):
+    a = x * 2 if bool(x.sum() > 0) else x
+    if not bool((x > 2).any()) or bool(x[0] > 5 and x[1] > 5):
+        a = a + 1
+    k = 0
+    while bool(a.max() < 50) and bool(k < 9):
+        a = a * 2
+        k += 1
+    return a, k
+
+
+def a_bool_of_its_own(x):
+    def bool(t):
+        return t.sum() < 0
+
+    return x * 2 if bool(x) else x
+
+
 def while_counts(x):
     i = 0
     while x.sum() < 100 and i < 20:
@@ -161,7 +179,8 @@ def nested_function(x):
 
 @pytest.mark.parametrize(
     "f",
-    [if_else, if_alone, early_returns, elifs, ternaries_and_booleans, while_counts, break_in_for,
+    [if_else, if_alone, early_returns, elifs, ternaries_and_booleans, calls_of_bool,
+     a_bool_of_its_own, while_counts, break_in_for,
      continue_in_for, return_in_while, return_in_for, nested_loops, nested_function],
 )  # fmt: skip
 def test_values(f):
@@ -396,7 +415,7 @@ def test_a_function_made_anew_by_each_capture_is_refused_in_the_end():
         inner = {"a": lambda: float(x.sum()) if bool(x.any()) else 0.0}
         return x * inner["a"]()
 
-    with pytest.raises(JitCaptureError, match="bool"):
+    with pytest.raises(JitCaptureError, match="float"):
         f(torch.ones(3))
 
 

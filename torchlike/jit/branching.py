@@ -61,6 +61,11 @@ def not_(x: Any) -> Any:
     return device_number(bool, jnp.logical_not(control.predicate(x)))
 
 
+def truth(function: Callable[[Any], Any], x: Any) -> Any:
+    """``function(x)`` where only its truth matters; in the graph where ``function`` is ``bool``."""
+    return _truth(x) if function is bool else function(x)
+
+
 def _truth(x: Any) -> Any:
     """A value as a bool, of Python or of the program."""
     return device_number(bool, control.predicate(x)) if is_traced(x) else bool(x)

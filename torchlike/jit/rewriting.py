@@ -466,6 +466,9 @@ class Rewriter(ast.NodeTransformer):
             return self._compared(node, True)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return _at(expression("H.not_(X)", X=self._test(node.operand)), node)
+        if isinstance(node, ast.Call) and _asks_bool(node):
+            call = expression("H.truth(F, X)", F=node.func, X=self.visit(node.args[0]))
+            return _at(call, node)
         return self.visit(node)
 
     def _joined(self, node: ast.BoolOp, as_test: bool) -> Any:
@@ -525,6 +528,17 @@ class Rewriter(ast.NodeTransformer):
                 raise Unconvertible("super() without a first argument")
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self._first, ast.Load())]
         return node
+
+
+def _asks_bool(call: ast.Call) -> bool:
+    """Whether it is ``bool(x)``, by its name."""
+    return (
+        isinstance(call.func, ast.Name)
+        and call.func.id == "bool"
+        and len(call.args) == 1
+        and not isinstance(call.args[0], ast.Starred)
+        and not call.keywords
+    )
 
 
 def _values(names: Sequence[str]) -> ast.expr:
