@@ -14,7 +14,7 @@ from torchlike import boxes, dtypes, views
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
-from torchlike.ops.random import draw
+from torchlike.ops.drawing import draw
 from torchlike.random import dropout as noise
 from torchlike.random.bernoulli import bernoulli_mask
 from torchlike.tensor import Tensor, wrap

@@ -15,7 +15,7 @@ from jax import lax
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input
 from torchlike.meta import MetaArray
-from torchlike.ops.random import by_values, draw
+from torchlike.ops.drawing import by_values, draw
 from torchlike.random import fills
 from torchlike.random.engine import Engine
 from torchlike.tensor import Tensor, wrap

@@ -9,8 +9,8 @@ import numpy as np
 
 from torchlike.dispatch.registry import composite
 from torchlike.ops.activation import leaky_relu
+from torchlike.ops.drawing import draw
 from torchlike.ops.dropout import apply_noise
-from torchlike.ops.random import draw
 from torchlike.random.dropout import rrelu_slopes
 from torchlike.tensor import Tensor, wrap
 

@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-import torchlike.ops.random as random_ops
 from torchlike import dtypes
+from torchlike.ops.choices import multinomial
 from torchlike.ops.creation import as_tensor, empty
+from torchlike.ops.random import randint, randperm
 from torchlike.random.generator import Generator
 
 T_co = TypeVar("T_co", covariant=True)
@@ -71,13 +72,13 @@ class RandomSampler(Sampler[int]):
             generator = Generator().manual_seed(draw_seed())
         if self.replacement:
             for _ in range(total // 32):
-                yield from random_ops.randint(0, n, (32,), generator=generator).tolist()
-            yield from random_ops.randint(0, n, (total % 32,), generator=generator).tolist()
+                yield from randint(0, n, (32,), generator=generator).tolist()
+            yield from randint(0, n, (total % 32,), generator=generator).tolist()
             return
         for _ in range(total // n if n else 0):
-            yield from random_ops.randperm(n, generator=generator).tolist()
+            yield from randperm(n, generator=generator).tolist()
         # PyTorch always permutes once more, for the part of a pass that may be left.
-        yield from random_ops.randperm(n, generator=generator).tolist()[: total % n if n else 0]
+        yield from randperm(n, generator=generator).tolist()[: total % n if n else 0]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -91,7 +92,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        order = random_ops.randperm(len(self.indices), generator=self.generator).tolist()
+        order = randperm(len(self.indices), generator=self.generator).tolist()
         return (self.indices[i] for i in order)
 
     def __len__(self) -> int:
@@ -124,7 +125,7 @@ class WeightedRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        drawn = random_ops.multinomial(
+        drawn = multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
         return iter(drawn.tolist())
