@@ -23,16 +23,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import jax
 from jax import core
 
 from torchlike import modes
 from torchlike.storage import Storage
-
-if TYPE_CHECKING:
-    from torchlike.dispatch.executable import Executable
 
 #: Results of fewer bytes are left to the allocator.
 _LEAST = 32 << 20
@@ -47,6 +45,19 @@ _MOST = 384 << 20
 
 _enabled = False
 _free: deque[Any] = deque()
+
+
+class Recyclable(Protocol):
+    """What gives large results: an executable."""
+
+    #: {signature of operands: (kind of the result, how many there were)}
+    large: dict[Any, Any]
+    forward: Callable[..., Any]
+
+    @property
+    def into(self) -> Callable[..., Any]:
+        """``forward`` of all but the first argument, in the memory of that."""
+        ...
 
 
 def enable() -> None:
@@ -64,7 +75,7 @@ def concerns(avals: Any) -> bool:
     )
 
 
-def forward(exe: Executable, arrays: list[Any]) -> Any:
+def forward(exe: Recyclable, arrays: list[Any]) -> Any:
     """``exe.forward(*arrays)``, in the memory of an array put aside where there is one."""
     for a in arrays:
         if math.prod(getattr(a, "shape", ())) >= _FEWEST:
