@@ -81,6 +81,8 @@ class Mapped(Level):
     """A running ``vmap``: the number of examples, and whether random numbers differ in them."""
 
     transform = "vmap"
+    #: Whether what it maps over has the examples otherwise in memory than one after the other.
+    reordered = False
 
     def __init__(self, size: int, randomness: str) -> None:
         super().__init__()
@@ -213,6 +215,14 @@ def drawing_levels() -> list[Any]:
             if level.randomness == "different":
                 found.append(level)
     return found
+
+
+def reordered(cell: Any) -> bool:
+    """Whether what a cell holds is a box of examples that, in PyTorch, lie otherwise in memory than
+    torchlike keeps them."""
+    return type(cell) in BOXES and any(
+        isinstance(level, Mapped) and level.reordered for level in modes.current.levels
+    )
 
 
 def lifted_as(made: Any, like: Any) -> Any:

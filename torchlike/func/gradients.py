@@ -268,13 +268,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     tensors.
     """
     leaves, structure = trees.flatten(primals)
-    variables = [variable(x, "vjp") for x in leaves]
     previous = modes.current.grad_enabled
+    with enable_grad():  # vjp_fn may be called where gradients are recorded
+        variables = [variable(x, "vjp") for x in leaves]
     with differentiating(leaves, variables):
         output = func(*trees.unflatten(structure, variables))
     output, aux = split_aux(output, has_aux, "vjp(f, *primals)")
     outputs, out_structure = output_leaves(output, "vjp(f, *primals)")
-    further = previous and depends_elsewhere(outputs, variables)
+    behind = depends_elsewhere(outputs, variables)
 
     def vjp_fn(cotangents: Any, retain_graph: Any = True, create_graph: Any = None) -> Any:
         given, given_structure = trees.flatten(cotangents)
@@ -286,13 +287,13 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             )
         enabled = modes.current.grad_enabled if create_graph is None else create_graph
         recorded = enabled and (
-            further or any(isinstance(c, Tensor) and c.requires_grad for c in given)
+            behind or any(isinstance(c, Tensor) and c.requires_grad for c in given)
         )
         with enable_grad():
             found = _cotangent_gradients(outputs, variables, given, recorded, retain_graph, enabled)
         return trees.unflatten(structure, found)
 
-    seen = trees.tree_map(lambda t: outside(t, further), output)
+    seen = trees.tree_map(lambda t: outside(t, previous and behind), output)
     if has_aux:
         kept = previous and depends_elsewhere(trees.leaves(aux), variables)
         return seen, vjp_fn, trees.tree_map(lambda t: outside(t, kept), aux)

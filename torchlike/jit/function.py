@@ -13,7 +13,7 @@ from typing import Any
 
 from torchlike import dtypes, modes
 from torchlike.errors import JitCaptureError
-from torchlike.jit.acquaintances import Acquaintances
+from torchlike.jit.acquaintances import Acquaintances, asks_for_bases
 from torchlike.jit.arguments import Numbers
 from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
@@ -366,7 +366,7 @@ class JitFunction:
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
-        if capture.watch.compares:
+        if capture.watch.compares or asks_for_bases(capture):
             program.acquaintances = Acquaintances(arguments, capture, program.fixed) or None
         program.take_for_granted(Snapshot(capture), capture)
         program.numbers = run.numbers if run.numbers.positions else None
