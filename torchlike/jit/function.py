@@ -104,10 +104,11 @@ class JitFunction:
         """Copies and pickles are of the function and compile anew: a program is bound to the very
         cells that it was captured with. One that stands where its function did is told by name."""
         found: Any = sys.modules.get(str(getattr(self, "__module__", None)))
-        for part in str(getattr(self, "__qualname__", "")).split("."):
+        name = str(getattr(self, "__qualname__", ""))
+        for part in name.split("."):
             found = getattr(found, part, None)
         if found is self:
-            return self.__qualname__
+            return name
         fresh = type(self)(self._fn, **self._options)
         users = {k: v for k, v in vars(self).items() if k not in vars(fresh)}
         return _made_again, (type(self), self._fn, self._options), users or None
