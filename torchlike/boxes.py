@@ -243,14 +243,15 @@ def adopt(storage: Any) -> None:
 
 def check_write(storage: Any, new: Box) -> None:
     """RuntimeError in PyTorch's words for writing a transform's value into a tensor that the
-    transform does not know: its other examples, or its tangent, would be lost."""
+    transform does not know: its other examples, or its tangent, would be lost, and a box left in it
+    that nobody can open afterwards."""
     cell = storage.cell
     if type(cell) in BOXES and cell.level.depth >= new.level.depth:
         return
     if type(new) is Batched and new.batched:
         raise RuntimeError(errors.VMAP_IN_PLACE)
     made = new.level.made
-    if type(new) is Dual and new.tangent is not None and made is not None and storage not in made:
+    if type(new) is Dual and made is not None and storage not in made:
         raise RuntimeError(errors.CAPTURED_IN_PLACE)
 
 

@@ -106,7 +106,8 @@ def cond(
     functions close over.
 
     Differs from PyTorch: eagerly only the branch that is taken runs, so a branch that does not fit
-    the other is noticed when the call is compiled.
+    the other is noticed when the call is compiled; and what only the other branch uses gets no
+    gradient, where PyTorch gives zeros.
 
     Raises:
       RuntimeError: for a predicate of more than one element, operands that are not tensors, a

@@ -160,3 +160,25 @@ def test_writes_to_an_argument_that_is_not_differentiated_by(transform, function
         leaves = result if isinstance(result, tuple) else (result,)
         found.append([[r.tolist() for r in leaves], b.tolist(), b.requires_grad, b.grad_fn])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("through", ["detach", "data", "no_grad"])
+def test_a_detached_value_does_not_leave_jvp_in_a_captured_tensor(through, compiled):
+    for t in (torch, torchlike):
+        x, b = t.arange(3.0), t.ones(3)
+
+        def f(v, t=t, b=b):
+            if through == "no_grad":
+                with t.no_grad():
+                    b.mul_(v.detach().sum())
+            else:
+                (b if through == "detach" else b.data).mul_(v.sum().detach())
+            return v * b
+
+        def run(x, t=t, f=f):
+            return t.func.jvp(f, (x,), (x,))
+
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            (t.jit(run) if compiled and t is torchlike else run)(x)
+        assert b.tolist() == [1, 1, 1]
