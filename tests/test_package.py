@@ -49,6 +49,7 @@ FLOORS = [
     {"addresses"},
     {"storage", "views"},
     {"untyped_storage"},
+    {"literals"},
     {"python_values"},
     {"tensor"},
     {"tape", "sharing", "sparse_sums", "swap"},

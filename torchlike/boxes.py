@@ -81,6 +81,8 @@ class Mapped(Level):
     """A running ``vmap``: the number of examples, and whether random numbers differ in them."""
 
     transform = "vmap"
+    #: Whether what it maps over has the examples otherwise in memory than one after the other.
+    reordered = False
 
     def __init__(self, size: int, randomness: str) -> None:
         super().__init__()
@@ -215,6 +217,14 @@ def drawing_levels() -> list[Any]:
     return found
 
 
+def reordered(cell: Any) -> bool:
+    """Whether what a cell holds is a box of examples that, in PyTorch, lie otherwise in memory than
+    torchlike keeps them."""
+    return type(cell) in BOXES and any(
+        isinstance(level, Mapped) and level.reordered for level in modes.current.levels
+    )
+
+
 def lifted_as(made: Any, like: Any) -> Any:
     """A tensor made with the shape of another: of the same levels, so that what the level computes
     may be written into it. Gives `made`."""
@@ -233,14 +243,15 @@ def adopt(storage: Any) -> None:
 
 def check_write(storage: Any, new: Box) -> None:
     """RuntimeError in PyTorch's words for writing a transform's value into a tensor that the
-    transform does not know: its other examples, or its tangent, would be lost."""
+    transform does not know: its other examples, or its tangent, would be lost, and a box left in it
+    that nobody can open afterwards."""
     cell = storage.cell
     if type(cell) in BOXES and cell.level.depth >= new.level.depth:
         return
     if type(new) is Batched and new.batched:
         raise RuntimeError(errors.VMAP_IN_PLACE)
     made = new.level.made
-    if type(new) is Dual and new.tangent is not None and made is not None and storage not in made:
+    if type(new) is Dual and made is not None and storage not in made:
         raise RuntimeError(errors.CAPTURED_IN_PLACE)
 
 

@@ -106,7 +106,8 @@ def cond(
     functions close over.
 
     Differs from PyTorch: eagerly only the branch that is taken runs, so a branch that does not fit
-    the other is noticed when the call is compiled.
+    the other is noticed when the call is compiled; and what only the other branch uses gets no
+    gradient, where PyTorch gives zeros.
 
     Raises:
       RuntimeError: for a predicate of more than one element, operands that are not tensors, a
@@ -275,12 +276,19 @@ def scan(
         fewer dimensions along 0.
       reverse: from the last row to the first.
 
+    Without a tensor in ``xs`` there is nothing to do: it gives ``(init, [])``.
+
     Raises:
-      RuntimeError: for inputs that are no tensors, a carry that changes shape or dtype, no rows.
+      RuntimeError: for inputs that are no tensors, a carry that changes shape or dtype or has no
+        tensors, no rows.
     """
     if not callable(combine_fn):
         raise RuntimeError("Combine_fn must be a callable, but got " + str(combine_fn))
     start, carry_structure = _tensors(init, "init")
+    if not start:
+        raise RuntimeError("scan() operator requires init leaves.")
+    if not _tensors(xs, "xs")[0]:
+        return init, []
     rows, xs_structure, length = _rows(xs, dim, "scan")
     along = dim % rows[0].dim()
     mismatch = _carry_changed("scan")
@@ -323,7 +331,8 @@ def _along(stacked: list[Any], dim: int) -> list[Any]:
 
 
 def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
-    """``f(x, *args)`` for each row of ``xs``, results stacked. Gradients reach xs and args.
+    """``f(x, *args)`` for each row of ``xs``, results stacked. Gradients reach xs and args. None
+    where f gives None.
 
     Raises:
       RuntimeError: for xs that are no tensors, or have no rows.
@@ -331,15 +340,22 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     rows, structure, length = _rows(xs, 0, "map")
     f = _pure(f, "the function of map")
 
+    gives_nothing = False
+
     def step(*values: Any) -> tuple[list[Any], Any]:
-        return _tensors(f(unflatten(structure, values), *args), "the results of f")
+        nonlocal gives_nothing
+        result = f(unflatten(structure, values), *args)
+        gives_nothing = result is None
+        return _tensors(() if gives_nothing else result, "the results of f")
 
     if modes.current.capture is not None:
         found, after = control.scan(step, [], rows, False, length, _carry_changed("map"))
-        return unflatten(after, found)
+        return None if gives_nothing else unflatten(after, found)
     unwritten = _Unwritten("map", (f,), (*rows, *flatten(list(args))[0]))
     results = [step(*(x[i] for x in rows)) for i in range(length)]
     unwritten.check()
+    if gives_nothing:
+        return None
     columns = zip(*(found for found, _ in results), strict=True)
     return unflatten(results[0][1], [_table["stack"](list(column)) for column in columns])
 

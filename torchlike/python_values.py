@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike import boxes, dtypes, errors, modes, views
+from torchlike import boxes, dtypes, errors, literals, modes, views
 from torchlike.meta import MetaArray
 from torchlike.methods import TensorMethods
 
@@ -30,9 +30,13 @@ class PythonValues(TensorMethods):
     def _value(
         self: Any, asked: str, instead: str = "torchlike.where or torchlike.cond"
     ) -> np.ndarray:
-        """The value on the host, read-only. While capturing there is none: JitCaptureError."""
+        """The value on the host, read-only. While capturing there is none, unless the code itself
+        has just made the tensor of it (`literals`): JitCaptureError."""
         capture = modes.current.capture
         if capture is not None:
+            known = literals.values_of(self._storage) if self._view is None else None
+            if known is not None:
+                return known
             capture.refuse_value(asked, instead)
         if type(self._storage.cell) in boxes.BOXES:
             inside = boxes.visible(self._read(), asked, instead)

@@ -268,3 +268,21 @@ def test_effects_in_python_are_refused(call, what, fn, match, capsys):
         torch.jit(lambda x: call(fn, x))(torch.ones(3))
     assert capsys.readouterr().out == ""
     assert SEEN == []
+
+
+@pytest.mark.parametrize("jit", [lambda f: f, torch.jit])
+def test_a_scan_over_nothing_and_a_map_that_gives_nothing(jit):
+    init = torch.ones(2)
+    for xs in ([], (), {}):
+        f = jit(lambda init, xs=xs: scan(lambda c, x: (c + 1, c * 2), init, xs))
+        for _ in range(2):
+            carry, ys = f(init)
+            assert carry.tolist() == [1, 1]
+            assert ys == []
+    with pytest.raises(RuntimeError, match="requires init leaves"):
+        jit(lambda x: scan(lambda c, x: ([], x), [], x))(torch.ones(3, 2))
+    nothing = jit(lambda x: (torch_map(lambda row: None, x), x * 2))
+    for _ in range(2):
+        none, y = nothing(torch.ones(3, 2))
+        assert none is None
+        assert y.tolist() == [[2, 2]] * 3

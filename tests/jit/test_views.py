@@ -279,3 +279,37 @@ def test_a_tensor_in_several_places_is_one_object(with_grad):
         assert net.last is last
         assert y.requires_grad is with_grad
     assert jitted.compiles <= 2
+
+
+def base_summed(x):
+    return x * 1 if x._base is None else x._base.sum() * x
+
+
+def told_by_is_view(x):
+    return x * 2 if x._is_view() else x * 3
+
+
+@pytest.mark.parametrize("fn", [base_summed, told_by_is_view])
+def test_what_an_argument_is_a_view_of(fn):
+    f, b = torch.jit(fn), torch.arange(6.0)
+    for x in (b, b[1:3], b[1:3].detach(), b[2:4], b[1:3], b.detach(), b[1:3].clone()):
+        assert f(x).tolist() == fn(x).tolist()
+    b.mul_(2)
+    before = f.compiles
+    assert f(b[1:3]).tolist() == fn(b[1:3]).tolist()  # read afresh, by the program of that view
+    assert f.compiles == before
+
+
+def test_writes_and_gradients_through_the_base():
+    def add_to_base(x):
+        x._base.add_(1)
+        return x * 1
+
+    f, b = torch.jit(add_to_base), torch.zeros(4)
+    assert [f(b[1:3]).tolist() for _ in range(3)] == [[1, 1], [2, 2], [3, 3]]
+    assert b.tolist() == [3, 3, 3, 3]
+    squares = torch.jit(lambda x: (x._base**2).sum())
+    for _ in range(2):
+        w = torch.arange(3.0).requires_grad_()
+        squares(w[1:]).backward()
+        assert w.grad.tolist() == [0, 2, 4]

@@ -120,3 +120,65 @@ def test_writes(transform: str, f: Any) -> None:
         warnings.simplefilter("ignore")  # PyTorch's: some ops have no batching rule
         expected = _run(torch, transform, f)
     assert _run(torchlike, transform, f) == expected
+
+
+def _times_the_sum(x: Any, b: Any) -> Any:
+    b.mul_(x.sum())
+    return x * b
+
+
+def _gives_what_it_wrote(x: Any, b: Any) -> Any:
+    b.mul_(x.sum())
+    return b
+
+
+def _gives_views_of_it(x: Any, b: Any) -> Any:
+    part = b[1:]
+    b.copy_(x * x)
+    return part * b[:1], b[0]
+
+
+BESIDE = [_times_the_sum, _gives_what_it_wrote, _gives_views_of_it]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("function", BESIDE)
+@pytest.mark.parametrize("transform", ["grad", "grad_and_value", "jacrev"])
+def test_writes_to_an_argument_that_is_not_differentiated_by(transform, function, compiled):
+    found = []
+    for t in (torch, torchlike):
+        x, b = t.arange(3.0) + 1, t.ones(3)
+
+        def scalar(x, b, t=t):
+            made = function(x, b)
+            return sum((m**2).sum() for m in (made if isinstance(made, tuple) else (made,)))
+
+        def run(x, b, t=t, scalar=scalar):
+            return getattr(t.func, transform)(function if transform == "jacrev" else scalar)(x, b)
+
+        result = (t.jit(run) if compiled and t is torchlike else run)(x, b)
+        leaves = result if isinstance(result, tuple) else (result,)
+        found.append([[r.tolist() for r in leaves], b.tolist(), b.requires_grad, b.grad_fn])
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("through", ["detach", "data", "no_grad"])
+def test_a_detached_value_does_not_leave_jvp_in_a_captured_tensor(through, compiled):
+    for t in (torch, torchlike):
+        x, b = t.arange(3.0), t.ones(3)
+
+        def f(v, t=t, b=b):
+            if through == "no_grad":
+                with t.no_grad():
+                    b.mul_(v.detach().sum())
+            else:
+                (b if through == "detach" else b.data).mul_(v.sum().detach())
+            return v * b
+
+        def run(x, t=t, f=f):
+            return t.func.jvp(f, (x,), (x,))
+
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            (t.jit(run) if compiled and t is torchlike else run)(x)
+        assert b.tolist() == [1, 1, 1]

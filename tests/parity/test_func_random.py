@@ -87,3 +87,28 @@ def test_a_compiled_function_draws_for_each_example():
         expected = run(p).tolist()
         torchlike.manual_seed(0)
         assert compiled(p).tolist() == expected
+
+
+@pytest.mark.parametrize("chunk_size", [None, 1, 3, 4])
+@pytest.mark.parametrize("draw", ["rand", "dropout"])
+def test_the_same_numbers_in_all_chunks(chunk_size, draw):
+    found = []
+    for t in BOTH:
+        of_one = {
+            "rand": lambda x, t=t: x + t.rand(2),
+            "dropout": lambda x, t=t: t.nn.functional.dropout(x + 1, 0.5),
+        }[draw]
+        t.manual_seed(0)
+        mapped = t.func.vmap(of_one, randomness="same", chunk_size=chunk_size)(t.zeros(4, 2))
+        found.append([mapped.numpy(), t.rand(2).numpy()])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_same_numbers_in_chunks_are_refused_under_jit():
+    t = torchlike
+    mapped = t.func.vmap(lambda x: x + t.rand(2), randomness="same", chunk_size=2)
+    with pytest.raises(t.errors.JitCaptureError, match="in chunks"):
+        t.jit(mapped)(t.zeros(4, 2))
+    whole = t.func.vmap(lambda x: x + t.rand(2), randomness="same", chunk_size=4)
+    assert t.jit(whole)(t.zeros(4, 2)).std(0).tolist() == [0, 0]

@@ -67,3 +67,25 @@ def test_what_requires_grad(name):
     for ours, theirs in zip(mine[2], gradients, strict=True):
         assert (ours is None) == (theirs is None)
         assert ours is None or ours == pytest.approx(theirs, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_vjp_made_without_recording(compiled):
+    found = []
+    for t in (torch, torchlike):
+        x = t.tensor([1.0, 2.0], dtype=t.float64, requires_grad=True)
+        w = t.tensor([3.0, 5.0], dtype=t.float64, requires_grad=True)
+
+        def run(x, w, t=t):
+            with t.no_grad():
+                out, pull = t.func.vjp(lambda v: v**3 * w, x)
+                (inside,) = pull(t.ones_like(x))
+            (later,) = pull(t.ones_like(x))
+            return out, inside, later
+
+        results = (t.jit(run) if compiled and t is torchlike else run)(x, w)
+        results[2].sum().backward()
+        found.append([[r.requires_grad for r in results], [r.tolist() for r in results],
+                      x.grad.tolist(), w.grad.tolist()])  # fmt: skip
+    assert found[0] == found[1]
+    assert found[0][0] == [False, False, True]

@@ -26,8 +26,9 @@ class saved_tensors_hooks:
 
     Differs from PyTorch: what is packed is what torchlike's nodes keep (``needs`` and
     ``from_output`` of an op; the operands by default). The tensor given to ``pack`` is a snapshot,
-    never the very object, so a later write in place does not reach it. A jitted function's
-    residuals are not packed.
+    never the very object, so a later write in place does not reach it. Of a
+    jitted function called inside, what its program keeps for backward is packed, after the call;
+    create_graph through such a call is refused.
 
     Raises:
       TypeError: a hook is no function, or ``unpack`` gives something other than a tensor.

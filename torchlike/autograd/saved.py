@@ -118,7 +118,7 @@ def _shown(array: Any, operand: Any) -> Tensor:
     return t
 
 
-class _Slot:
+class Slot:
     """One saved array: what the hook made of it, and the shape it had."""
 
     __slots__ = ("packed", "shape")
@@ -147,11 +147,11 @@ class PackedNode(SavedNames, OpNode):
         self._slots: Any = list(saved)
         for i in kept.order_of_saving(exe):
             if hasattr(saved[i], "shape"):
-                self._slots[i] = _Slot(saved[i], given[i])
+                self._slots[i] = Slot(saved[i], given[i])
         self._plan = None
         if residuals is not None and exe.keeps_residuals:
             self._plan = residuals.plan
-            self._slots += [_Slot(a, None) for a in residuals.arrays]
+            self._slots += [Slot(a, None) for a in residuals.arrays]
 
     def _fetch(self, cotangents: Any) -> None:
         """Unpack: the node is an ordinary one until `_put_back`."""
@@ -159,7 +159,7 @@ class PackedNode(SavedNames, OpNode):
         saving.arriving = cotangents
         try:
             values = [
-                unpack(self._hook, s.packed, s.shape)._read() if type(s) is _Slot else s
+                unpack(self._hook, s.packed, s.shape)._read() if type(s) is Slot else s
                 for s in self._slots
             ]
         finally:

@@ -62,6 +62,33 @@ def differentiating(leaves: Sequence[Tensor], variables: Sequence[Tensor]) -> It
                 x.copy_(v)
 
 
+def plain_leaves(given: Any) -> list[Tensor]:
+    """The tensors among arguments that own their memory and do not require grad."""
+    return [
+        t for t in trees.leaves(given)
+        if isinstance(t, Tensor) and t._base is None and t._node is None and not t._requires_grad
+    ]  # fmt: skip
+
+
+def unattached(output: Any, beside: Sequence[Tensor], variables: Sequence[Tensor]) -> Any:
+    """What a function gave that may have written what depends on its variables to other arguments,
+    ``beside``: these now hold the values alone, unless they depend on something else as well. Where
+    one of them is among the output, a tensor with its history is there in its place."""
+    attached = {}
+    for t in beside:
+        if t._node is not None and not depends_elsewhere([t], variables):
+            attached[id(t)] = t, t._alias()
+    if not attached:
+        return output
+    for o in trees.leaves(output):
+        if isinstance(o, Tensor):
+            o._present_node()  # a view finds its history through its base, while that has it
+    for t, same in attached.values():
+        same._node, same._output_nr, same._requires_grad = t._node, t._output_nr, True
+        t._node, t._output_nr, t._requires_grad = None, 0, False
+    return trees.tree_map(lambda o: attached[id(o)][1] if id(o) in attached else o, output)
+
+
 def depends_elsewhere(tensors: Sequence[Any], variables: Sequence[Tensor]) -> bool:
     """Whether the graph behind tensors leads to anything else than these variables."""
     ends = {edge[0] for edge in map(gradient_edge, variables) if edge is not None}
@@ -220,8 +247,10 @@ def grad_and_value(
         leaves, structure = trees.flatten(chosen(args, argnums))
         variables = [variable(x, what) for x in leaves]
         previous = modes.current.grad_enabled
+        beside = plain_leaves((args, kwargs))
         with differentiating(leaves, variables):
             output = func(*replaced(args, argnums, trees.unflatten(structure, variables)), **kwargs)
+        output = unattached(output, beside, variables)
         with enable_grad():
             output, aux = split_aux(output, has_aux, what)
             if not isinstance(output, Tensor):
@@ -267,14 +296,23 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     RuntimeError when func gives something else than tensors, ValueError for primals that are no
     tensors.
     """
+    return _pulled_back(func, primals, has_aux, [])
+
+
+def _pulled_back(
+    func: Callable[..., Any], primals: Any, has_aux: Any, beside: Sequence[Tensor]
+) -> Any:
+    """`vjp`; ``beside`` are plain tensors among the other arguments that func was given."""
     leaves, structure = trees.flatten(primals)
-    variables = [variable(x, "vjp") for x in leaves]
     previous = modes.current.grad_enabled
+    with enable_grad():  # vjp_fn may be called where gradients are recorded
+        variables = [variable(x, "vjp") for x in leaves]
     with differentiating(leaves, variables):
         output = func(*trees.unflatten(structure, variables))
+    output = unattached(output, beside, variables)
     output, aux = split_aux(output, has_aux, "vjp(f, *primals)")
     outputs, out_structure = output_leaves(output, "vjp(f, *primals)")
-    further = previous and depends_elsewhere(outputs, variables)
+    behind = depends_elsewhere(outputs, variables)
 
     def vjp_fn(cotangents: Any, retain_graph: Any = True, create_graph: Any = None) -> Any:
         given, given_structure = trees.flatten(cotangents)
@@ -286,13 +324,13 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             )
         enabled = modes.current.grad_enabled if create_graph is None else create_graph
         recorded = enabled and (
-            further or any(isinstance(c, Tensor) and c.requires_grad for c in given)
+            behind or any(isinstance(c, Tensor) and c.requires_grad for c in given)
         )
         with enable_grad():
             found = _cotangent_gradients(outputs, variables, given, recorded, retain_graph, enabled)
         return trees.unflatten(structure, found)
 
-    seen = trees.tree_map(lambda t: outside(t, further), output)
+    seen = trees.tree_map(lambda t: outside(t, previous and behind), output)
     if has_aux:
         kept = previous and depends_elsewhere(trees.leaves(aux), variables)
         return seen, vjp_fn, trees.tree_map(lambda t: outside(t, kept), aux)
@@ -334,7 +372,7 @@ def jacrev(
         def of_selected(values: Any) -> Any:
             return func(*replaced(args, argnums, values), **kwargs)
 
-        found = vjp(of_selected, selected, has_aux=has_aux)
+        found = _pulled_back(of_selected, (selected,), has_aux, plain_leaves((args, kwargs)))
         output, vjp_fn = found[:2]
         outputs, out_structure = trees.flatten(output)
         check_real(outputs, "jacrev", "output")

@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from torchlike import modes
 from torchlike.boxes import Batched
 from torchlike.dispatch.boxed import VmapLevel
 from torchlike.dispatch.record import still
 from torchlike.func import trees
 from torchlike.ops.joining import cat
+from torchlike.random.generator import default_generator
 from torchlike.tensor import Tensor, wrap
 
 
@@ -39,7 +41,9 @@ def vmap(
     for values of one example asked for by Python, and for writing them into outside tensors.
 
     Differs from PyTorch: with randomness="different" the numbers are those of a loop over the
-    examples.
+    examples. ``stride()`` and ``is_contiguous()`` of an example are those of a tensor of its own;
+    ``as_strided`` is refused where the examples lie otherwise in memory. Under ``torchlike.jit``
+    randomness="same" in chunks is refused.
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(
@@ -63,7 +67,10 @@ def vmap(
         if chunk_size is None or chunk_size >= size:
             return run(inputs, size)
         chunks = []
+        again = _drawing_again() if randomness == "same" else None
         for start in range(0, size, chunk_size):
+            if again is not None:
+                again()
             n = min(chunk_size, size - start)
             chunks.append(run(
                 [x if d is None else x.narrow(d, start, n)
@@ -72,6 +79,15 @@ def vmap(
         return _joined(chunks, out_dims, name)
 
     return mapped
+
+
+def _drawing_again() -> Callable[[], Any]:
+    """What lets the default generator draw what it draws from now on once more."""
+    capture = modes.current.capture
+    if capture is not None:
+        capture.refuse('vmap(randomness="same") in chunks', "chunk_size=None")
+    state = default_generator.get_state()
+    return functools.partial(default_generator.set_state, state)
 
 
 def _input_dims(
@@ -150,7 +166,9 @@ def _run(
         def enter(x: Any, dim: Any) -> Any:
             if dim is None:
                 return x
-            inside = wrap(Batched(level, still(x.movedim(dim, 0))))
+            moved = x.movedim(dim, 0)
+            level.reordered = level.reordered or not moved.is_contiguous()
+            inside = wrap(Batched(level, still(moved)))
             seen.append((x, dim, inside))
             return inside
 

@@ -2,7 +2,7 @@
 
 ``x is self.weight``, ``any(x is t for t in known)``, ``table[x]``: a capture finds the answer with
 the argument as itself (see ``Tracing.arguments_that_are_state``), and its program is for calls in
-which the answer is the same.
+which the answer is the same. So it is with ``x._base`` of an argument.
 """
 
 from __future__ import annotations
@@ -14,6 +14,14 @@ from torchlike.jit.capture import Capture, Slot
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
 
+#: What tells a view from another tensor on the same memory.
+_OF_VIEWS = frozenset(("_base", "_is_view"))
+
+
+def asks_for_bases(capture: Capture) -> bool:
+    """Whether code may ask what an argument is a view of, which a stand-in for it does not know."""
+    return capture.watch.names_any(_OF_VIEWS)
+
 
 class Acquaintances:
     """What the arguments of one capture were among the tensors that its code can reach."""
@@ -22,6 +30,15 @@ class Acquaintances:
         self, arguments: Sequence[Tensor], capture: Capture, fixed: Iterable[Storage]
     ) -> None:
         """``fixed``: memory that the program uses anyway, by which arguments are told already."""
+        #: Views, and the tensors that they must be views of (None: of none).
+        self._bases: list[tuple[int, weakref.ref[Tensor] | None]] = [
+            (i, None if t._base is None else weakref.ref(t._base))
+            for i, t in enumerate(arguments)
+            if t._view is not None and asks_for_bases(capture)
+        ]
+        if not capture.watch.compares:
+            self._slots, self._expected, self._strangers = [], {}, {}
+            return
         positions = _positions(arguments)
         #: Slots, and which argument (-1: none) their tensor must be.
         self._slots: list[tuple[Slot, int]] = [
@@ -37,6 +54,9 @@ class Acquaintances:
 
     def hold(self, arguments: Sequence[Tensor]) -> bool:
         """Whether code that compares them would find in a call what it found in the capture."""
+        for i, base in self._bases:
+            if arguments[i]._base is not (None if base is None else base()):
+                return False
         for i, t in enumerate(arguments):
             expected = self._expected.get(i)
             if expected is not None:
@@ -53,7 +73,7 @@ class Acquaintances:
 
     def __bool__(self) -> bool:
         """Whether there is anything to ask."""
-        return bool(self._slots or self._expected or self._strangers)
+        return bool(self._bases or self._slots or self._expected or self._strangers)
 
 
 def _positions(arguments: Sequence[Tensor]) -> dict[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 import threading
 import types
 import warnings
@@ -13,7 +14,7 @@ from typing import Any
 
 from torchlike import dtypes, modes
 from torchlike.errors import JitCaptureError
-from torchlike.jit.acquaintances import Acquaintances
+from torchlike.jit.acquaintances import Acquaintances, asks_for_bases
 from torchlike.jit.arguments import Numbers
 from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
@@ -61,6 +62,11 @@ class JitFunction:
         if fallback not in (None, "eager"):
             raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
         _functions.add(self)
+        self._options = {
+            "max_programs": max_programs, "static_argnums": static_argnums,
+            "static_argnames": static_argnames, "dynamic": dynamic, "fallback": fallback,
+            "heeds_stance": heeds_stance,
+        }  # fmt: skip
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
         self._programs: dict[Any, list[Program]] = {}
@@ -93,6 +99,19 @@ class JitFunction:
         self._parts = None
         self._deferred = False
         self._latest_key = self.latest = None
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are of the function and compile anew: a program is bound to the very
+        cells that it was captured with. One that stands where its function did is told by name."""
+        found: Any = sys.modules.get(str(getattr(self, "__module__", None)))
+        name = str(getattr(self, "__qualname__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return name
+        fresh = type(self)(self._fn, **self._options)
+        users = {k: v for k, v in vars(self).items() if k not in vars(fresh)}
+        return _made_again, (type(self), self._fn, self._options), users or None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance is an argument like any other."""
@@ -366,7 +385,7 @@ class JitFunction:
         first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
         del closed
         program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
-        if capture.watch.compares:
+        if capture.watch.compares or asks_for_bases(capture):
             program.acquaintances = Acquaintances(arguments, capture, program.fixed) or None
         program.take_for_granted(Snapshot(capture), capture)
         program.numbers = run.numbers if run.numbers.positions else None
@@ -463,6 +482,10 @@ class JitFunction:
 class _BodyRaised(Exception):
     """The body of a function with a fallback raised an error of its own, which its argument tells:
     the call runs eagerly, and raises it there."""
+
+
+def _made_again(cls: type[JitFunction], fn: Any, options: dict[str, Any]) -> JitFunction:
+    return cls(fn, **options)
 
 
 _call = JitFunction.__call__

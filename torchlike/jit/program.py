@@ -12,12 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import boxes, errors, modes
-from torchlike.autograd.partial import When, arriving, placed, with_flags
-from torchlike.jit import double, joint
+from torchlike import modes
+from torchlike.autograd.partial import When
+from torchlike.jit import joint
 from torchlike.jit.acquaintances import Acquaintances
 from torchlike.jit.capture import Capture, Slot, hooks_of, rebound_slots
 from torchlike.jit.keys import static_key
+from torchlike.jit.node import node_of_call
 from torchlike.jit.recorded import Effect
 from torchlike.jit.scalars import Table
 from torchlike.jit.scheduling import compiled
@@ -25,67 +26,9 @@ from torchlike.jit.steady import guard, written_out
 from torchlike.jit.templates import Anew, NumberTemplate, Template, build, number, once_each
 from torchlike.jit.updates import each_in_its_memory, updates_last
 from torchlike.storage import Storage, device_array
-from torchlike.tape import Edge, Node, gradient_edge
+from torchlike.tape import Edge, gradient_edge
 from torchlike.tensor import _FIELDS, Tensor
 from torchlike.trees import unflatten
-
-
-class CompiledNode(Node):
-    """A whole jitted call as one node of the tape: its backward is a second executable."""
-
-    __slots__ = ("call", "program", "residuals")
-
-    def __init__(
-        self, program: Program, edges: list[Edge | None], residuals: Any, call: Ran
-    ) -> None:
-        super().__init__("CompiledBackward", edges)
-        self.program = program
-        #: What the call ran on, for create_graph.
-        self.call: Ran | None = call
-        self.residuals = residuals
-
-    @property
-    def n_outputs(self) -> int:  # type: ignore[override]
-        return len(self.program.cotangent_avals)
-
-    def run(self, cotangents: list[Any]) -> Any:
-        if self.residuals is None:
-            raise RuntimeError(errors.BACKWARD_TWICE)
-        filled = [
-            jnp.zeros(a.shape, a.dtype) if c is None else c
-            for c, a in zip(cotangents, self.program.cotangent_avals, strict=True)
-        ]
-        whens = self.program.when
-        n = sum(map(bool, whens))
-        # A Jacobian by vmap: a cotangent for each example.
-        if modes.current.levels and boxes.top(filled) is not None:
-            flat, structure = jax.tree_util.tree_flatten((self.residuals, tuple(filled)))
-            backward = self.program.backward
-            return placed(double.on_boxes(
-                self.program,
-                lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat, "backward",
-            ), whens)  # fmt: skip
-        found = self.program.run_backward(self.residuals, filled)
-        if len(found) == len(whens) == n and all(c is not None for c in cotangents):
-            return found
-        conditions = [with_flags(when, found[n:]) for when in whens]
-        return arriving(placed(found, whens), conditions, cotangents)
-
-    def run_graph(self, cotangents: list[Any]) -> Any:
-        return double.run_graph(self, cotangents)
-
-    def check_whole(self, output_nr: int, cotangents: list[Any]) -> None:
-        behind = self.program.behind[output_nr]
-        if behind and any(c is not None and behind >> i & 1 for i, c in enumerate(cotangents)):
-            raise NotImplementedError(
-                "the gradient of one result of a jitted function (asked for by autograd.grad, "
-                "retain_grad() or a hook) arrives in part through another result, which was "
-                "computed from it: inside the compiled program. Compute the second from the first "
-                "outside, ask inside, or call the function eagerly"
-            )
-
-    def release(self) -> None:
-        self.residuals = self.call = None
 
 
 class Ran(NamedTuple):
@@ -425,7 +368,7 @@ def deliver(
             else _edge(b, arguments)
             for b in program.boundary
         ]  # fmt: skip
-        node = CompiledNode(program, edges, residuals, ran)
+        node = node_of_call(program, edges, residuals, ran)
     # Before any slot is bound: a value may be what another slot holds.
     bound = [
         (slot, None if template is None else give(template, arguments, made, node))

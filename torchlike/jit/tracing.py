@@ -15,6 +15,7 @@ from torchlike import boxes, meta, modes, tape
 from torchlike.autograd import engine, partial, saved
 from torchlike.autograd.partial import Partial
 from torchlike.jit import joint
+from torchlike.jit.acquaintances import asks_for_bases
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.effects import ThreadModes
 from torchlike.jit.places import MISSING, Name, describe, same
@@ -166,11 +167,14 @@ class Tracing:
         }  # fmt: skip
 
     def acquainted_arguments(self) -> frozenset[int]:
-        """Those that the code may have compared the stand-in with."""
+        """Those that the code may have compared the stand-in with, or asked what they are views
+        of."""
         known = set(map(id, self.capture.watch.acquaintances()))
+        asks = asks_for_bases(self.capture)
         return frozenset(
             i for i, t in enumerate(self.arguments)
-            if i not in self._as_themselves and id(t) in known
+            if i not in self._as_themselves
+            and (id(t) in known or (asks and t._view is not None))
         )  # fmt: skip
 
     def body(self) -> list[Any]:

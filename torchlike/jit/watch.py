@@ -484,6 +484,13 @@ class Watch(Reach):
             for e in self._entered.values()
         )
 
+    def names_any(self, names: frozenset[str]) -> bool:
+        """Whether code that ran mentions an attribute or method of these names."""
+        return any(
+            not names.isdisjoint(e.reads.attributes | e.reads.methods)
+            for e in self._entered.values()
+        )
+
     def asks_for_types(self) -> bool:
         """Whether code that ran names ``type`` or ``id``, which see what an object really is."""
         return any(not {"type", "id"}.isdisjoint(e.reads.globals) for e in self._entered.values())

@@ -12,7 +12,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import boxes, casts, determinism, devices, dtypes, errors, layouts, modes, views
+from torchlike import (
+    boxes,
+    casts,
+    determinism,
+    devices,
+    dtypes,
+    errors,
+    layouts,
+    literals,
+    modes,
+    views,
+)
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.out import check_overlap
@@ -157,8 +168,13 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
         array = cast(array, numpy_dtype(dtype))
     else:
         dtypes.from_numpy_dtype(array.dtype)
-    copy = jnp.array(array) if isinstance(array, jax.Array) else device_array(np.array(array))
-    made = finish(copy, device, requires_grad)
+    if isinstance(array, jax.Array):
+        made = finish(jnp.array(array), device, requires_grad)
+    else:
+        values = np.array(array)
+        made = finish(device_array(values), device, requires_grad)
+        if not isinstance(data, np.ndarray):
+            literals.note(made._storage, values)
     if isinstance(data, np.ndarray) and data.size and not data.flags.c_contiguous:
         strides = tuple(s // data.itemsize for s in data.strides)
         made._storage.strides = strides_like(views.Geometry(data.shape, strides, 0))

@@ -6,6 +6,9 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from torchlike import boxes, dtypes, modes
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.activation import GELU, ReLU
@@ -38,6 +41,23 @@ def _relu_or_gelu(activation: Any) -> int:
     if activation is F.relu or isinstance(activation, ReLU):
         return 1
     return 2 if activation is F.gelu or isinstance(activation, GELU) else 0
+
+
+def _is_causal(layers: ModuleList, x: Tensor, mask: Tensor | None, hint: bool | None) -> bool:
+    """Whether the layers are told that ``mask`` hides what comes later: where the caller does not
+    say, by its values."""
+    if hint is not None or mask is None:
+        return hint is True
+    attention = getattr(layers[0], "self_attn", None) if len(layers) else None
+    batch_first = bool(getattr(attention, "batch_first", False))
+    length = x.shape[1 if batch_first and x.dim() == 3 else 0]
+    if modes.current.capture is not None or tuple(mask.shape) != (length, length):
+        return False
+    if type(mask._read()) in boxes.SPECIAL:
+        return False
+    hidden: Any = True if mask.dtype is dtypes.bool else -np.inf
+    causal = np.triu(np.full((length, length), hidden), 1)
+    return bool((np.asarray(mask._read()) == causal).all())
 
 
 def _clones(module: Module, n: int) -> ModuleList:
@@ -165,7 +185,9 @@ class TransformerEncoder(Module):
     """``num_layers`` deep copies of an encoder layer, and a last norm.
 
     In evaluation without gradients padding is left out, and zeros go into the last norm
-    (`left_out`).
+    (`left_out`). ``is_causal=None`` looks whether ``mask`` is the causal one, for the layers' hint.
+
+    Differs from PyTorch: inside ``torchlike.jit`` it does not look, and the layers use the mask.
     """
 
     def __init__(
@@ -189,15 +211,21 @@ class TransformerEncoder(Module):
         x = src
         beyond = left_out(self, src, mask, src_key_padding_mask)
         padding = src_key_padding_mask if beyond is None else beyond
+        causal = _is_causal(self.layers, src, mask, is_causal)
         for layer in self.layers:
-            x = layer(x, src_mask=mask, is_causal=is_causal is True, src_key_padding_mask=padding)
+            x = layer(x, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
         if beyond is not None:
             x = x.masked_fill(beyond.unsqueeze(-1), 0.0)
         return x if self.norm is None else self.norm(x)
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` deep copies of a decoder layer, and a last norm."""
+    """``num_layers`` deep copies of a decoder layer, and a last norm.
+
+    ``tgt_is_causal=None`` looks whether ``tgt_mask`` is the causal one, for the layers' hint.
+
+    Differs from PyTorch: inside ``torchlike.jit`` it does not look, and the layers use the mask.
+    """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
@@ -212,12 +240,13 @@ class TransformerDecoder(Module):
         memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         x = tgt
+        causal = _is_causal(self.layers, tgt, tgt_mask, tgt_is_causal)
         for layer in self.layers:
             x = layer(
                 x, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
                 tgt_key_padding_mask=tgt_key_padding_mask,
                 memory_key_padding_mask=memory_key_padding_mask,
-                tgt_is_causal=tgt_is_causal is True, memory_is_causal=memory_is_causal,
+                tgt_is_causal=causal, memory_is_causal=memory_is_causal,
             )  # fmt: skip
         return x if self.norm is None else self.norm(x)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike import errors, views
+from torchlike import boxes, errors, views
 from torchlike.dispatch.inplace import node_of_view
 from torchlike.dispatch.registry import composite
 from torchlike.dispatch.schema import ints
@@ -50,8 +50,14 @@ def whole_memory(input: Tensor, name: str) -> Geometry:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the storage's memory with any size, stride and offset.
 
-    RuntimeError when it would reach beyond the storage, and for negative numbers.
+    RuntimeError when it would reach beyond the storage, and for negative numbers;
+    NotImplementedError inside a ``vmap`` over examples that do not lie one after the other.
     """
+    if boxes.reordered(input._storage.cell):
+        raise NotImplementedError(
+            "as_strided inside vmap over tensors whose examples do not lie one after the other in "
+            "memory: map over dimension 0 of x.movedim(dim, 0).contiguous() instead"
+        )
     new_size, new_stride = ints(size), ints(stride)
     if len(new_size) != len(new_stride):
         raise RuntimeError("mismatch in length of strides and shape")
