@@ -77,6 +77,7 @@ FLOORS = [
         "sparse_names",
         "sparse_rules",
         "sparse_tensor",
+        "sparse_types",
         "storage_types",
         "tensor_types",
         "typed_storage",

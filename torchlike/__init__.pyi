@@ -236,6 +236,30 @@ def _assert(condition: Any, message: Any) -> None:
 def _assert_async(input: Tensor, assert_msg: _str | None = None) -> None:
     """RuntimeError unless a tensor's one value is not zero."""
 
+def _cast_Byte(input: Tensor, non_blocking: _bool = False) -> Tensor:
+    """``input.to(torch.uint8)``: a function from before ``to``."""
+
+def _cast_Char(input: Tensor, non_blocking: _bool = False) -> Tensor:
+    """``input.to(torch.int8)``: a function from before ``to``."""
+
+def _cast_Double(input: Tensor, non_blocking: _bool = False) -> Tensor:
+    """``input.to(torch.float64)``: a function from before ``to``."""
+
+def _cast_Float(input: Tensor, non_blocking: _bool = False) -> Tensor:
+    """``input.to(torch.float32)``: a function from before ``to``."""
+
+def _cast_Half(input: Tensor, non_blocking: _bool = False) -> Tensor:
+    """``input.to(torch.float16)``: a function from before ``to``."""
+
+def _cast_Int(input: Tensor, non_blocking: _bool = False) -> Tensor:
+    """``input.to(torch.int32)``: a function from before ``to``."""
+
+def _cast_Long(input: Tensor, non_blocking: _bool = False) -> Tensor:
+    """``input.to(torch.int64)``: a function from before ``to``."""
+
+def _cast_Short(input: Tensor, non_blocking: _bool = False) -> Tensor:
+    """``input.to(torch.int16)``: a function from before ``to``."""
+
 def _check(cond: Any, message: Callable[[], Any] | None = None) -> None:
     """RuntimeError with what ``message()`` gives unless ``cond``."""
 
@@ -1155,6 +1179,9 @@ def dot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def dropout(input: Any, p: Any, train: Any) -> Any: ...
 
 def dropout_(input: Any, p: Any, train: Any) -> Any: ...
+
+def dsmm(input: Any, mat2: Any) -> Any:
+    """``spmm`` by its older name: a matrix product, of which a matrix may be sparse."""
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
     """``tensor_split`` along a fixed dimension, into equal sections."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlike.ops.sparse_products import sampled_product, sparse_reduce_matmul
 from torchlike.sparse_tensor import SparseTensor
+from torchlike.sparse_types import SPARSE_TENSOR_TYPES as _SPARSE_TENSOR_TYPES
 from torchlike.tensor import Tensor
 from torchlike.unsupported import functions as _unsupported
 
@@ -69,4 +70,5 @@ def sum(input: SparseTensor, dim: Any = None, dtype: Any = None) -> Any:
     return _require_sparse(input, "sum").sum(dim, dtype=dtype)
 
 
+globals().update(_SPARSE_TENSOR_TYPES)
 globals().update(_unsupported("sparse"))

@@ -51,6 +51,12 @@ def spmm(input: Any, mat2: Any) -> Any:
     return input @ mat2
 
 
+@composite(method=False)
+def dsmm(input: Any, mat2: Any) -> Any:
+    """``spmm`` by its older name: a matrix product, of which a matrix may be sparse."""
+    return input @ mat2
+
+
 @composite(namespaces=())
 def reinforce(self: Tensor, reward: Any) -> None:
     """RuntimeError: it went away; ``torch.distributions`` has ``log_prob``."""

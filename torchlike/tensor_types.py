@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from torchlike import dtypes
+from torchlike.layouts import strided
 from torchlike.ops.creation import empty, of_tensor, tensor
 from torchlike.size import Size
 from torchlike.tensor import Tensor
@@ -47,7 +48,11 @@ class TensorType(type):
         return empty(*(args or (0,)), dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, instance: Any) -> Any:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+        return (
+            isinstance(instance, Tensor)
+            and instance.dtype is cls.dtype
+            and instance.layout is strided  # sparse ones are of torch.sparse's classes
+        )
 
     def __repr__(cls) -> str:
         return f"<class 'torch.{cls.__name__}'>"

@@ -1,6 +1,8 @@
 """torchvision's operators, which its package finds when it loads its compiled library."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +22,20 @@ def library():
 def test_other_libraries_are_not_loaded():
     with pytest.raises(OSError, match="Could not load this library"):
         torch.ops.load_library("/anywhere/other/_C.so")
+
+
+def test_the_library_has_another_name_in_newer_releases():
+    told = (
+        "import torchlike as torch\n"
+        "torch.ops.load_library('/anywhere/torchvision/_C_stable.so')\n"
+        "print(torch.ops.torchvision.nms(torch.ones(1, 4), torch.ones(1), 0.5).tolist())\n"
+        "try: torch.ops.torchvision.box_iou_rotated(torch.ones(1, 5), torch.ones(1, 5))\n"
+        "except NotImplementedError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    kept, refused = done.stdout.splitlines()[:2]
+    assert kept == "[0]"
+    assert "Could not run 'torchvision::box_iou_rotated'" in refused
 
 
 def overlap(a, b):

@@ -27,8 +27,8 @@ __all__ = [
     "_are_functorch_transforms_active",
     "_disabled_torch_function_impl", "_distributed_c10d", "_distributed_rpc", "_functorch",
     "_get_default_device", "_get_privateuse1_backend_name", "_get_tracing_state",
-    "_is_torch_function_mode_enabled", "_log_api_usage_once", "_nn", "device", "dtype", "layout",
-    "memory_format",
+    "_is_torch_function_mode_enabled", "_is_tracing", "_log_api_usage_once", "_nn",
+    "device", "dtype", "layout", "memory_format",
 ]  # fmt: skip
 
 #: The class under Tensor, and the class of that class: here Tensor and what it is made by.
@@ -47,6 +47,11 @@ def _get_tracing_state() -> Any:
     """The capture that ``torch.jit.trace`` or ``script`` runs, None outside of one."""
     capture = _modes.current.capture
     return capture if capture is not None and capture.scripting else None
+
+
+def _is_tracing() -> bool:
+    """Whether ``torch.jit.trace`` or ``script`` runs."""
+    return _get_tracing_state() is not None
 
 
 def _get_default_device() -> str:

@@ -109,6 +109,12 @@ def is_initialized() -> bool:
     return is_available()
 
 
+def __getattr__(name: str) -> Any:
+    if name == "_initialized":  # what is_initialized() says, asked without the call
+        return is_initialized()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
 def init() -> None:
     """JAX initialises its backends on first use. AssertionError without a GPU."""
     require()

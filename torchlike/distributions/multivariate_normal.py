@@ -13,6 +13,9 @@ from torchlike.distributions.normal_vectors import (
     batch_mahalanobis,
     batch_mv,
 )
+from torchlike.distributions.normal_vectors import (
+    precision_to_scale_tril as _precision_to_scale_tril,  # noqa: F401 - libraries import it here
+)
 from torchlike.distributions.utils import standard_normal
 
 

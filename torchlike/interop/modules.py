@@ -132,8 +132,11 @@ for _cls in _with_subclasses(Module):
     jax.tree_util.register_pytree_node(_cls, flatten, unflatten)
 
 
+_of_module: Any = vars(Module)["__init_subclass__"]
+
+
 def _registered(cls: type[Module], **kwargs: Any) -> None:
-    super(Module, cls).__init_subclass__(**kwargs)  # Generic's, say, which may stand behind it
+    _of_module.__func__(cls, **kwargs)
     jax.tree_util.register_pytree_node(cls, flatten, unflatten)
 
 

@@ -21,6 +21,7 @@ _DEFORM_NUMBERS = (
 )
 _SCHEMAS = f"""
 _cuda_version() -> int
+box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor
 nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor
 qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor
 roi_align({_ROI}, int sampling_ratio, bool aligned) -> Tensor

@@ -290,3 +290,10 @@ kaiming_uniform = _deprecated("kaiming_uniform", kaiming_uniform_)
 kaiming_normal = _deprecated("kaiming_normal", kaiming_normal_)
 orthogonal = _deprecated("orthogonal", orthogonal_)
 sparse = _deprecated("sparse", sparse_)
+
+#: Names that initialisers of libraries call, for which autograd does not look.
+_no_grad_uniform_ = uniform_
+_no_grad_normal_ = normal_
+_no_grad_trunc_normal_ = trunc_normal_
+_no_grad_fill_ = constant_
+_no_grad_zero_ = zeros_

@@ -12,7 +12,10 @@ from typing import Any
 NAMESPACES: dict[str, OpNamespace] = {}
 #: Compiled libraries whose operators are written here: (package, library) -> the module that
 #: defines them, named rather than imported: it is of an upper room.
-_WRITTEN = {("torchvision", "_C"): "torchlike.library.vision"}
+_WRITTEN = {
+    ("torchvision", "_C"): "torchlike.library.vision",
+    ("torchvision", "_C_stable"): "torchlike.library.vision",  # its name in newer releases
+}
 
 
 class OpNamespace:

@@ -1,4 +1,4 @@
-"""Old Tensor methods that code still calls: new, resize, apply_, map_, typename and predicates."""
+"""Old names that code still calls: new, resize, apply_, map_, typename, predicates, casts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from torchlike import dtypes
 from torchlike.dispatch.registry import composite
 from torchlike.ops.creation import empty, empty_strided, of_tensor
 from torchlike.ops.creation import tensor as make_tensor
-from torchlike.ops.views import alias
+from torchlike.ops.views import alias, require_tensor
 from torchlike.size import Size
 from torchlike.tensor import Tensor, check_subclass
 
@@ -126,3 +127,19 @@ def typename(obj: Any) -> str:
     module = getattr(kind, "__module__", "") or ""
     name = kind.__qualname__
     return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def _cast(name: str, dtype: dtypes.dtype) -> None:
+    def cast(input: Tensor, non_blocking: bool = False) -> Tensor:
+        return require_tensor(input, name).to(dtype)
+
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"``input.to(torch.{dtype.name})``: a function from before ``to``."
+    composite(name, method=False)(cast)
+
+
+for _dtype in (
+    dtypes.uint8, dtypes.int8, dtypes.float64, dtypes.float32, dtypes.int32, dtypes.int64,
+    dtypes.int16, dtypes.float16,
+):  # fmt: skip
+    _cast(f"_cast_{dtypes.scalar_type(_dtype)}", _dtype)

@@ -11,6 +11,7 @@ from torchlike import modes
 from torchlike.autograd.backward import zero_gradient
 from torchlike.jit import jit
 from torchlike.nn import hooks
+from torchlike.nn.class_attributes import leave_unbound
 from torchlike.nn.conversion import Conversions
 from torchlike.nn.hooks import (
     Hooks,
@@ -81,6 +82,10 @@ class Module(StateDicts, Hooks, Conversions):
     _compiled_call_impl: Callable[..., Any] | None = None
 
     forward: Callable[..., Any] = _forward_unimplemented
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)  # Generic's, say, which may stand behind it
+        leave_unbound(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
