@@ -80,3 +80,25 @@ def test_gradients_on_axes_and_cuts(name):
 
     theirs = of(torch, [complex(beside(z.real), beside(z.imag)) for z in points])
     assert of(torchlike, points) == pytest.approx(theirs, rel=1e-11, abs=1e-11)
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, z: z.abs_(), lambda m, z: z.absolute_(), lambda m, z: m._foreach_abs_([z]),
+    lambda m, z: m.abs_(z),
+])  # fmt: skip
+def test_the_modulus_is_no_complex_number(call):
+    def said(m):
+        z = m.tensor([3 + 4j])
+        with pytest.raises(RuntimeError) as raised:
+            call(m, z)
+        return str(raised.value), z.tolist()
+
+    assert said(torchlike) == said(torch)
+
+
+def test_what_may_be_written_to_complex_numbers():
+    for m in (torch, torchlike):
+        z = m.tensor([3 + 4j])
+        assert z.clone().eq_(3 + 4j).tolist() == [1 + 0j]
+        assert z.clone().logical_not_().tolist() == [0j]
+        assert z.clone().copy_(m.ones(1)).tolist() == [1 + 0j]
