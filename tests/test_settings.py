@@ -71,3 +71,12 @@ def test_compiler():
     f(torch.ones(1))
     assert seen == [False, True]
     assert torch.compiler.allow_in_graph(len) is len
+
+
+def test_denormal_numbers_are_zeros_to_computations():
+    """As ``set_flush_denormal`` says."""
+    tiny = torch.tensor([1e-40])
+    assert not torch.set_flush_denormal(False)
+    assert tiny.clone().numpy()[0] > 0
+    assert (tiny > 0).item() is False
+    assert torch.exp(torch.tensor([-100.0])).item() == 0

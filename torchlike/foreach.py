@@ -105,6 +105,12 @@ def _binary(name: str, in_place: bool) -> Callable[..., Any]:
                 f"scalar tensor expected to be 0 dim but it has {given.dim()} dimensions and "
                 f"{given.numel()} elements."
             )
+        lists = isinstance(given, (list, tuple)) and all(isinstance(t, Tensor) for t in given)
+        if alpha is not None and not lists and not (name == "add" and isinstance(given, Tensor)):
+            raise TypeError(
+                f"{own}() received an invalid combination of arguments - got "
+                f"(list, {type(given).__name__}, alpha={type(alpha).__name__})"
+            )
         options = {} if alpha is None else {"alpha": alpha}
         made = [
             (with_tensor if isinstance(b, Tensor) else with_number)(a, b, **options)

@@ -20,7 +20,8 @@ def cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor:
     """The lower (or upper) Cholesky factor of positive-definite matrices; LinAlgError otherwise."""
 
 def cholesky_ex(A: Tensor, *, upper: Any = False, check_errors: Any = False, out: Any = None) -> Any:
-    """The Cholesky factor and an info code instead of an error."""
+    """The Cholesky factor and an info code instead of an error: the order of the first leading
+minor that is not positive-definite. The columns before it are the factor's."""
 
 def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """The condition number in a matrix norm: the ratio of singular values for None and ±2,

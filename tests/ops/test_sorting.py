@@ -83,3 +83,16 @@ def test_mistakes() -> None:
         X.quantile(1.5)
     with pytest.raises(RuntimeError, match="only supports 1-d non-negative"):
         torch.bincount(torch.tensor([-1]))
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_nan_of_either_sign_is_the_largest(dtype, jitted) -> None:
+    # 0 / 0 has the sign bit on x86, and log(-1) has not.
+    nan = float("nan")
+    x = torch.copysign(torch.tensor([nan, 1.0, nan, float("inf"), -1.0]),
+                       torch.tensor([-1.0, 1.0, 1.0, 1.0, -1.0])).to(dtype)  # fmt: skip
+    assert x.signbit().tolist() == [True, False, False, False, True]
+    topk = torch.jit(torch.topk) if jitted else torch.topk
+    assert topk(x, 4).indices.tolist() == [0, 2, 3, 1]
+    assert topk(x, 5, largest=False).indices.tolist() == [4, 1, 3, 0, 2]

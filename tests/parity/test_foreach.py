@@ -154,3 +154,17 @@ def test_groups_by_device_and_dtype():
     import torchlike.utils._foreach_utils
 
     assert grouped(torch) == grouped(torchlike)
+
+
+def test_alpha_is_for_lists_of_tensors():
+    def refused(t, name, *others):
+        with pytest.raises(TypeError):
+            getattr(t, name)([t.ones(1)], *[t.tensor(o) if o == 5 else o for o in others], alpha=2)
+
+    for t in (torch, torchlike):
+        refused(t, "_foreach_add", 3.0)
+        refused(t, "_foreach_add", [3.0])
+        refused(t, "_foreach_sub", 3)
+        refused(t, "_foreach_sub", 5)
+        assert t._foreach_add([t.ones(1)], [t.ones(1)], alpha=2)[0].item() == 3
+        assert t._foreach_add([t.ones(1)], t.tensor(5.0), alpha=2)[0].item() == 11

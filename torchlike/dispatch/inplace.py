@@ -172,6 +172,8 @@ def in_place_executable(
                     f"output with shape {list(target.shape)} doesn't match the broadcast shape "
                     f"{list(out.shape)}"
                 )
+            if target.dtype.kind == "c" and out.dtype.kind == "f":  # a modulus
+                raise RuntimeError(f"In-place {spec.name} is not supported for complex tensors.")
             return _cast_result(out, target.dtype)
 
         exe = Executable(

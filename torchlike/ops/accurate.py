@@ -12,6 +12,7 @@ from jax import lax
 
 from torchlike import dtypes
 from torchlike.ops import trigonometry
+from torchlike.ops.complex_edges import exponential
 from torchlike.ops.subgradients import erfcx
 
 #: Terms of the series of sinc's derivative: for |pi x| < 1 the next is below 1e-17 of the sum.
@@ -50,7 +51,7 @@ def exp2(x: Any) -> Any:
     """``2 ** x``, exact for integers. XLA takes ``exp(x * log 2)``, whose error grows with x: of 99
     in float32 it makes 6.338275e29, which is 3.6e-6 off."""
     if dtypes.kind_of(x.dtype) == "c":  # by parts: of an infinity a complex product makes NaN
-        return jnp.exp(lax.complex(x.real * math.log(2), x.imag * math.log(2)))
+        return exponential(lax.complex(x.real * math.log(2), x.imag * math.log(2)))
     if x.dtype not in _BITS:
         return jnp.exp2(x)
     whole = lax.stop_gradient(jnp.round(jnp.clip(x, -2200, 2200)))

@@ -11,13 +11,13 @@ import numpy as np
 from jax import core, lax
 
 from torchlike import boxes, dtypes, modes
-from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import in_columns
 from torchlike.dispatch.registry import composite, export, op
 from torchlike.dispatch.schema import Bool, Input, Str
 from torchlike.lazy import LazyModule
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
+from torchlike.ops.partial_cholesky import completed
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
 
@@ -111,37 +111,18 @@ def _require_finite(input: Any) -> None:
 @op("cholesky_op", memory_order=in_columns, namespaces=(), method=False, residuals=True,
     grad_name="LinalgCholeskyExBackward0")  # fmt: skip
 def cholesky_op(input: Input, upper: Bool):
-    """The Cholesky factor (NaN where there is none); looks at one triangle only."""
+    """The Cholesky factor, as far as there is one, and the order of the first leading minor that is
+    not positive-definite (0: there is none); looks at one triangle only."""
     require_matrix(input, "linalg.cholesky", square=True)
     x = adjoint(input) if upper else input
     # The value is that of the lower triangle, the gradient symmetric, as PyTorch's is.
     mean = (x + adjoint(x)) / 2
-    one_triangle = jnp.tril(x) + adjoint(jnp.tril(x, -1))
+    lower = jnp.tril(x)
+    one_triangle = lower + adjoint(jnp.tril(x, -1))
     symmetric = mean + lax.stop_gradient(one_triangle - mean)
     factor = jnp.tril(lax.linalg.cholesky(symmetric, symmetrize_input=False))
-    return adjoint(factor) if upper else factor
-
-
-def _failed(factor: Any) -> Any:
-    return jnp.isnan(factor.real).any((-2, -1)).astype(np.int32)
-
-
-def _cholesky_info(factor: Tensor, input: Tensor) -> Tensor:
-    """Per matrix: 0, or the order of the first leading minor that is not positive-definite."""
-    if factor.is_meta:
-        return factor.new_empty(factor.shape[:-2], dtype=dtypes.int32)
-    failed = boxes.apply(_failed, factor.detach()._read())
-    if modes.current.capture is not None or isinstance(failed, (boxes.Box, core.Tracer)):
-        return tensors.wrap(failed)  # LAPACK's codes need values
-    codes = np.array(failed)
-    if codes.any():
-        matrices = np.asarray(input.detach()._read())
-        for at in zip(*np.nonzero(np.atleast_1d(codes)), strict=True):
-            matrix = matrices[at] if codes.ndim else matrices
-            (potrf,) = lapack.get_lapack_funcs(("potrf",), (matrix,))
-            order = potrf(matrix, lower=True)[1]
-            codes[at if codes.ndim else ()] = max(order, 1)
-    return tensors.wrap(jnp.asarray(codes))
+    factor, info = completed(factor, lower)
+    return adjoint(factor) if upper else factor, info
 
 
 _CHOLESKY_EX = named("linalg_cholesky_ex", "L info")
@@ -150,21 +131,18 @@ _CHOLESKY_EX = named("linalg_cholesky_ex", "L info")
 @composite(namespaces=("linalg",), method=False)
 def cholesky_ex(A: Tensor, *, upper: Any = False, check_errors: Any = False,
                 out: Any = None) -> Any:  # fmt: skip
-    """The Cholesky factor and an info code instead of an error.
-
-    Differs from PyTorch: a factor that could not be computed is NaN throughout.
-    """
-    factor = cholesky_op(A, upper)
-    info = _cholesky_info(factor, A.mH if upper else A)
+    """The Cholesky factor and an info code instead of an error: the order of the first leading
+    minor that is not positive-definite. The columns before it are the factor's."""
+    found = _CHOLESKY_EX(*cholesky_op(A, upper))
     if check_errors:
-        _raise_cholesky(info)
-    return given(out, _CHOLESKY_EX(factor, info))
+        _raise_cholesky(found.info, "linalg.cholesky_ex")
+    return given(out, found)
 
 
-def _raise_cholesky(info: Tensor) -> None:
+def _raise_cholesky(info: Tensor, name: str) -> None:
     raise_failure(
         info,
-        "linalg.cholesky: {batch}The factorization could not be completed because the input is not "
+        f"{name}: {{batch}}The factorization could not be completed because the input is not "
         "positive-definite (the leading minor of order {code} is not positive-definite).",
     )
 
@@ -172,15 +150,17 @@ def _raise_cholesky(info: Tensor) -> None:
 @composite("cholesky", namespaces=("linalg",), method=False)
 def linalg_cholesky(A: Tensor, *, upper: Any = False, out: Any = None) -> Tensor:
     """The lower (or upper) Cholesky factor of positive-definite matrices; LinAlgError otherwise."""
-    factor, info = cholesky_ex(A, upper=upper)
-    _raise_cholesky(info)
+    factor, info = cholesky_op(A, upper)
+    _raise_cholesky(info, "linalg.cholesky")
     return given(out, factor)
 
 
 @composite()
 def cholesky(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
     """``linalg.cholesky``."""
-    return given(out, linalg_cholesky(input, upper=upper), cast=True)
+    factor, info = cholesky_op(input, upper)
+    _raise_cholesky(info, "cholesky")
+    return given(out, factor, cast=True)
 
 
 # -- qr --------------------------------------------------------------------------------------------

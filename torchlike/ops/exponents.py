@@ -17,16 +17,34 @@ from torchlike.ops.promotion import check_broadcast, in_float32, promoted, promo
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
 
+#: Bits below the exponent, those of it, the integer of that size, and the last bit's exponent.
+_BITS = {
+    np.dtype(np.float32): (23, 0xFF, np.int32, -149),
+    np.dtype(np.float64): (52, 0x7FF, np.int64, -1074),
+}
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """``jnp.frexp``, and of denormal numbers by their bits: to XLA they are zeros."""
+    mantissa, exponent = jnp.frexp(x)
+    below, of_exponent, integer, last = _BITS[x.dtype]
+    bits = lax.bitcast_convert_type(x, integer)
+    fraction = bits & ((1 << below) - 1)
+    tiny = ((bits >> below) & of_exponent == 0) & (fraction != 0)
+    part, shift = jnp.frexp(fraction.astype(x.dtype))
+    part = jnp.where(bits < 0, -part, part)
+    return jnp.where(tiny, part, mantissa), jnp.where(tiny, shift + last, exponent)
+
 
 @jax.custom_jvp
 def _mantissa(x: Any) -> Any:
-    return jnp.frexp(x)[0]
+    return _parts(x)[0]
 
 
 @_mantissa.defjvp
 def _mantissa_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    exponent = lax.stop_gradient(jnp.frexp(x)[1])
+    exponent = lax.stop_gradient(_parts(x)[1])
     return _mantissa(x), t * jnp.exp2(-exponent.astype(x.dtype))
 
 
@@ -36,7 +54,7 @@ def frexp_op(input: Input):
     if dtypes.kind_of(input.dtype) != "f":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     wide = input.astype(np.float32) if input.dtype.itemsize == 2 else input
-    return _mantissa(wide).astype(input.dtype), jnp.frexp(wide)[1].astype(np.int32)
+    return _mantissa(wide).astype(input.dtype), _parts(wide)[1].astype(np.int32)
 
 
 _FREXP = named("frexp", "mantissa exponent")

@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.special as special
 import numpy as np
-from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
 
@@ -71,33 +70,34 @@ def _trigamma(x: Any) -> Any:
     mirrored = wide < 0.5
     positive = jnp.where(mirrored, 1 - wide, wide)
     value = special.zeta(jnp.asarray(2.0, wide.dtype), positive)
+    value = jnp.where(positive == jnp.inf, 0, value)
     sine = jnp.pi / jnp.sin(jnp.pi * wide)
     return jnp.where(mirrored, sine * sine - value, value).astype(x.dtype)
+
+
+def _hurwitz(x: Any, q: Any) -> Any:
+    """The zeta function of positive q, of large x the first term alone: JAX's is NaN there."""
+    return jnp.where((x > 200) & (q < x / 50), jnp.power(q, -x), special.zeta(x, q))
 
 
 @jax.custom_jvp
 def zeta(x: Any, q: Any) -> Any:
     """The Hurwitz zeta function: the sum of (q + k) ** -x over k = 0, 1, …
 
-    As Cephes: infinite at poles, NaN for x < 1, and below q = 0 for all but integers x, where terms
-    up to a positive ``q + k`` are added one by one.
+    As Cephes: infinite at poles, NaN for x < 1, and below q = 0 for all but integers x, where the
+    sum over the negative q + k is one over positive numbers, too, up to a sign.
     """
     x, q = jnp.broadcast_arrays(x, q)
     below = (q <= 0) & jnp.isfinite(q)
-    count = jnp.where(below, jnp.floor(-q) + 1, 0)
-
-    def add_term(state: Any) -> Any:
-        k, total = state
-        term = jnp.where(k < count, jnp.power(q + k, -x), 0)
-        return k + 1, total + term
-
-    most = jnp.max(count, initial=0)
-    _, head = lax.while_loop(
-        lambda state: state[0] < most, add_term, (jnp.zeros((), q.dtype), jnp.zeros_like(q))
-    )
-    value = head + special.zeta(x, jnp.where(below, q + count, q))
+    # The terms on both sides of 0, by how far the first is from it; the distance to the integer
+    # above is exact. The two that are nearly equal and opposite are added first.
+    nearest, least = _hurwitz(x, jnp.where(below, q - jnp.floor(q), q)), jnp.ceil(q) - q
+    sign = jnp.where(x % 2 == 1, -1, 1).astype(q.dtype)
+    negative = sign * _hurwitz(x, jnp.where(below, least, 1))
+    beyond = sign * _hurwitz(x, jnp.where(below, 1 - q, 1))
+    value = jnp.where(below, (nearest + negative) - beyond, nearest)
     value = jnp.where(below & (x != jnp.floor(x)), jnp.nan, value)
-    value = jnp.where(below & (q == jnp.floor(q)), jnp.inf, value)
+    value = jnp.where((q <= 0) & (q == jnp.floor(q)), jnp.inf, value)
     value = jnp.where(x == 1, jnp.inf, value)
     return jnp.where(x < 1, jnp.nan, value)
 

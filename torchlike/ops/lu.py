@@ -30,8 +30,20 @@ from torchlike.tensor import Tensor
 def lu_factor_op(input: Input):
     """L and U in one matrix, pivots (counted from 1), and an info code."""
     require_matrix(input, "linalg.lu_factor")
-    lu, pivots, _ = lax.linalg.lu(input)
+    lu, pivots, _ = factored(input)
     return lu, (pivots + 1).astype(np.int32), singular_at(lu)
+
+
+def factored(x: Any) -> tuple[Any, Any, Any]:
+    """``lax.linalg.lu``, and NaN wherever a pivot that is NaN leads: LAPACK takes such a pivot for
+    a zero, and goes on with the numbers that are there."""
+    lu, pivots, permutation = lax.linalg.lu(x)
+    unknown = jnp.isnan(jnp.diagonal(lax.stop_gradient(lu), axis1=-2, axis2=-1))
+    if not unknown.shape[-1]:
+        return lu, pivots, permutation
+    first = jnp.where(unknown.any(-1), jnp.argmax(unknown, -1), max(lu.shape[-2:]))[..., None, None]
+    rows, columns = jnp.arange(lu.shape[-2])[:, None], jnp.arange(lu.shape[-1])
+    return jnp.where((rows > first) & (columns >= first), jnp.nan, lu), pivots, permutation
 
 
 def singular_at(lu: Any) -> Any:
@@ -60,16 +72,16 @@ def lu_factor_ex(A: Tensor, *, pivot: Any = True, check_errors: Any = False,
     _require_pivot(pivot, "linalg.lu_factor")
     found = _LU_FACTOR_EX(*lu_factor_op(A))
     if check_errors:
-        _raise_lu(found.info)
+        _raise_lu(found.info, "lu_factor_ex")
     return given(out, found)
 
 
-def _raise_lu(info: Tensor) -> None:
+def _raise_lu(info: Tensor, name: str) -> None:
     raise_failure(
         info,
-        "{batch}torch.linalg.lu_factor: U[{code},{code}] is zero and using it on lu_solve would "
-        "result in a division by zero. If you still want to perform the factorization, consider "
-        "calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
+        f"torch.linalg.{name}: {{batch}}U[{{code}},{{code}}] is zero and using it on lu_solve "
+        "would result in a division by zero. If you still want to perform the factorization, "
+        "consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)",
         RuntimeError,
     )
 
@@ -78,7 +90,7 @@ def _raise_lu(info: Tensor) -> None:
 def lu_factor(A: Tensor, *, pivot: Any = True, out: Any = None) -> Any:
     """The compact LU factorization with pivots. RuntimeError for a singular matrix."""
     lu, pivots, info = lu_factor_ex(A, pivot=pivot)
-    _raise_lu(info)
+    _raise_lu(info, "lu_factor")
     return given(out, _LU_FACTOR(lu, pivots))
 
 

@@ -19,7 +19,7 @@ from torchlike.dispatch.schema import (
     Str,
     plain_number,
 )
-from torchlike.ops.decompositions import require_matrix, svdvals_op
+from torchlike.ops.decompositions import require_matrix, require_matrix_shape, svdvals_op
 from torchlike.ops.gathering import type_name
 from torchlike.ops.outputs import given
 from torchlike.ops.pairwise import lengths
@@ -186,10 +186,23 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: Any = False, *,
     return norm(input, "nuc", dim, keepdim, out)
 
 
+def _require_square(A: Tensor, order: Any) -> None:
+    """RuntimeError for a matrix without an inverse to ask for the norm of."""
+    require_matrix_shape(A, f"linalg.cond(ord={order})")
+    if A.shape[-1] != A.shape[-2]:
+        said = f"{order:f}" if isinstance(order, float) else order
+        raise RuntimeError(
+            f"linalg.cond(ord={said}): A must be batches of square matrices, but they are "
+            f"{A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+
+
 @composite("cond", namespaces=("linalg",), method=False)
 def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     """The condition number in a matrix norm: the ratio of singular values for None and ±2,
     ``norm(A) * norm(inv(A))`` otherwise; infinite for a singular matrix."""
+    if A.dim() < 2 and not isinstance(p, str):
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or p in (2, -2):
         require_matrix(A._read(), "linalg.cond")
         if not min(A.shape[-2:]):  # of no singular values PyTorch says 0
@@ -197,6 +210,13 @@ def linalg_cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
         s = svdvals_op(A)
         ends = (s[..., 0], s[..., -1])
         return given(out, ends[0] / ends[1] if p != -2 else ends[1] / ends[0], cast=True)
+    if isinstance(p, str):
+        _require_square(A, p)
+    if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if not A.numel():
+        return given(out, A.new_zeros(A.shape[:-2], dtype=A.dtype.to_real()), cast=True)
+    _require_square(A, p)
     inverse, info = inv_ex_op(A)
     found = linalg_matrix_norm(A, p) * linalg_matrix_norm(inverse, p)
     return given(out, found.masked_fill(info != 0, math.inf), cast=True)

@@ -16,6 +16,7 @@ from torchlike.dispatch.memory_order import in_columns, solution_from_left, solu
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, OptFloat, OptInput
 from torchlike.ops.decompositions import (
+    LinAlgError,
     adjoint,
     raise_failure,
     require_matrix,
@@ -23,7 +24,7 @@ from torchlike.ops.decompositions import (
     singular,
 )
 from torchlike.ops.gathering import type_name
-from torchlike.ops.lu import singular_at
+from torchlike.ops.lu import factored, singular_at
 from torchlike.ops.outputs import given
 from torchlike.ops.reduction import _named as named
 from torchlike.tensor import Tensor
@@ -34,7 +35,7 @@ def _solved(a: Any, b: Any) -> tuple[Any, Any]:
 
     One LU factorization serves the forward and the gradient.
     """
-    lu, _, permutation = lax.linalg.lu(lax.stop_gradient(a))
+    lu, _, permutation = factored(lax.stop_gradient(a))
 
     def with_factors(rhs: Any, transposed: bool) -> Any:
         if not transposed:
@@ -74,10 +75,10 @@ def inv_ex_op(input: Input):
 _INV_EX, _SOLVE_EX = named("linalg_inv_ex", "inverse info"), named("linalg_solve_ex", "result info")
 
 
-def _raise_inverse(info: Tensor) -> None:
+def _raise_inverse(info: Tensor, name: str) -> None:
     raise_failure(
         info,
-        "linalg.inv: {batch}The diagonal element {code} is zero, the inversion could not be "
+        f"{name}: {{batch}}The diagonal element {{code}} is zero, the inversion could not be "
         "completed because the input matrix is singular.",
     )
 
@@ -87,7 +88,7 @@ def inv_ex(A: Tensor, *, check_errors: Any = False, out: Any = None) -> Any:
     """The inverse and an info code instead of an error."""
     found = _INV_EX(*inv_ex_op(A))
     if check_errors:
-        _raise_inverse(found.info)
+        _raise_inverse(found.info, "linalg.inv_ex")
     return given(out, found)
 
 
@@ -95,7 +96,7 @@ def inv_ex(A: Tensor, *, check_errors: Any = False, out: Any = None) -> Any:
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of square matrices. LinAlgError for a singular one."""
     inverse_, info = inv_ex_op(A)
-    _raise_inverse(info)
+    _raise_inverse(info, "linalg.inv")
     return given(out, inverse_)
 
 
@@ -151,10 +152,10 @@ def solve_ex_op(A: Input, B: Input, left: Bool):
     return x[..., 0] if vector else x, info
 
 
-def _raise_solve(info: Tensor) -> None:
+def _raise_solve(info: Tensor, name: str) -> None:
     raise_failure(
         info,
-        "torch.linalg.solve: {batch}The solver failed because the input matrix is singular.",
+        f"torch.linalg.{name}: {{batch}}The solver failed because the input matrix is singular.",
     )
 
 
@@ -164,7 +165,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: Any = True, check_errors: Any = Fals
     """The solution and an info code instead of an error."""
     found = _SOLVE_EX(*solve_ex_op(A, B, left))
     if check_errors:
-        _raise_solve(found.info)
+        _raise_solve(found.info, "solve_ex")
     return given(out, found)
 
 
@@ -172,7 +173,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: Any = True, check_errors: Any = Fals
 def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
     """X with ``A @ X = B`` (``X @ A = B`` unless ``left``). LinAlgError for a singular matrix."""
     x, info = solve_ex_op(A, B, left)
-    _raise_solve(info)
+    _raise_solve(info, "solve")
     return given(out, x)
 
 
@@ -266,8 +267,25 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: Any = False, *, out: An
     return cholesky_solve_op(input, input2, upper, out=out)
 
 
+def _require_no_zero(input: Any, _: Any) -> None:
+    """LinAlgError for a factor with a zero on its diagonal."""
+    if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
+        return  # of which the op itself speaks
+    zero = np.diagonal(np.asarray(input), axis1=-2, axis2=-1) == 0
+    if not zero.any():
+        return
+    rows = zero.reshape(-1, zero.shape[-1])
+    at = int(np.flatnonzero(rows.any(-1))[0])
+    where = f"(Batch element {at}): " if zero.ndim > 1 else ""
+    raise LinAlgError(
+        f"cholesky_inverse: {where}The diagonal element {int(np.argmax(rows[at])) + 1} is zero, "
+        "the inversion could not be completed because the input matrix is singular."
+    )
+
+
 @op(
     "cholesky_inverse_op",
+    check=_require_no_zero,
     memory_order=in_columns,
     casts_out=True,
     namespaces=(),
@@ -299,14 +317,22 @@ def det(A: Input):
     return jnp.linalg.det(A)
 
 
+def _slogdet(x: Any) -> tuple[Any, Any]:
+    """``jnp.linalg.slogdet``, which with NaN in the matrix may find it singular."""
+    sign, logarithm = jnp.linalg.slogdet(x)
+    unknown = jnp.isnan(lax.stop_gradient(x)).any((-2, -1)) & (sign == 0)
+    return sign, jnp.where(unknown, jnp.nan, logarithm)
+
+
 @op("slogdet_op", namespaces=(), method=False, residuals=True,
     grad_name="LinalgSlogdetBackward0")  # fmt: skip
 def slogdet_op(A: Input):
     """The sign and the logarithm of the absolute value of the determinant."""
     require_matrix(A, "linalg.slogdet", square=True)
-    sign, logarithm = jnp.linalg.slogdet(A)
+    sign, logarithm = _slogdet(A)
     if A.dtype.kind != "c":
-        sign = jnp.where(jnp.isnan(sign), 0, sign)  # the sign of NaN is 0
+        # The sign of NaN is 0. XLA counts the signs of pivots, of which NaN has one.
+        sign = jnp.where(jnp.isnan(sign) | jnp.isnan(logarithm), 0, sign)
     return sign, logarithm
 
 
@@ -329,7 +355,7 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
 def logdet(input: Input):
     """The logarithm of the determinant; NaN where it is negative."""
     require_matrix(input, "logdet", square=True)
-    sign, logarithm = jnp.linalg.slogdet(input)
+    sign, logarithm = _slogdet(input)
     if input.dtype.kind == "c":
         return logarithm + jnp.log(sign)
     return jnp.where(sign < 0, jnp.nan, logarithm)

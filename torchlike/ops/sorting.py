@@ -114,9 +114,13 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
     key = lax.stop_gradient(input)
     if key.dtype == np.bool_:
         key = key.astype(np.uint8)
-    if not largest:
-        # Bits inverted reverse the order of any integer; NaN, the largest value, comes last.
-        key = ~key if key.dtype.kind in "iu" else jnp.where(jnp.isnan(key), -jnp.inf, -key)
+    if key.dtype.kind in "iu":
+        # Bits inverted reverse the order of any integer.
+        key = key if largest else ~key
+    else:
+        # XLA orders NaN by its sign, which 0 / 0 sets and log(-1) does not; here it is the largest.
+        unknown = jnp.copysign(jnp.asarray(np.nan, key.dtype), 1.0 if largest else -1.0)
+        key = jnp.where(jnp.isnan(key), unknown, key if largest else -key)
     _, index = lax.top_k(jnp.moveaxis(key, d, -1), k)
     index = jnp.moveaxis(index, -1, d).astype(np.int64)
     return jnp.take_along_axis(input, index, d), index

@@ -11,7 +11,7 @@ from jax import lax
 
 from torchlike.dispatch.registry import op
 from torchlike.dispatch.schema import Input, OptOperand, Scalar
-from torchlike.ops import accurate, gamma, subgradients, trigonometry
+from torchlike.ops import accurate, complex_edges, gamma, subgradients, trigonometry
 from torchlike.ops.branch_cuts import along_imaginaries, along_reals
 from torchlike.ops.checks import floats_only, real_only
 from torchlike.ops.promotion import in_float32, promoted_float, scalar_like
@@ -40,7 +40,12 @@ def _via_output(derivative: Any) -> Any:
     return lambda cotangent, out: cotangent * jnp.conj(derivative(out))
 
 
-_root = along_reals(jnp.sqrt)
+def _edged(fn: Any, name: str) -> Any:
+    rule, derivative = getattr(complex_edges, name), getattr(complex_edges, f"of_{name}", None)
+    return complex_edges.with_edges(fn, rule, derivative)
+
+
+_root = complex_edges.root
 
 
 def _reciprocal_root(x: Any) -> Any:
@@ -52,20 +57,21 @@ def _reciprocal_root(x: Any) -> Any:
 
 
 for _name, _fn, _aliases in (
-    ("log2", jnp.log2, ()), ("log10", jnp.log10, ()), ("sin", trigonometry.sine, ()),
-    ("cos", trigonometry.cosine, ()), ("tan", trigonometry.tangent, ()),
-    ("asin", along_reals(jnp.arcsin), ("arcsin",)),
-    ("acos", along_reals(jnp.arccos), ("arccos",)),
-    ("atan", accurate.arctan, ("arctan",)),
-    ("sinh", accurate.sinh, ()), ("cosh", accurate.cosh, ()),
-    ("asinh", along_imaginaries(jnp.arcsinh), ("arcsinh",)),
-    ("acosh", along_reals(jnp.arccosh), ("arccosh",)),
-    ("atanh", accurate.arctanh, ("arctanh",)), ("sinc", accurate.sinc, ()),
+    ("log2", _edged(jnp.log2, "log"), ()), ("log10", _edged(jnp.log10, "log"), ()),
+    ("sin", _edged(trigonometry.sine, "sin"), ()), ("cos", _edged(trigonometry.cosine, "cos"), ()),
+    ("tan", _edged(trigonometry.tangent, "tan"), ()),
+    ("asin", _edged(along_reals(jnp.arcsin), "asin"), ("arcsin",)),
+    ("acos", _edged(along_reals(jnp.arccos), "acos"), ("arccos",)),
+    ("atan", _edged(accurate.arctan, "atan"), ("arctan",)),
+    ("sinh", _edged(accurate.sinh, "sinh"), ()), ("cosh", _edged(accurate.cosh, "cosh"), ()),
+    ("asinh", _edged(along_imaginaries(jnp.arcsinh), "asinh"), ("arcsinh",)),
+    ("acosh", _edged(along_reals(jnp.arccosh), "acosh"), ("arccosh",)),
+    ("atanh", _edged(accurate.arctanh, "atanh"), ("arctanh",)), ("sinc", accurate.sinc, ()),
 ):  # fmt: skip
     _unary_float(_name, _fn, _aliases)
 
-_unary_float("log", jnp.log, one_instruction=True)
-_unary_float("log1p", jnp.log1p, one_instruction=True)
+_unary_float("log", _edged(jnp.log, "log"), one_instruction=True)
+_unary_float("log1p", _edged(jnp.log1p, "log1p"), one_instruction=True)
 
 for _name, _fn in (
     ("erf", jax.scipy.special.erf), ("erfc", jax.scipy.special.erfc),
@@ -78,9 +84,10 @@ for _name, _fn in (("deg2rad", jnp.deg2rad), ("rad2deg", jnp.rad2deg)):
     _unary_float(_name, _fn, real=(f"{_name} is not supported for complex tensors.", RuntimeError))
 
 for _name, _fn, _derivative in (
-    ("exp", jnp.exp, lambda y: y), ("expm1", jnp.expm1, lambda y: y + 1),
-    ("tanh", jnp.tanh, lambda y: 1 - y * y), ("sqrt", _root, lambda y: 0.5 / y),
-    ("sigmoid", jax.nn.sigmoid, lambda y: y * (1 - y)),
+    ("exp", complex_edges.exponential, lambda y: y),
+    ("expm1", _edged(jnp.expm1, "expm1"), lambda y: y + 1),
+    ("tanh", _edged(jnp.tanh, "tanh"), lambda y: 1 - y * y), ("sqrt", _root, lambda y: 0.5 / y),
+    ("sigmoid", complex_edges.sigmoid, lambda y: y * (1 - y)),
 ):  # fmt: skip
     _unary_float(_name, _fn, from_output=_via_output(_derivative), one_instruction=True)
 
@@ -147,7 +154,9 @@ def sgn(input: Input):
     # Written out, because JAX takes the derivative of a complex sign to be 0.
     size = subgradients.absolute(input)
     zero = size == 0
-    return jnp.where(zero, 0, input / jnp.where(zero, 1, size))
+    # By parts: of an infinity over an infinity a complex quotient makes NaN of both.
+    size = jnp.where(zero, 1, size)
+    return jnp.where(zero, 0, lax.complex(input.real / size, input.imag / size))
 
 
 @op(inplace=True, elementwise=True)
