@@ -138,6 +138,7 @@ def _make(jaxpr: Any, invars: list[Any], outvars: Sequence[Any], eqns: Sequence[
         constvars=(), invars=list(invars), outvars=list(outvars), eqns=list(eqns),
         effects=jaxpr.effects,
         debug_info=jaxpr.debug_info._replace(arg_names=None, result_paths=None),
+        is_high=jaxpr.is_high,  # has operations that JAX expands (from 0.12 on searchsorted)
     )  # fmt: skip
 
 
