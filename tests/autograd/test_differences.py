@@ -102,14 +102,19 @@ def test_hooks_see_what_nodes_keep(f, count):
     assert len(seen) == count
 
 
-def test_a_jitted_functions_residuals_are_not_packed():
-    f = torch.jit(lambda x: x * x)
-    f(leaf(3.0))
+def test_jitted_functions_pack_what_their_programs_keep():
+    f = torch.jit(lambda x: (x + 1) * x * 2)
     seen = []
-    with saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t):
+    with saved_tensors_hooks(lambda t: seen.append(t.tolist()) or t, lambda t: t):
         x = leaf(3.0)
-        f(x).sum().backward()
-    assert (seen, x.grad.tolist()) == ([], [6])
+        y = f(x).sum()
+        assert seen
+    y.backward()
+    assert x.grad.tolist() == [14]
+    with saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = f(x).sum()
+    with pytest.raises(NotImplementedError, match="saved_tensors_hooks"):
+        torch.autograd.grad(y, x, create_graph=True)
 
 
 def test_nodes_show_what_they_keep():

@@ -20,13 +20,14 @@ import jax
 from torchlike import boxes, errors, modes, sparse_sums, views
 from torchlike.autograd import partial
 from torchlike.autograd.partial import Partial
+from torchlike.inlining import AT_ONCE
 from torchlike.meta import MetaArray
 from torchlike.sparse_array import SparseArray, tensor_of
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import Tensor
 
-_add = jax.jit(lambda a, b: a + b, inline=True)
+_add = jax.jit(lambda a, b: a + b, inline=AT_ONCE)
 _add_donating = jax.jit(lambda a, b: a + b, donate_argnums=0)
 
 

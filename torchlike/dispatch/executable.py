@@ -25,6 +25,7 @@ from jax import tree_util
 
 from torchlike import dtypes, meta, modes
 from torchlike.dispatch import recycling
+from torchlike.inlining import AT_ONCE
 from torchlike.memory_size import check_bytes
 
 Aval = tuple[tuple[int, ...], Any]
@@ -190,7 +191,7 @@ class Executable:
         self.forward_vjp = self._jitted(self._forward_vjp)
 
     def _jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return jax.jit(unwatched(function) if self.library else function, inline=True)
+        return jax.jit(unwatched(function) if self.library else function, inline=AT_ONCE)
 
     # -- forward -----------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from torchlike.dispatch import call
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import OpNode, execute
 from torchlike.dispatch.spec import OpSpec
+from torchlike.inlining import AT_ONCE
 from torchlike.tape import check_in_place
 from torchlike.tensor import Tensor
 
@@ -446,7 +447,7 @@ def _fit(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
     """Compiled broadcast and cast to a size and dtype."""
     key = (size, dtype)
     if key not in _fits:
-        _fits[key] = jax.jit(_fit_pure(size, dtype), inline=True)
+        _fits[key] = jax.jit(_fit_pure(size, dtype), inline=AT_ONCE)
     return _fits[key]
 
 

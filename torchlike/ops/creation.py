@@ -28,6 +28,7 @@ from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import add_method, composite
+from torchlike.inlining import AT_ONCE
 from torchlike.memory_size import allocating, check_bytes, check_count
 from torchlike.meta import MetaArray
 from torchlike.ops.inferring import infer
@@ -240,7 +241,7 @@ def out_dtype(out: Tensor | None, dtype: Any, default: Any = None) -> np.dtype:
 @functools.cache
 def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
     return jax.jit(lambda value: jnp.full(shape, casts.convert(jnp.asarray(value), dtype)),
-                   inline=True)  # fmt: skip
+                   inline=AT_ONCE)  # fmt: skip
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = None) -> Any:

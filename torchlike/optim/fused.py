@@ -19,6 +19,7 @@ from torchlike import meta, modes, sparse_sums
 from torchlike.autograd.partial import GIVEN
 from torchlike.dispatch.executable import unwatched
 from torchlike.dispatch.memory_order import strides_like
+from torchlike.inlining import AT_ONCE
 from torchlike.ops.unfused import unfused
 from torchlike.sparse_array import SparseArray
 from torchlike.storage import device_array
@@ -39,7 +40,7 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
             return updated(rule, owned, gradients, scalars, n, n_states)
 
         found = (
-            jax.jit(unwatched(functools.partial(update, rule)), inline=True),
+            jax.jit(unwatched(functools.partial(update, rule)), inline=AT_ONCE),
             jax.jit(functools.partial(update, functools.partial(_flat, rule)), donate_argnums=0),
         )
         _compiled[key] = found
@@ -79,7 +80,7 @@ def updated(
     """``rule`` mapped over ``n`` parameters, which ``owned`` lists before all their states."""
     new: list[Any] = [None] * len(owned)
     # Traced once for each shape: of a GPT's 52 parameters (9 shapes) in 20 instead of 68 ms.
-    one = jax.jit(functools.partial(_one, rule), inline=True)
+    one = jax.jit(functools.partial(_one, rule), inline=AT_ONCE)
     for i in range(n):
         places = [i, *range(n + i * n_states, n + (i + 1) * n_states)]
         p, *states = [owned[k] for k in places]

@@ -13,6 +13,7 @@ import numpy as np
 from jax.experimental.layout import Layout, with_layout_constraint
 
 from torchlike import casts, xla_flags
+from torchlike.inlining import AT_ONCE
 from torchlike.views.geometry import Geometry, may_overlap
 from torchlike.views.steps import (
     Alias,
@@ -121,7 +122,7 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
 @functools.cache
 def reader(steps: Steps) -> Callable[..., Any]:
     """Compiled ``read_chain``: ``reader(steps)(x, *dynamic)``."""
-    return jax.jit(functools.partial(read_chain, steps), inline=True)
+    return jax.jit(functools.partial(read_chain, steps), inline=AT_ONCE)
 
 
 @functools.cache
@@ -160,7 +161,7 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
         value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
         return write_chain(steps, x, value, *dynamic)
 
-    return jax.jit(write, donate_argnums=0 if donate else (), inline=True)
+    return jax.jit(write, donate_argnums=0 if donate else (), inline=AT_ONCE)
 
 
 class View:
