@@ -182,15 +182,22 @@ def test_hooks_on_saved_tensors_around_a_call_are_not_captured(first):
     w = torch.ones(4, requires_grad=True)
     x = torch.arange(4.0)
     f = torch.jit(lambda x: (w * x).exp().sum())
+    gradient = np.arange(4) * np.exp(np.arange(4))
     for hooked in (first, not first, first):
+        packed = []
         w.grad = None
         if hooked:
-            with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 2):
+            with torch.autograd.graph.saved_tensors_hooks(
+                lambda t: packed.append(t) or t,  # noqa: B023 - called before the next turn
+                lambda t: t * 2,
+            ):
                 loss = f(x)
         else:
             loss = f(x)
         loss.backward()
-        np.testing.assert_allclose(w.grad.numpy(), np.arange(4) * np.exp(np.arange(4)), rtol=1e-5)
+        # Each array that the program keeps comes back doubled; the gradient is their product.
+        assert bool(packed) == hooked
+        np.testing.assert_allclose(w.grad.numpy(), gradient * 2 ** len(packed), rtol=1e-5)
     assert f.compiles == 1
 
 
