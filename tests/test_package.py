@@ -21,6 +21,7 @@ FLOORS = [
         "errors",
         "futures",
         "homes",
+        "inlining",
         "lazy",
         "modes",
         "printing",

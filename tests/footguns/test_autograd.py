@@ -188,7 +188,7 @@ def test_hooks_on_saved_tensors_around_a_call_are_not_captured(first):
         w.grad = None
         if hooked:
             with torch.autograd.graph.saved_tensors_hooks(
-                lambda t: packed.append(t) or t,  # noqa: B023 - called before the next turn
+                lambda t: packed.append(t) or t,
                 lambda t: t * 2,
             ):
                 loss = f(x)
