@@ -183,14 +183,15 @@ def test_hooks_on_saved_tensors_around_a_call_are_not_captured(first):
     x = torch.arange(4.0)
     f = torch.jit(lambda x: (w * x).exp().sum())
     gradient = np.arange(4) * np.exp(np.arange(4))
+    packed = []
+    hooks = torch.autograd.graph.saved_tensors_hooks(
+        lambda t: packed.append(t) or t, lambda t: t * 2
+    )
     for hooked in (first, not first, first):
-        packed = []
+        packed.clear()
         w.grad = None
         if hooked:
-            with torch.autograd.graph.saved_tensors_hooks(
-                lambda t: packed.append(t) or t,
-                lambda t: t * 2,
-            ):
+            with hooks:
                 loss = f(x)
         else:
             loss = f(x)
