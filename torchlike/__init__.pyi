@@ -1181,7 +1181,7 @@ def dropout(input: Any, p: Any, train: Any) -> Any: ...
 def dropout_(input: Any, p: Any, train: Any) -> Any: ...
 
 def dsmm(input: Any, mat2: Any) -> Any:
-    """``spmm`` by its older name: a matrix product, of which a matrix may be sparse."""
+    """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
     """``tensor_split`` along a fixed dimension, into equal sections."""
@@ -2326,7 +2326,7 @@ def split_with_sizes_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``split_with_sizes`` as a tensor of its own (contiguous), not a view."""
 
 def spmm(input: Any, mat2: Any) -> Any:
-    """A matrix product, of which a matrix may be sparse."""
+    """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``sqrt`` elementwise; integers give the default float dtype."""

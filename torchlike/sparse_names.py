@@ -45,15 +45,9 @@ def dense_dim(self: Tensor) -> int:
     return self.dim()
 
 
-@composite(method=False)
+@composite(aliases=("dsmm",), method=False)
 def spmm(input: Any, mat2: Any) -> Any:
-    """A matrix product, of which a matrix may be sparse."""
-    return input @ mat2
-
-
-@composite(method=False)
-def dsmm(input: Any, mat2: Any) -> Any:
-    """``spmm`` by its older name: a matrix product, of which a matrix may be sparse."""
+    """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
     return input @ mat2
 
 
