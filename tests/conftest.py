@@ -6,6 +6,11 @@ import sys
 import jax
 import pytest
 
+from torchlike.first_calls.settings import settings
+
+# An error of a NumPy rule would otherwise only be logged, and the form compiled.
+settings.strict = True
+
 #: A process that ran every test held 10 GB of compiled programs; past this they are dropped (and
 #: come back from the persistent cache).
 _MOST = 3 << 30

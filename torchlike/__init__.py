@@ -9,12 +9,14 @@ import sys as _sys
 from math import e, inf, nan, pi
 
 from torchlike import compilation_cache as _compilation_cache
+from torchlike import mlir_contexts as _mlir_contexts
 from torchlike import xla_flags as _xla_flags
 
 #: ``x[torch.newaxis]``: a new dimension, as ``x[None]``.
 newaxis = None
 
 _compilation_cache.enable()
+_mlir_contexts.keep()
 _xla_flags.enable()
 
 from torchlike import absent_dtypes as _absent_dtypes  # noqa: E402

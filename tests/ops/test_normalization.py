@@ -32,7 +32,8 @@ def test_mean_zero_and_variance_one(function, over):
 def test_the_gradient_of_a_normalised_sum_is_zero():
     x = sample(4, 3).requires_grad_()
     F.layer_norm(x, (3,)).sum().backward()
-    np.testing.assert_allclose(x.grad.numpy(), 0, atol=1e-6)
+    # A row has a deviation of 0.3; PyTorch is 1.4e-6 off there.
+    np.testing.assert_allclose(x.grad.numpy(), 0, atol=2e-6)
 
 
 def test_running_statistics_move_in_place_and_outside_autograd():

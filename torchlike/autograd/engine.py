@@ -17,7 +17,7 @@ from typing import Any
 
 import jax
 
-from torchlike import boxes, errors, modes, sparse_sums, views
+from torchlike import boxes, errors, first_calls, modes, sparse_sums, views
 from torchlike.autograd import partial
 from torchlike.autograd.partial import Partial
 from torchlike.inlining import AT_ONCE
@@ -27,8 +27,8 @@ from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import Tensor
 
-_add = jax.jit(lambda a, b: a + b, inline=AT_ONCE)
-_add_donating = jax.jit(lambda a, b: a + b, donate_argnums=0)
+_add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ONCE)
+_add_donating = first_calls.jit(lambda a, b: a + b, name="sum of gradients", donate_argnums=0)
 
 
 def _sum(present: Any, gradient: Any) -> Any:

@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 from jax import tree_util
 
-from torchlike import dtypes, meta, modes
+from torchlike import dtypes, first_calls, meta, modes
 from torchlike.dispatch import recycling
 from torchlike.inlining import AT_ONCE
 from torchlike.memory_size import check_bytes
@@ -191,7 +191,8 @@ class Executable:
         self.forward_vjp = self._jitted(self._forward_vjp)
 
     def _jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return jax.jit(unwatched(function) if self.library else function, inline=AT_ONCE)
+        traced = unwatched(function) if self.library else function
+        return first_calls.jit(traced, name=self.name, inline=AT_ONCE)
 
     # -- forward -----------------------------------------------------------------------------------
 
@@ -199,7 +200,7 @@ class Executable:
     def donating(self) -> Callable[..., Any]:
         """``forward`` in the memory of its first operand, for in-place ops."""
         if self._donating is None:
-            self._donating = jax.jit(self.pure, donate_argnums=0)
+            self._donating = first_calls.jit(self.pure, name=self.name, donate_argnums=0)
         return self._donating
 
     @property
@@ -210,7 +211,7 @@ class Executable:
             def pure(_: Any, *operands: Any) -> Any:
                 return self.pure(*operands)
 
-            self._into = jax.jit(pure, donate_argnums=0, keep_unused=True)
+            self._into = first_calls.jit(pure, name=self.name, donate_argnums=0, keep_unused=True)
         return self._into
 
     @property

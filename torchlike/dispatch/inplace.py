@@ -16,7 +16,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from torchlike import boxes, casts, devices, dtypes, errors, modes, sparse_array, tape, views
+from torchlike import (
+    boxes,
+    casts,
+    devices,
+    dtypes,
+    errors,
+    first_calls,
+    modes,
+    sparse_array,
+    tape,
+    views,
+)
 from torchlike.dispatch import call
 from torchlike.dispatch.executable import Executable
 from torchlike.dispatch.record import OpNode, execute
@@ -447,7 +458,7 @@ def _fit(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
     """Compiled broadcast and cast to a size and dtype."""
     key = (size, dtype)
     if key not in _fits:
-        _fits[key] = jax.jit(_fit_pure(size, dtype), inline=AT_ONCE)
+        _fits[key] = first_calls.jit(_fit_pure(size, dtype), name="expand", inline=AT_ONCE)
     return _fits[key]
 
 

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike import modes
+from torchlike import first_calls, modes
 
 #: Elements of a short row, and of an array where it matters.
 _SHORT = 128
@@ -38,7 +38,7 @@ class AsOneRow:
             return pure(x.reshape(-1)).reshape(x.shape)
 
         self.plain = plain
-        self._flat = jax.jit(flat, compiler_options=_OPTIONS)
+        self._flat = first_calls.jit(flat, name=pure.__name__, compiler_options=_OPTIONS)
 
     def __call__(self, x: Any) -> Any:
         if isinstance(x, core.Tracer):  # whose sizes may be symbols

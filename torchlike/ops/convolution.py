@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
+from torchlike import targets
 from torchlike.ops.convolution_gradient import Geometry, channels_last
 from torchlike.ops.shifted_images import convolve_each
 from torchlike.ops.windows import fitting, windows
@@ -91,7 +91,7 @@ def convolution(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, grou
     if not jnp.issubdtype(x.dtype, jnp.inexact) or 0 in (x.size, weight.size):
         # Integers and empty tensors, which XLA's CPU convolution does not take.
         return _by_groups(im2col, x, weight, groups)
-    on_cpu = jax.default_backend() == "cpu"
+    on_cpu = targets.is_xla_cpu()
     if groups == 1:
         pointwise = math.prod(kernel) == 1 and not any(map(sum, pads))
         if pointwise and all(s == 1 for s in stride):

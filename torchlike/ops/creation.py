@@ -19,6 +19,7 @@ from torchlike import (
     devices,
     dtypes,
     errors,
+    first_calls,
     layouts,
     literals,
     modes,
@@ -240,8 +241,8 @@ def out_dtype(out: Tensor | None, dtype: Any, default: Any = None) -> np.dtype:
 
 @functools.cache
 def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
-    return jax.jit(lambda value: jnp.full(shape, casts.convert(jnp.asarray(value), dtype)),
-                   inline=AT_ONCE)  # fmt: skip
+    return first_calls.jit(lambda value: jnp.full(shape, casts.convert(jnp.asarray(value), dtype)),
+                           name="full", inline=AT_ONCE)  # fmt: skip
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = None) -> Any:

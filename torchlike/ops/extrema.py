@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import dtypes
+from torchlike import dtypes, targets
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
@@ -34,7 +34,7 @@ def extremum(x: Any, axis: int, largest: bool) -> tuple[Any, Any]:
         return value.astype(np.bool_), index
     reduced = (jnp.max if largest else jnp.min)(x, axis, keepdims=True)
     floats = dtypes.kind_of(x.dtype) == "f"
-    if jax.default_backend() != "cpu" or not (floats or axis != x.ndim - 1):
+    if not targets.is_xla_cpu() or not (floats or axis != x.ndim - 1):
         search = jnp.argmax if largest else jnp.argmin
         return reduced, search(x, axis, keepdims=True).astype(np.int64)
     found = x == reduced

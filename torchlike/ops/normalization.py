@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 from jax import lax
 
-from torchlike import errors, modes
+from torchlike import errors, modes, targets
 from torchlike.dispatch.memory_order import of_first, of_loop
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import (
@@ -154,7 +154,7 @@ def _fits_convolutions(input: Tensor) -> bool:
     """
     return (
         modes.current.capture is not None and input.dim() > 2 and input.shape[0] > 1
-        and jax.default_backend() == "cpu"
+        and targets.is_xla_cpu()
     )  # fmt: skip
 
 

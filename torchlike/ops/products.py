@@ -23,13 +23,15 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
+from torchlike import targets
+
 #: Outer products of at least this many elements stay products.
 _LARGE = 1 << 16
 
 
 def _small_side_first(rows: int, weight: Any) -> bool:
     big, small = weight.shape
-    return big >= 2 * small and rows >= 4 * small and jax.default_backend() == "cpu"
+    return big >= 2 * small and rows >= 4 * small and targets.is_xla_cpu()
 
 
 def product_of_tangent(x: Any, dweight: Any, wide: Any = None) -> Any:
@@ -39,7 +41,7 @@ def product_of_tangent(x: Any, dweight: Any, wide: Any = None) -> Any:
         dweight = lax.optimization_barrier(dweight.T)
     else:
         dweight = dweight.T
-    if x.shape[0] == 1 and dweight.size >= _LARGE and jax.default_backend() == "cpu":
+    if x.shape[0] == 1 and dweight.size >= _LARGE and targets.is_xla_cpu():
         x = jnp.concatenate([x, jnp.zeros_like(x)])
         return jnp.matmul(x, dweight, preferred_element_type=wide)[:1]
     return jnp.matmul(x, dweight, preferred_element_type=wide)

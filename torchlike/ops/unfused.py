@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike import targets
+
 
 def unfused(
     function: Callable[..., Any], *operands: Any, otherwise: Callable[..., Any] | None = None
@@ -22,8 +24,11 @@ def unfused(
     itself is gone by the time that XLA fuses, but not by the time that it simplifies conditionals.)
 
     ``otherwise`` is the branch not taken, by default one that gives zeros. Where it gives operands,
-    the results can be computed in their memory.
+    the results can be computed in their memory. Programs for other targets
+    get the function as it is.
     """
+    if not targets.is_xla_cpu():
+        return function(*operands)
     avals = jax.eval_shape(function, *operands)
 
     def never(*given: Any) -> Any:

@@ -30,6 +30,8 @@ import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
+from torchlike import targets
+
 
 class Masks(NamedTuple):
     """What is done to scores (…, L, S) before the softmax; each broadcasts to them, or is None.
@@ -94,7 +96,7 @@ def _tangent_transposed(x: Any, rows: int) -> Any:
     length, width = x.shape[-2:]
     # Of products of less than three rows or columns, with others before them, XLA's layouts may
     # come out such that its compiler aborts the process.
-    if length >= 2 * width and min(width, rows) >= 16 and jax.default_backend() == "cpu":
+    if length >= 2 * width and min(width, rows) >= 16 and targets.is_xla_cpu():
         # The barrier keeps XLA from merging the transposition back into the product.
         return lax.optimization_barrier(_transposed(x))
     return _transposed(x)
@@ -132,7 +134,7 @@ _weighted.defjvp(_weighted_jvp, symbolic_zeros=True)
 
 def _blocks(rows: int) -> Iterator[tuple[int, int]]:
     """Where the blocks of rows of a causal mask begin and end."""
-    count = 1 if rows < 128 or jax.default_backend() != "cpu" else 2 if rows < 512 else 4
+    count = 1 if rows < 128 or not targets.is_xla_cpu() else 2 if rows < 512 else 4
     bounds = [rows * i // count for i in range(count + 1)]
     return itertools.pairwise(bounds)
 

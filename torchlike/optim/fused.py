@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import meta, modes, sparse_sums
+from torchlike import first_calls, meta, modes, sparse_sums
 from torchlike.autograd.partial import GIVEN
 from torchlike.dispatch.executable import unwatched
 from torchlike.dispatch.memory_order import strides_like
@@ -39,9 +39,11 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
         def update(rule: Rule, owned: Any, gradients: tuple[Any, ...], scalars: Any) -> Any:
             return updated(rule, owned, gradients, scalars, n, n_states)
 
+        name = f"optimizer step {getattr(rule, '__name__', '')}".rstrip()
+        flat = functools.partial(update, functools.partial(_flat, rule))
         found = (
-            jax.jit(unwatched(functools.partial(update, rule)), inline=AT_ONCE),
-            jax.jit(functools.partial(update, functools.partial(_flat, rule)), donate_argnums=0),
+            first_calls.jit(unwatched(functools.partial(update, rule)), name=name, inline=AT_ONCE),
+            first_calls.jit(flat, name=name, donate_argnums=0),
         )
         _compiled[key] = found
     return found

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Layout, with_layout_constraint
 
-from torchlike import casts, xla_flags
+from torchlike import casts, first_calls, xla_flags
 from torchlike.inlining import AT_ONCE
 from torchlike.views.geometry import Geometry, may_overlap
 from torchlike.views.steps import (
@@ -122,7 +122,7 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
 @functools.cache
 def reader(steps: Steps) -> Callable[..., Any]:
     """Compiled ``read_chain``: ``reader(steps)(x, *dynamic)``."""
-    return jax.jit(functools.partial(read_chain, steps), inline=AT_ONCE)
+    return first_calls.jit(functools.partial(read_chain, steps), name="view", inline=AT_ONCE)
 
 
 @functools.cache
@@ -130,7 +130,7 @@ def reader_alone(steps: Steps) -> Callable[..., Any]:
     """``reader`` as a program of its own rather than a part of one."""
     is_transposition = [type(s) for s in steps] == [Permute] and steps[0].params[0] == (1, 0)
     if is_transposition and not xla_flags.has_tiles() and jax.default_backend() == "cpu":
-        return jax.jit(_transposed)
+        return first_calls.jit(_transposed, name="transposition")
     return reader(steps)
 
 
@@ -161,7 +161,9 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
         value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
         return write_chain(steps, x, value, *dynamic)
 
-    return jax.jit(write, donate_argnums=0 if donate else (), inline=AT_ONCE)
+    return first_calls.jit(
+        write, name="write through a view", donate_argnums=0 if donate else (), inline=AT_ONCE
+    )
 
 
 class View:

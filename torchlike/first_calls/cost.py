@@ -1,0 +1,99 @@
+"""When compiling pays: how long a program takes by NumPy, and how long to compile.
+
+Both are estimates from sizes alone, so two runs of a script switch at the same call and give the
+same bits. NumPy is given as much work as compiling is thought to take; what is spent is then at
+most about twice what knowing the number of calls beforehand would have taken.
+
+Units: 1 is the time of one addition in a large array, some nanoseconds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torchlike.first_calls.internals import internals
+
+#: What NumPy takes for an equation, however small its arrays are.
+_PER_EQUATION = 3e3
+#: What XLA takes for a program, and for each of its equations.
+_COMPILING = 20e6
+_COMPILING_EQUATION = 8e6
+#: A signature is called this often by NumPy at most.
+_MOST_CALLS = 1000
+#: Turns that a loop with a condition is thought to take.
+_TURNS = 100
+
+_FREE = frozenset(("broadcast_in_dim", "reshape", "transpose", "squeeze", "slice", "rev"))
+_DEAR = frozenset((
+    "exp", "exp2", "log", "log1p", "expm1", "tanh", "erf", "erf_inv", "pow", "sin", "cos", "tan",
+    "logistic", "threefry2x32", "lgamma", "digamma", "rem", "cbrt", "atan2",
+))  # fmt: skip
+
+
+def calls_by_numpy(jaxpr: Any) -> int:
+    """How many calls NumPy should compute before the program is compiled; 0 is at once."""
+    cost, n = _cost(jaxpr)
+    calls = int((_COMPILING + _COMPILING_EQUATION * n) / max(cost, 1.0))
+    return min(calls, _MOST_CALLS) if calls >= 2 else 0
+
+
+def _cost(jaxpr: Any) -> tuple[float, int]:
+    """(units that NumPy takes, equations of the program and those within it)."""
+    total, count = 0.0, 0
+    for eqn in jaxpr.eqns:
+        turns = _turns(eqn)
+        inner = list(_inner(eqn))
+        total += _PER_EQUATION * turns
+        count += 1
+        for sub in inner:
+            cost, n = _cost(sub)
+            total += turns * cost
+            count += n
+        if not inner:
+            total += _elements(eqn)
+    return total, count
+
+
+def _turns(eqn: Any) -> int:
+    name = eqn.primitive.name
+    return eqn.params["length"] if name == "scan" else _TURNS if name == "while" else 1
+
+
+def _inner(eqn: Any) -> Any:
+    """The jaxprs that an equation calls."""
+    for value in eqn.params.values():
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            found = getattr(item, "jaxpr", item)
+            if isinstance(found, internals.jaxpr):
+                yield found
+
+
+def _elements(eqn: Any) -> float:
+    """The work on the elements of an equation's arrays."""
+    name = eqn.primitive.name
+    out = sum(math.prod(v.aval.shape) for v in eqn.outvars)
+    if name in _FREE:
+        return 0
+    if name in _DEAR:
+        return 8 * out
+    if name == "dot_general":
+        (summed, _), _ = eqn.params["dimension_numbers"]
+        return out * (1 + math.prod(eqn.invars[0].aval.shape[d] for d in summed) / 16)
+    if name == "conv_general_dilated":
+        layout, kernel = eqn.params["dimension_numbers"], eqn.invars[1].aval.shape
+        taps = math.prod(kernel) / max(1, kernel[layout.rhs_spec[0]])
+        # The column of a position is written once for all channels of the output.
+        channels = max(1, eqn.outvars[0].aval.shape[layout.out_spec[1]])
+        return out * (1 + taps / channels * eqn.params["feature_group_count"] + taps / 16)
+    if name.startswith(("reduce_window", "select_and")):
+        return out * math.prod(eqn.params["window_dimensions"])
+    if name.startswith(("reduce", "arg")):
+        return math.prod(eqn.invars[0].aval.shape)
+    if name.startswith("scatter"):
+        return out + 20 * math.prod(eqn.invars[2].aval.shape)
+    if name == "gather":
+        return 5 * out
+    if name in ("sort", "top_k"):
+        return 30 * math.prod(eqn.invars[0].aval.shape)
+    return out

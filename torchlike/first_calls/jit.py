@@ -1,0 +1,200 @@
+"""``jax.jit`` whose first calls with a signature are computed by NumPy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import SingleDeviceSharding
+
+from torchlike import targets
+from torchlike.first_calls import cost, interpreter
+from torchlike.first_calls.internals import internals, log
+from torchlike.first_calls.rules import Unsupported
+from torchlike.first_calls.settings import COMPILED, settings
+from torchlike.first_calls.statistics import record_of
+
+_NUMBERS = frozenset((bool, int, float, complex))
+
+
+def jit(function: Callable[..., Any], *, name: str = "", **options: Any) -> Any:
+    """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
+
+    The signature is what ``jax.jit`` compiles for: tree, shapes and dtypes of the arguments. On
+    accelerators, within a trace, for arrays on other devices than the first CPU, and where NumPy
+    has no rule, it is ``jax.jit``. ``name`` stands in reports.
+    """
+    jitted = jax.jit(function, **options)
+    if internals.missing:
+        return jitted
+    first_calls = _FirstCalls(function, jitted, name or getattr(function, "__name__", "?"))
+    hooked = functools.wraps(function)(internals.hooked(function, jitted, first_calls.miss))
+    # What methods of JAX's class (lower, trace, eval_shape) look for.
+    hooked._fun, hooked._jit_info = function, jitted._jit_info
+    return hooked
+
+
+class _Host:
+    """The device that NumPy's results go to; JAX starts its backend when it is first asked for."""
+
+    def __init__(self) -> None:
+        self.device = jax.local_devices(backend="cpu")[0]
+        self.sharding = SingleDeviceSharding(self.device)
+        self.array_type = type(jax.device_put(np.zeros(()), self.device))
+        self.is_default = jax.default_backend() == "cpu"
+
+
+_host = functools.cache(_Host)
+
+
+class _Program:
+    """What is known of one signature of a form."""
+
+    __slots__ = ("avals", "calls_left", "dtypes", "function", "structure")
+
+    def __init__(self) -> None:
+        #: Calls that NumPy is still to compute; at 0 the signature is compiled.
+        self.calls_left = 0
+        self.function: Callable[..., list[Any]]
+        #: Dtypes of the operands, avals of the results and their tree.
+        self.dtypes: list[Any] = []
+        self.avals: list[Any] = []
+        self.structure: Any = None
+
+
+class _FirstCalls:
+    """Answers the calls of one form for which JAX has no executable."""
+
+    __slots__ = ("_compiled", "_function", "_name", "_programs")
+
+    def __init__(self, function: Callable[..., Any], jitted: Any, name: str) -> None:
+        self._function = function
+        self._compiled = jitted._cache_miss
+        self._name = name
+        self._programs: dict[Any, _Program] = {}
+
+    def miss(self, *args: Any, **kwargs: Any) -> Any:
+        """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
+        if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
+            return self._compiled(*args, **kwargs)
+        host = _host()
+        if not host.is_default:
+            return self._compiled(*args)
+        leaves, tree = jax.tree.flatten(args)
+        key = _signature(leaves, tree, host.array_type)
+        if key is None:
+            return self._compiled(*args)
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = self._made(args)
+        if program.calls_left <= 0:
+            return self._compile(args)
+        values = _values(leaves, program.dtypes, host)
+        if values is None:
+            return self._compiled(*args)
+        outs = self._call(program, values)
+        if outs is None:
+            return self._compile(args)
+        committed = any(a._committed for a in leaves if type(a) is host.array_type)
+        arrays = [
+            _array(v, aval, host, committed) for v, aval in zip(outs, program.avals, strict=True)
+        ]
+        return jax.tree.unflatten(program.structure, arrays), None, True
+
+    def _made(self, args: tuple[Any, ...]) -> _Program:
+        """Trace the function for these arguments, and make the program that NumPy runs."""
+        record = record_of(self._name)
+        began = perf_counter()
+        program = _Program()
+        with targets.numpy(), jax.disable_jit():
+            closed, shapes = jax.make_jaxpr(self._function, return_shape=True)(*args)
+        calls = cost.calls_by_numpy(closed.jaxpr)
+        if calls:
+            try:
+                program.function = interpreter.function_of(closed)
+                program.calls_left = calls
+                program.dtypes = [aval.dtype for aval in closed.in_avals]
+                program.avals = closed.out_avals
+                program.structure = jax.tree.structure(shapes)
+            except Unsupported as reason:
+                record.compiled_because(f"no rule for {reason}")
+        else:
+            record.compiled_because("large")
+        record.programs += 1
+        record.making_seconds += perf_counter() - began
+        return program
+
+    def _call(self, program: _Program, values: list[Any]) -> list[Any] | None:
+        """NumPy's results, or None where it fails."""
+        program.calls_left -= 1
+        record = record_of(self._name)
+        began = perf_counter()
+        try:
+            with np.errstate(all="ignore"):
+                return program.function(*values)
+        except Exception as error:
+            if settings.strict:
+                raise
+            program.calls_left = 0
+            log.warning("%s is compiled: by NumPy it raised %r", self._name, error)
+            record.compiled_because(f"{type(error).__name__}: {error}")
+            return None
+        finally:
+            record.calls += 1
+            record.calling_seconds += perf_counter() - began
+
+    def _compile(self, args: tuple[Any, ...]) -> Any:
+        record = record_of(self._name)
+        began = perf_counter()
+        found = self._compiled(*args)
+        record.compiled += 1
+        record.compiling_seconds += perf_counter() - began
+        log.info("%s is compiled: %.0f ms", self._name, 1e3 * (perf_counter() - began))
+        return found
+
+
+def _signature(leaves: list[Any], tree: Any, array_type: Any) -> Any:
+    """What a program is made for, or None where an argument is neither array nor number."""
+    key = [tree, internals.trace_context()]
+    for leaf in leaves:
+        kind = type(leaf)
+        if kind is array_type:
+            key.append((leaf.shape, leaf.dtype, leaf.weak_type))
+        elif kind in _NUMBERS:
+            key.append(kind)
+        elif isinstance(leaf, (np.ndarray, np.generic)):
+            key.append((leaf.shape, leaf.dtype, False))
+        else:
+            return None
+    return tuple(key)
+
+
+def _values(leaves: list[Any], dtypes: list[Any], host: _Host) -> list[Any] | None:
+    """The operands as NumPy arrays that nobody may write, or None where one lies elsewhere."""
+    values = []
+    for leaf, dtype in zip(leaves, dtypes, strict=True):
+        if type(leaf) is host.array_type:
+            if leaf.sharding is not host.sharding and leaf.sharding != host.sharding:
+                return None
+            values.append(np.asarray(leaf))
+            continue
+        value = np.asarray(leaf, dtype)
+        if value is leaf:
+            value = value.view()
+        value.flags.writeable = False
+        values.append(value)
+    return values
+
+
+def _array(value: Any, aval: Any, host: _Host, committed: bool) -> Any:
+    """A jax array of a NumPy result, whose memory JAX may keep."""
+    if type(value) is not np.ndarray:
+        value = np.asarray(value)
+    flags = value.flags
+    if not (flags.owndata and flags.writeable and flags.c_contiguous):
+        value = np.array(value, order="C")  # a view, an operand or a constant
+    return internals.put(aval, host.sharding, [value], [host.device], committed)

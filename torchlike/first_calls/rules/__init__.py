@@ -1,0 +1,20 @@
+"""NumPy rules for lax primitives, one family a file; importing the room registers them."""
+
+from torchlike.first_calls.rules import (
+    arithmetic,
+    control_flow,
+    conversions,
+    convolution,
+    fourier,
+    indexing,
+    ordering,
+    products,
+    random_bits,
+    reductions,
+    shapes,
+    special,
+    windows,
+)
+from torchlike.first_calls.rules.registry import RULES, Equation, Unsupported
+
+__all__ = ["RULES", "Equation", "Unsupported"]
