@@ -16,6 +16,7 @@ sees exactly what hand-written ``jax.grad`` would give it.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ import jax
 import jax.numpy as jnp
 from jax import tree_util
 
-from torchlike import dtypes, first_calls, meta, modes
+from torchlike import dtypes, first_calls, meta, modes, targets
 from torchlike.dispatch import recycling
 from torchlike.inlining import AT_ONCE
 from torchlike.memory_size import check_bytes
@@ -121,9 +122,9 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "_into", "differentiable", "double", "dropped",
-        "facts", "forward", "forward_vjp", "has_tuple", "is_large", "keeps_residuals", "kept",
-        "large", "library", "mask", "name", "op", "passes_on", "pure", "rule", "saves",
+        "_abstract", "_backward", "_donating", "_families", "_into", "differentiable", "double",
+        "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large", "keeps_residuals",
+        "kept", "large", "library", "mask", "name", "op", "passes_on", "pure", "rule", "saves",
         "transformed", "wanted",
     )  # fmt: skip
 
@@ -159,6 +160,8 @@ class Executable:
         #: Whether backward frees anything, so that a second one is PyTorch's error.
         self.saves = residuals or rule is not None or any(i not in free for i in self.kept)
         self._backward: dict[Any, Callable[..., Any]] = {}
+        #: First calls of backward passes for other sizes, by the ranks and dtypes of ``dropped``.
+        self._families: dict[Any, Any] = {}
         self._donating: Any = None
         self._into: Any = None
         #: Whether it has given a large result, and of what kind for which operands (recycling.py).
@@ -191,8 +194,10 @@ class Executable:
         self.forward_vjp = self._jitted(self._forward_vjp)
 
     def _jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        traced = unwatched(function) if self.library else function
-        return first_calls.jit(traced, name=self.name, inline=AT_ONCE)
+        return first_calls.jit(self._traced(function), name=self.name, inline=AT_ONCE)
+
+    def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return unwatched(function) if self.library else function
 
     # -- forward -----------------------------------------------------------------------------------
 
@@ -235,6 +240,10 @@ class Executable:
         return of_wanted
 
     def _forward_vjp(self, *operands: Any) -> Any:
+        if targets.is_numpy():
+            # Few calls on small arrays: backward computes the forward again. What jax.vjp saves
+            # holds a program, and so would be for these sizes alone.
+            return self.pure(*operands), None
         wanted = [operands[i] for i in self.wanted]
         _, vjp, out = jax.vjp(self._split(operands), *wanted, has_aux=True)
         return out, Residuals.of(vjp, operands)
@@ -248,9 +257,25 @@ class Executable:
         """
         found = self._backward.get(dropped_avals)
         if found is None:
-            found = self._jitted(functools.partial(self._run_backward, dropped_avals))
-            self._backward[dropped_avals] = found
+            found = self._backward[dropped_avals] = self._jitted_backward(dropped_avals)
         return found
+
+    def _jitted_backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+        """Executables of many sizes differ in nothing but these avals: one family."""
+        kinds = tuple([a and (len(a[0]), a[1]) for a in dropped_avals])
+
+        def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
+            rest = iter(sizes)
+            avals = tuple([
+                k and (tuple(itertools.islice(rest, k[0])), k[1]) for k in kinds
+            ])  # fmt: skip
+            return self._traced(functools.partial(self._run_backward, avals))
+
+        sizes = tuple([n for a in dropped_avals if a for n in a[0]])
+        return first_calls.jit(
+            make(sizes), name=f"{self.name}, backward", template=first_calls.Template(make, sizes),
+            families=self._families.setdefault(kinds, {}), inline=AT_ONCE,
+        )  # fmt: skip
 
     def passed_on(self, kept: Any, avals: tuple[Aval, ...], cotangent: Any) -> Any:
         """The gradients, where all are the cotangent itself (compiled, each would be a copy of it);

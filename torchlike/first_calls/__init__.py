@@ -11,6 +11,7 @@ arrays), ``rules/`` (one family of primitives a file), ``cost`` (when compiling 
 ``statistics`` (what ran where), ``internals`` (the private names of JAX that all this needs).
 """
 
+from torchlike.first_calls.families import Template
 from torchlike.first_calls.jit import jit
 
-__all__ = ["jit"]
+__all__ = ["Template", "jit"]

@@ -10,6 +10,7 @@ Units: 1 is the time of one addition in a large array, some nanoseconds.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from torchlike.first_calls.internals import internals
@@ -31,33 +32,36 @@ _DEAR = frozenset((
 ))  # fmt: skip
 
 
-def calls_by_numpy(jaxpr: Any) -> int:
-    """How many calls NumPy should compute before the program is compiled; 0 is at once."""
-    cost, n = _cost(jaxpr)
+def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
+    """How many calls NumPy should compute before the program is compiled; 0 is at once.
+
+    ``value`` gives the number that a size stands for.
+    """
+    cost, n = _cost(jaxpr, value)
     calls = int((_COMPILING + _COMPILING_EQUATION * n) / max(cost, 1.0))
     return min(calls, _MOST_CALLS) if calls >= 2 else 0
 
 
-def _cost(jaxpr: Any) -> tuple[float, int]:
+def _cost(jaxpr: Any, value: Callable[[Any], int]) -> tuple[float, int]:
     """(units that NumPy takes, equations of the program and those within it)."""
     total, count = 0.0, 0
     for eqn in jaxpr.eqns:
-        turns = _turns(eqn)
+        turns = _turns(eqn, value)
         inner = list(_inner(eqn))
         total += _PER_EQUATION * turns
         count += 1
         for sub in inner:
-            cost, n = _cost(sub)
+            cost, n = _cost(sub, value)
             total += turns * cost
             count += n
         if not inner:
-            total += _elements(eqn)
+            total += _elements(eqn, value)
     return total, count
 
 
-def _turns(eqn: Any) -> int:
+def _turns(eqn: Any, value: Callable[[Any], int]) -> int:
     name = eqn.primitive.name
-    return eqn.params["length"] if name == "scan" else _TURNS if name == "while" else 1
+    return value(eqn.params["length"]) if name == "scan" else _TURNS if name == "while" else 1
 
 
 def _inner(eqn: Any) -> Any:
@@ -69,31 +73,35 @@ def _inner(eqn: Any) -> Any:
                 yield found
 
 
-def _elements(eqn: Any) -> float:
+def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
     """The work on the elements of an equation's arrays."""
     name = eqn.primitive.name
-    out = sum(math.prod(v.aval.shape) for v in eqn.outvars)
+
+    def size(v: Any) -> int:
+        return math.prod(map(value, v.aval.shape))
+
+    out = sum(map(size, eqn.outvars))
     if name in _FREE:
         return 0
     if name in _DEAR:
         return 8 * out
     if name == "dot_general":
         (summed, _), _ = eqn.params["dimension_numbers"]
-        return out * (1 + math.prod(eqn.invars[0].aval.shape[d] for d in summed) / 16)
+        return out * (1 + math.prod(value(eqn.invars[0].aval.shape[d]) for d in summed) / 16)
     if name == "conv_general_dilated":
-        layout, kernel = eqn.params["dimension_numbers"], eqn.invars[1].aval.shape
+        layout, kernel = eqn.params["dimension_numbers"], [*map(value, eqn.invars[1].aval.shape)]
         taps = math.prod(kernel) / max(1, kernel[layout.rhs_spec[0]])
         # The column of a position is written once for all channels of the output.
-        channels = max(1, eqn.outvars[0].aval.shape[layout.out_spec[1]])
+        channels = max(1, value(eqn.outvars[0].aval.shape[layout.out_spec[1]]))
         return out * (1 + taps / channels * eqn.params["feature_group_count"] + taps / 16)
     if name.startswith(("reduce_window", "select_and")):
-        return out * math.prod(eqn.params["window_dimensions"])
+        return out * math.prod(map(value, eqn.params["window_dimensions"]))
     if name.startswith(("reduce", "arg")):
-        return math.prod(eqn.invars[0].aval.shape)
+        return size(eqn.invars[0])
     if name.startswith("scatter"):
-        return out + 20 * math.prod(eqn.invars[2].aval.shape)
+        return out + 20 * size(eqn.invars[2])
     if name == "gather":
         return 5 * out
     if name in ("sort", "top_k"):
-        return 30 * math.prod(eqn.invars[0].aval.shape)
+        return 30 * size(eqn.invars[0])
     return out

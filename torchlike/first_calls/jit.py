@@ -13,6 +13,7 @@ from jax.sharding import SingleDeviceSharding
 
 from torchlike import targets
 from torchlike.first_calls import cost, interpreter
+from torchlike.first_calls.families import Family, Template
 from torchlike.first_calls.internals import internals, log
 from torchlike.first_calls.rules import Unsupported
 from torchlike.first_calls.settings import COMPILED, settings
@@ -21,17 +22,27 @@ from torchlike.first_calls.statistics import record_of
 _NUMBERS = frozenset((bool, int, float, complex))
 
 
-def jit(function: Callable[..., Any], *, name: str = "", **options: Any) -> Any:
+def jit(
+    function: Callable[..., Any], *, name: str = "", template: Template | None = None,
+    families: dict[Any, Family] | None = None, **options: Any,
+) -> Any:  # fmt: skip
     """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
 
     The signature is what ``jax.jit`` compiles for: tree, shapes and dtypes of the arguments. On
     accelerators, within a trace, for arrays on other devices than the first CPU, and where NumPy
     has no rule, it is ``jax.jit``. ``name`` stands in reports.
+
+    ``function`` may itself be made for sizes: ``template`` then makes it for others, and functions
+    of one template share their ``families``.
     """
     jitted = jax.jit(function, **options)
     if internals.missing:
         return jitted
-    first_calls = _FirstCalls(function, jitted, name or getattr(function, "__name__", "?"))
+    template = template or Template(lambda sizes: function, ())
+    name = name or getattr(function, "__name__", "?")
+    first_calls = _FirstCalls(
+        function, jitted, name, template, {} if families is None else families
+    )
     hooked = functools.wraps(function)(internals.hooked(function, jitted, first_calls.miss))
     # What methods of JAX's class (lower, trace, eval_shape) look for.
     hooked._fun, hooked._jit_info = function, jitted._jit_info
@@ -69,12 +80,16 @@ class _Program:
 class _FirstCalls:
     """Answers the calls of one form for which JAX has no executable."""
 
-    __slots__ = ("_compiled", "_function", "_name", "_programs")
+    __slots__ = ("_compiled", "_families", "_function", "_name", "_programs", "_template")
 
-    def __init__(self, function: Callable[..., Any], jitted: Any, name: str) -> None:
+    def __init__(
+        self, function: Callable[..., Any], jitted: Any, name: str, template: Template,
+        families: dict[Any, Family],
+    ) -> None:  # fmt: skip
         self._function = function
         self._compiled = jitted._cache_miss
         self._name = name
+        self._template, self._families = template, families
         self._programs: dict[Any, _Program] = {}
 
     def miss(self, *args: Any, **kwargs: Any) -> Any:
@@ -90,13 +105,18 @@ class _FirstCalls:
             return self._compiled(*args)
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = self._made(args)
+            program, check = self._of_family(key, leaves, tree) or (self._made(args), False)
+            self._programs[key] = program
+        else:
+            check = False
         if program.calls_left <= 0:
             return self._compile(args)
         values = _values(leaves, program.dtypes, host)
         if values is None:
             return self._compiled(*args)
         outs = self._call(program, values)
+        if check and outs is not None:
+            program, outs = self._checked(key, args, values, program, outs)
         if outs is None:
             return self._compile(args)
         committed = any(a._committed for a in leaves if type(a) is host.array_type)
@@ -104,6 +124,51 @@ class _FirstCalls:
             _array(v, aval, host, committed) for v, aval in zip(outs, program.avals, strict=True)
         ]
         return jax.tree.unflatten(program.structure, arrays), None, True
+
+    def _of_family(self, key: Any, leaves: list[Any], tree: Any) -> tuple[_Program, bool] | None:
+        """The program that other sizes of this signature have traced, if any, and whether it is to
+        be checked."""
+        shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
+        shapes.append(self._template.sizes)
+        kind = self._kind(key)
+        family = self._families.get(kind)
+        if family is None:
+            self._families[kind] = Family(shapes)
+            return None
+        began = perf_counter()
+        found = family.find(self._name, self._template, tree, leaves, shapes)
+        if found is None:
+            return None
+        specialised, check = found
+        program = _Program()
+        program.function, program.calls_left, program.dtypes, program.avals = specialised[:4]
+        program.structure = specialised.structure
+        record = record_of(self._name)
+        record.specialised += 1
+        record.making_seconds += perf_counter() - began
+        return program, check or settings.check
+
+    def _kind(self, key: Any) -> Any:
+        """What signatures of one family have in common."""
+        parts = [(len(p[0]), *p[1:]) if type(p) is tuple else p for p in key[2:]]
+        return (*key[:2], len(self._template.sizes), *parts)
+
+    def _checked(
+        self, key: Any, args: Any, values: list[Any], program: _Program, outs: list[Any]
+    ) -> tuple[_Program, list[Any] | None]:
+        """The program of a family and its results, held against those of a trace of its own; the
+        latter where they differ."""
+        own = self._made(args)
+        expected = self._call(own, values) if own.calls_left else None
+        if expected is not None and _agree(program, outs, own, expected):
+            return program, outs
+        message = f"{self._name}: a program traced for other sizes differs from one of its own"
+        if settings.strict:
+            raise AssertionError(f"{message}: {key[2:]}, {self._template.sizes}")
+        log.warning("%s; each size is traced from now on", message)
+        self._families[self._kind(key)].give_up()
+        self._programs[key] = own
+        return own, expected
 
     def _made(self, args: tuple[Any, ...]) -> _Program:
         """Trace the function for these arguments, and make the program that NumPy runs."""
@@ -155,6 +220,21 @@ class _FirstCalls:
         record.compiling_seconds += perf_counter() - began
         log.info("%s is compiled: %.0f ms", self._name, 1e3 * (perf_counter() - began))
         return found
+
+
+def _agree(program: _Program, outs: list[Any], own: _Program, expected: list[Any]) -> bool:
+    """Whether two programs gave the same bits in the same tree."""
+    if program.structure != own.structure:
+        return False
+    for a, b, x, y in zip(program.avals, own.avals, outs, expected, strict=True):
+        if (a.shape, a.dtype, a.weak_type) != (b.shape, b.dtype, b.weak_type):
+            return False
+        if (
+            np.shape(x) != b.shape
+            or np.ascontiguousarray(x).tobytes() != np.ascontiguousarray(y).tobytes()
+        ):
+            return False
+    return True
 
 
 def _signature(leaves: list[Any], tree: Any, array_type: Any) -> Any:

@@ -24,6 +24,8 @@ class Settings:
         )
         #: Whether an error of a NumPy rule is raised, rather than logged and the form compiled.
         self.strict = False
+        #: Whether every program made from a trace of other sizes is compared with one of its own.
+        self.check = False
 
 
 settings = Settings()

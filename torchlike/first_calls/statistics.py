@@ -10,8 +10,10 @@ class Record:
     """What happened to all signatures of the forms of one name."""
 
     name: str
-    #: Programs made for NumPy, their calls, and the seconds that making and calling them took.
+    #: Programs traced for NumPy, those made from the trace of other sizes, the calls of both, and
+    #: the seconds that making and calling them took.
     programs: int = 0
+    specialised: int = 0
     calls: int = 0
     making_seconds: float = 0.0
     calling_seconds: float = 0.0

@@ -20,6 +20,7 @@ from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Input, Int
 from torchlike.ops.checks import scalar_type_of
 from torchlike.ops.creation import tensor as make_tensor
+from torchlike.ops.loops import scan
 from torchlike.ops.sequences import arange
 from torchlike.tensor import Tensor
 
@@ -72,7 +73,7 @@ def _likelihoods(
 
     first = jnp.where((jnp.arange(states) < 2) & inside, emitted[0], -jnp.inf)
     first = jnp.where(lengths[:, None] > 0, first, -jnp.inf)
-    last, _ = lax.scan(step, first, (jnp.arange(1, steps), emitted[1:]))
+    last, _ = scan(step, first, (jnp.arange(1, steps), emitted[1:]))
     at_blank = jnp.take_along_axis(last, ends, 1)[:, 0]
     at_label = jnp.take_along_axis(last, jnp.maximum(ends - 1, 0), 1)[:, 0]
     total = _logsumexp([at_blank, jnp.where(target_lengths > 0, at_label, -jnp.inf)])

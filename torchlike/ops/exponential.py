@@ -15,6 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike.ops.loops import scan
+
 #: The degree of the polynomial: a multiple of the block that Horner's rule works with.
 _DEGREE, _BLOCK = 16, 4
 #: The largest 1-norm that the polynomial is good for, and the most squarings: each costs a bit, and
@@ -80,5 +82,5 @@ def exponential(x: Any) -> Any:
 
         return lax.cond(k < most, square, lambda y: y, y), None
 
-    found = lax.scan(step, _taylor(_halved(x, steps)), jnp.arange(limit))[0]
+    found = scan(step, _taylor(_halved(x, steps)), jnp.arange(limit))[0]
     return jnp.where(steps > limit, np.nan, found)

@@ -21,6 +21,7 @@ import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
+from torchlike.ops.loops import scan
 from torchlike.ops.products import product_of_tangent
 
 State = tuple[Any, ...]
@@ -153,7 +154,7 @@ def _forward(
         new = _live(live, new, state)
         return new, (new, saved)
 
-    last, (states, saved) = lax.scan(body, state, (x, mask), reverse=reverse)
+    last, (states, saved) = scan(body, state, (x, mask), reverse=reverse)
     return last, states, saved
 
 
@@ -216,7 +217,7 @@ def _over_time_jvp(kind: str, reverse: bool, primals: Any, tangents: Any) -> Any
         return new, new[0]
 
     dstate = tuple(_dense(d, s) for d, s in zip(dstate, state, strict=True))
-    dlast, dh = lax.scan(body, dstate, (slopes, known, known_a, mask), reverse=reverse)
+    dlast, dh = scan(body, dstate, (slopes, known, known_a, mask), reverse=reverse)
     return (states[0], last), (dh, dlast)
 
 

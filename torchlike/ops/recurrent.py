@@ -11,10 +11,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Input, Inputs, OptInput, Str
+from torchlike.ops.loops import scan
 from torchlike.ops.products import times_transposed
 from torchlike.ops.recurrence import CELLS, over_time, recurrent_part
 from torchlike.tensor import Tensor
@@ -61,7 +61,7 @@ def _run_projected(
             new = tuple(jnp.where(live[:, None], n, s) for n, s in zip(new, state, strict=True))
         return new, new[0]
 
-    last, outputs = lax.scan(body, state, (gates, mask), reverse=reverse)
+    last, outputs = scan(body, state, (gates, mask), reverse=reverse)
     return outputs, last
 
 

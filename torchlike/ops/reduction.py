@@ -18,6 +18,7 @@ from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number, Opt
 from torchlike.ops import division
 from torchlike.ops.checks import floats_only, real_only, scalar_type_of
 from torchlike.ops.extrema import extremum, extremum_of_all
+from torchlike.ops.loops import scan
 from torchlike.ops.outputs import given
 from torchlike.ops.promotion import in_float32, promoted_float
 from torchlike.ops.subgradients import absolute, logaddexp
@@ -443,7 +444,7 @@ def logcumsumexp(input: Input, dim: Int):
         return in_float32(lambda x: lax.cumlogsumexp(x, d))(input)
     # One after the other, as PyTorch does: the branch of the logarithm depends on the order.
     first, rest = jnp.split(jnp.moveaxis(input, d, 0), [1])
-    _, found = lax.scan(_next_logsumexp, first[0], rest)
+    _, found = scan(_next_logsumexp, first[0], rest)
     return jnp.moveaxis(jnp.concatenate([first, found]), 0, d)
 
 

@@ -19,7 +19,7 @@ from torchlike.tensor import Tensor
 def _triangle(x: Any, diagonal: int, lower: Any, name: str) -> Any:
     if x.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-    rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])[None, :]
+    rows, columns = jnp.arange(x.shape[-2])[:, None], jnp.arange(x.shape[-1])[None, :]
     keep = columns - rows <= diagonal if lower else columns - rows >= diagonal
     return jnp.where(keep, x, jnp.zeros((), x.dtype))
 

@@ -53,8 +53,10 @@ def limit_of(mask: Any, dtype: Any) -> Any:
 def _causal_limit(scores: Any, first: int) -> Any:
     """That of a causal mask for rows from ``first`` on; None where they see all columns."""
     rows, columns = scores.shape[-2:]
-    mask = np.tri(rows, columns, first, dtype=bool)
-    return None if mask.all() else np.where(mask, np.inf, -np.inf).astype(scores.dtype)
+    if columns <= first + 1:
+        return None
+    last = first + jnp.arange(rows)[:, None]
+    return limit_of(jnp.arange(columns) <= last, scores.dtype)
 
 
 def softmax_parts(scores: Any, may_be_empty: bool) -> tuple[Any, Any, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -122,7 +122,7 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
 @functools.cache
 def reader(steps: Steps) -> Callable[..., Any]:
     """Compiled ``read_chain``: ``reader(steps)(x, *dynamic)``."""
-    return first_calls.jit(functools.partial(read_chain, steps), name="view", inline=AT_ONCE)
+    return _of_steps(lambda steps: functools.partial(read_chain, steps), steps, "view")
 
 
 @functools.cache
@@ -156,14 +156,58 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
     With ``donate`` the base array is given up and the write happens in its memory.
     """
 
-    def write(x: Any, value: Any, *dynamic: Any) -> Any:
-        shape = jax.eval_shape(functools.partial(read_chain, steps), x, *dynamic)
-        value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
-        return write_chain(steps, x, value, *dynamic)
+    def writing(steps: Steps) -> Callable[..., Any]:
+        def write(x: Any, value: Any, *dynamic: Any) -> Any:
+            shape = jax.eval_shape(functools.partial(read_chain, steps), x, *dynamic)
+            value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
+            return write_chain(steps, x, value, *dynamic)
 
+        return write
+
+    donated = 0 if donate else ()
+    return _of_steps(writing, steps, "write through a view", donate_argnums=donated)
+
+
+#: Chains that differ in their numbers alone, by what they have in common.
+_families: dict[Any, dict[Any, Any]] = {}
+
+
+def _of_steps(
+    function: Callable[[Steps], Callable[..., Any]], steps: Steps, name: str, **options: Any
+) -> Callable[..., Any]:
+    """Compiled ``function(steps)``, of one family with chains of the same kinds of steps."""
+    numbers: list[int] = []
+    pattern = tuple([(type(s), _taken_out(s.params, numbers)) for s in steps])
+
+    def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
+        rest = iter(sizes)
+        # Not interned: sizes may be symbols.
+        return function(tuple([kind(*_put_back(params, rest)) for kind, params in pattern]))
+
+    families = _families.setdefault((name, pattern, *options.values()), {})
+    template = first_calls.Template(make, tuple(numbers))
     return first_calls.jit(
-        write, name="write through a view", donate_argnums=0 if donate else (), inline=AT_ONCE
+        function(steps), name=name, template=template, families=families, inline=AT_ONCE, **options
     )
+
+
+_NUMBER = object()
+
+
+def _taken_out(params: Any, numbers: list[int]) -> Any:
+    """Parameters of a step without their integers, which are appended to ``numbers``."""
+    if type(params) is tuple:
+        return tuple([_taken_out(p, numbers) for p in params])
+    if type(params) is int:
+        numbers.append(params)
+        return _NUMBER
+    return params
+
+
+def _put_back(params: Any, numbers: Iterator[Any]) -> Any:
+    if type(params) is tuple:
+        return tuple([_put_back(p, numbers) for p in params])
+    return next(numbers) if params is _NUMBER else params
 
 
 class View:

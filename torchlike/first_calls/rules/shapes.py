@@ -138,3 +138,9 @@ def _device_put(eqn: Equation) -> Callable[..., Any]:
     if any(device is not None for device in eqn.params["devices"]):
         raise Unsupported("device_put to a device")
     return lambda *values: list(values)
+
+
+@rule("dim_as_value")
+def _dim_as_value(eqn: Equation) -> Callable[..., Any]:
+    value = np.asarray(eqn.params["dim"], eqn.dtype)
+    return lambda: value

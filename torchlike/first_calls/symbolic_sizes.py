@@ -1,0 +1,124 @@
+"""Symbols for sizes, and a record of every decision that a trace takes about them.
+
+JAX has sizes that are expressions of symbols (``jax.export.symbolic_shape``), and raises where a
+comparison of them is inconclusive. Here the sizes at hand decide it, and the decision is recorded
+as a guard: the traced program is for sizes that decide alike, as torch.compile has it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jax import errors, export
+from jax._src.export import shape_poly
+
+_Expression: Any = shape_poly._DimExpr  # pyright: ignore[reportPrivateImportUsage]
+_plain_eq, _plain_geq = _Expression.__eq__, shape_poly._geq_decision
+
+#: Symbols stand for sizes from here on: 0 and 1 mean something else to broadcasting.
+LEAST = 2
+
+
+class Undecided(Exception):
+    """No program with symbols can be made of these sizes."""
+
+
+class Guard(NamedTuple):
+    """``left == right`` or ``left >= right`` is ``holds``."""
+
+    is_equality: bool
+    left: Any
+    right: Any
+    holds: bool
+
+    def check(self, sizes: Mapping[str, int]) -> bool:
+        left, right = value(self.left, sizes), value(self.right, sizes)
+        return (left == right if self.is_equality else left >= right) is self.holds
+
+
+class Decisions(threading.local):
+    """``with decisions.by(sizes) as guards:`` comparisons of symbols are decided by ``sizes``."""
+
+    def __init__(self) -> None:
+        self.sizes: Mapping[str, int] | None = None
+        self.guards: dict[Guard, None] = {}
+
+    def by(self, sizes: Mapping[str, int]) -> _Deciding:
+        return _Deciding(self, sizes)
+
+    def decide(self, is_equality: bool, left: Any, right: Any) -> bool:
+        sizes, self.sizes = self.sizes, None  # evaluating compares expressions, too
+        assert sizes is not None
+        try:
+            a, b = value(left, sizes), value(right, sizes)
+            holds = a == b if is_equality else a >= b
+            self.guards[Guard(is_equality, left, right, holds)] = None
+            return holds
+        finally:
+            self.sizes = sizes
+
+
+class _Deciding:
+    def __init__(self, decisions: Decisions, sizes: Mapping[str, int]) -> None:
+        self._decisions, self._sizes = decisions, sizes
+
+    def __enter__(self) -> Decisions:
+        _install()
+        decisions = self._decisions
+        decisions.sizes, decisions.guards = self._sizes, {}
+        return decisions
+
+    def __exit__(self, *exc: object) -> None:
+        self._decisions.sizes = None
+
+
+decisions = Decisions()
+
+
+def symbols(names: Sequence[str]) -> dict[str, Any]:
+    """A symbol for each name; all may be computed with together."""
+    scope = export.SymbolicScope([f"{name} >= {LEAST}" for name in names])
+    return dict(zip(names, export.symbolic_shape(", ".join(names), scope=scope), strict=True))
+
+
+def is_symbolic(size: Any) -> bool:
+    return isinstance(size, _Expression)
+
+
+def value(size: Any, sizes: Mapping[str, int]) -> int:
+    """A size or an expression of symbols as a number."""
+    return int(size._evaluate(sizes)) if isinstance(size, _Expression) else int(size)
+
+
+def _equals(self: Any, other: Any) -> bool:
+    if _plain_eq(self, other):
+        return True
+    if decisions.sizes is None or not isinstance(other, (_Expression, int, np.integer)):
+        return False
+    if is_symbolic(other) and other.scope is not self.scope:
+        return False  # of another trace: a cache of JAX's looks for what it knows
+    return decisions.decide(True, self, other)
+
+
+def _at_least(left: Any, right: Any, shown: Any) -> bool:
+    if decisions.sizes is None:
+        return _plain_geq(left, right, shown)
+    try:
+        return _plain_geq(left, right, shown)
+    except errors.InconclusiveDimensionOperation:
+        return decisions.decide(False, left, right)
+
+
+def _is_not_zero(self: Any) -> bool:
+    return decisions.sizes is None or not _equals(self, 0)
+
+
+def _install() -> None:
+    """Let JAX's expressions ask here. Where no trace of ours runs, they answer as ever."""
+    if _Expression.__eq__ is not _equals:
+        _Expression.__eq__ = _equals
+        _Expression.__bool__ = _is_not_zero
+        shape_poly._geq_decision = _at_least
