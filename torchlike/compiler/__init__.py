@@ -12,20 +12,43 @@ import numpy as np
 from torchlike import modes
 from torchlike.compiler.stance import set_stance
 from torchlike.dispatch.registry import NAMESPACES, clear_executables
+from torchlike.first_calls.report import report
+from torchlike.first_calls.settings import get_first_calls, set_first_calls
 from torchlike.jit.function import JitFunction, reset_all
 from torchlike.tensor import Tensor
 from torchlike.trees import flatten, unflatten
 from torchlike.unsupported import Gap, raising
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
-    "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting",
-    "keep_portable_guards_unsafe", "keep_tensor_guards_unsafe", "list_backends",
-    "load_cache_artifacts", "load_compiled_function", "nested_compile_region", "reset",
-    "save_cache_artifacts", "set_default_backend", "set_enable_guard_collectives", "set_stance",
-    "skip_all_guards_unsafe", "skip_guard_on_all_nn_modules_unsafe",
-    "skip_guard_on_globals_unsafe", "skip_guard_on_inbuilt_nn_modules_unsafe",
-    "substitute_in_graph", "wrap_numpy",
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "get_default_backend",
+    "get_first_calls",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "keep_portable_guards_unsafe",
+    "keep_tensor_guards_unsafe",
+    "list_backends",
+    "load_cache_artifacts",
+    "load_compiled_function",
+    "nested_compile_region",
+    "report",
+    "reset",
+    "save_cache_artifacts",
+    "set_default_backend",
+    "set_enable_guard_collectives",
+    "set_first_calls",
+    "set_stance",
+    "skip_all_guards_unsafe",
+    "skip_guard_on_all_nn_modules_unsafe",
+    "skip_guard_on_globals_unsafe",
+    "skip_guard_on_inbuilt_nn_modules_unsafe",
+    "substitute_in_graph",
+    "wrap_numpy",
 ]  # fmt: skip
 
 #: ``torch.compile``, which stands above this room and puts itself here (see ``install``).

@@ -5,7 +5,7 @@ become symbols (``symbolic_sizes``), and the program is traced once more; from t
 that decides alike only puts numbers in, 0.05 to 0.3 ms instead of a trace.
 
 A family is trusted as far as it was checked: a program is compared with a trace of its own when
-the family has made 1, 8, 64, ... of them. One difference, and the family is given up.
+the family has made 4, 32, 256, ... of them. One difference, and the family is given up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ symbolic_sizes: Any = LazyModule("torchlike.first_calls.symbolic_sizes")
 #: Traces with symbols that a family gets: sizes may agree by chance in the first two signatures.
 _TRIES = 3
 #: Which of a family's programs are compared with a trace of their own.
-_CHECKED = frozenset(8**k for k in range(10))
+_CHECKED = frozenset(4 * 8**k for k in range(10))
 
 Shape = tuple[int, ...]
 

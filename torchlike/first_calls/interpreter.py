@@ -58,22 +58,22 @@ def function_of(closed: Any) -> Callable[..., list[Any]]:
 
 
 class Plan:
-    """How one jaxpr is evaluated, whatever its symbols stand for.
+    """How one jaxpr, closed or without constants, is evaluated, whatever its symbols stand for.
 
     ``symbolic``: the class of expressions of symbols, and ``evaluate(expression, sizes)``; None for
     a jaxpr that has none.
     """
 
     def __init__(self, closed: Any, symbolic: tuple[Any, Evaluate] | None = None) -> None:
-        if closed.jaxpr.effects:
+        self._jaxpr = getattr(closed, "jaxpr", closed)
+        if self._jaxpr.effects:
             raise Unsupported("effects")
-        self._jaxpr = closed.jaxpr
         self._symbolic = symbolic
         self._slots: dict[Any, int] = {}
         self._inner: dict[int, Plan] = {}
         #: Values by slot, None where a call provides them.
         self._initial: list[Any] = []
-        for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        for var, value in zip(self._jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
             self._constant(var, np.asarray(value))
         self._inputs = [self._slot(v) for v in self._jaxpr.invars]
         self._steps: list[_Step | _Open] = []

@@ -65,10 +65,11 @@ _host = functools.cache(_Host)
 class _Program:
     """What is known of one signature of a form."""
 
-    __slots__ = ("avals", "calls_left", "dtypes", "function", "structure")
+    __slots__ = ("avals", "calls", "calls_left", "dtypes", "function", "structure")
 
     def __init__(self) -> None:
-        #: Calls that NumPy is still to compute; at 0 the signature is compiled.
+        #: Calls that NumPy has computed, and is still to compute; at 0 the signature is compiled.
+        self.calls = 0
         self.calls_left = 0
         self.function: Callable[..., list[Any]]
         #: Dtypes of the operands, avals of the results and their tree.
@@ -110,7 +111,7 @@ class _FirstCalls:
         else:
             check = False
         if program.calls_left <= 0:
-            return self._compile(args)
+            return self._compile(program, args)
         values = _values(leaves, program.dtypes, host)
         if values is None:
             return self._compiled(*args)
@@ -118,7 +119,7 @@ class _FirstCalls:
         if check and outs is not None:
             program, outs = self._checked(key, args, values, program, outs)
         if outs is None:
-            return self._compile(args)
+            return self._compile(program, args)
         committed = any(a._committed for a in leaves if type(a) is host.array_type)
         arrays = [
             _array(v, aval, host, committed) for v, aval in zip(outs, program.avals, strict=True)
@@ -195,6 +196,7 @@ class _FirstCalls:
 
     def _call(self, program: _Program, values: list[Any]) -> list[Any] | None:
         """NumPy's results, or None where it fails."""
+        program.calls += 1
         program.calls_left -= 1
         record = record_of(self._name)
         began = perf_counter()
@@ -212,13 +214,17 @@ class _FirstCalls:
             record.calls += 1
             record.calling_seconds += perf_counter() - began
 
-    def _compile(self, args: tuple[Any, ...]) -> Any:
+    def _compile(self, program: _Program, args: tuple[Any, ...]) -> Any:
         record = record_of(self._name)
         began = perf_counter()
         found = self._compiled(*args)
         record.compiled += 1
+        record.compiled_after.append(program.calls)
         record.compiling_seconds += perf_counter() - began
-        log.info("%s is compiled: %.0f ms", self._name, 1e3 * (perf_counter() - began))
+        log.info(
+            "%s is compiled after %d calls: %.0f ms",
+            self._name, program.calls, 1e3 * (perf_counter() - began),
+        )  # fmt: skip
         return found
 
 

@@ -17,8 +17,10 @@ class Record:
     calls: int = 0
     making_seconds: float = 0.0
     calling_seconds: float = 0.0
-    #: Signatures compiled, and the seconds of their first compiled calls.
+    #: Signatures compiled, the calls by NumPy that each had before, and the seconds of their first
+    #: compiled calls.
     compiled: int = 0
+    compiled_after: list[int] = field(default_factory=list)
     compiling_seconds: float = 0.0
     #: Why signatures were compiled at once, and how often.
     reasons: dict[str, int] = field(default_factory=dict)

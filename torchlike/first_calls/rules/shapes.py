@@ -32,9 +32,11 @@ def _broadcast_in_dim(eqn: Equation) -> Callable[..., Any]:
 
 @rule("reshape", "squeeze", "expand_dims")
 def _reshape(eqn: Equation) -> Callable[..., Any]:
-    if eqn.params.get("dimensions") is not None and "new_sizes" in eqn.params:
-        raise Unsupported("reshape in another order of dimensions")
     shape = eqn.shape
+    # A reshape's: the order in which the elements are taken. A squeeze's: what is left out.
+    order = eqn.params.get("dimensions") if "new_sizes" in eqn.params else None
+    if order is not None:
+        return lambda x: x.transpose(order).reshape(shape)
     return lambda x: np.reshape(x, shape)
 
 
