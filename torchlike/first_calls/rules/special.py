@@ -26,7 +26,7 @@ def _by_scipy(name: str) -> Rule:
 for _primitive, _name in (
     ("erfc", "erfc"), ("erf_inv", "erfinv"), ("lgamma", "gammaln"), ("digamma", "psi"),
     ("igamma", "gammainc"), ("igammac", "gammaincc"), ("bessel_i0e", "i0e"), ("bessel_i1e", "i1e"),
-    ("zeta", "zeta"), ("regularized_incomplete_beta", "betainc"),
+    ("regularized_incomplete_beta", "betainc"),
 ):  # fmt: skip
     rule(_primitive)(_by_scipy(_name))
 
