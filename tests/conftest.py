@@ -8,8 +8,8 @@ import pytest
 
 from torchlike.first_calls.settings import settings
 
-# Errors of NumPy rules would otherwise only be logged, and the form compiled. Each program made from
-# a trace of other sizes is compared with a trace of its own.
+# Errors of NumPy rules would otherwise only be logged, and the form compiled. Each program made
+# from a trace of other sizes is compared with a trace of its own.
 settings.strict = settings.check = True
 
 #: A process that ran every test held 10 GB of compiled programs; past this they are dropped (and
