@@ -104,9 +104,8 @@ def test_running_statistics_wait_too(compiled):
         ordinary.load_state_dict(layer.state_dict())
     x = torch.tensor([[1.0, 2.0], [3.0, 6.0]], dtype=torch.float64)
     found = (torch.jit(layer) if compiled else layer)(x)
-    torch.testing.assert_close(
-        found, ordinary(x), rtol=1e-14, atol=0
-    )  # NumPy sums in another order
+    # First calls of operations, by NumPy, sum in another order than compiled programs.
+    torch.testing.assert_close(found, ordinary(x), rtol=1e-14, atol=0)
     assert layer.running_mean is mean
     assert type(mean) is torch.Tensor
     assert torch.equal(mean, ordinary.running_mean)

@@ -1,0 +1,102 @@
+"""Programs whose sizes grow or change from call to call, for `benchmarks/cold.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+TOKENS, LENGTHS, EPISODES = 100, 50, 30
+_WIDTH, _HEADS, _LAYERS = 64, 4, 4
+
+
+def tokens(torch: Any) -> Callable[[], Any]:
+    """A hundred tokens by a transformer whose cache of keys and values grows by one each."""
+    nn, F = torch.nn, torch.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before, self.after = nn.LayerNorm(_WIDTH), nn.LayerNorm(_WIDTH)
+            self.qkv, self.out = nn.Linear(_WIDTH, 3 * _WIDTH), nn.Linear(_WIDTH, _WIDTH)
+            self.up, self.down = nn.Linear(_WIDTH, 4 * _WIDTH), nn.Linear(4 * _WIDTH, _WIDTH)
+
+        def forward(self, x: Any, cache: Any) -> Any:
+            q, k, v = (
+                part.view(1, -1, _HEADS, _WIDTH // _HEADS).transpose(1, 2)
+                for part in self.qkv(self.before(x)).chunk(3, -1)
+            )
+            if cache is not None:
+                k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
+            y = F.scaled_dot_product_attention(q, k, v)
+            x = x + self.out(y.transpose(1, 2).reshape(1, -1, _WIDTH))
+            return x + self.down(F.gelu(self.up(self.after(x)))), (k, v)
+
+    torch.manual_seed(0)
+    embedding, head = nn.Embedding(100, _WIDTH), nn.Linear(_WIDTH, 100)
+    blocks = [Block() for _ in range(_LAYERS)]
+
+    def generate() -> Any:
+        with torch.no_grad():
+            token, caches = torch.tensor([[1]]), [None] * _LAYERS
+            for _ in range(TOKENS):
+                x = embedding(token)
+                for i, block in enumerate(blocks):
+                    x, caches[i] = block(x, caches[i])
+                token = head(x[:, -1]).argmax(-1, keepdim=True)
+            return token.item()
+
+    return generate
+
+
+def lengths(torch: Any) -> Callable[[], Any]:
+    """An encoder over fifty lengths, forward and backward."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    encoder = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    optimizer = torch.optim.SGD(encoder.parameters(), lr=1e-3)
+
+    def train() -> Any:
+        for n in range(10, 10 + LENGTHS):
+            loss = encoder(torch.randn(2, n, 32)).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    return train
+
+
+def episodes(torch: Any) -> Callable[[], Any]:
+    """REINFORCE: episodes of random length, log-probabilities stacked, Adam."""
+    torch.manual_seed(0)
+    policy = torch.nn.Sequential(
+        torch.nn.Linear(4, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2), torch.nn.Softmax(-1)
+    )
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
+
+    def train() -> Any:
+        generator = torch.Generator().manual_seed(1)
+        for _ in range(EPISODES):
+            steps = int(torch.randint(5, 60, (1,), generator=generator))
+            logs, rewards = [], []
+            for _ in range(steps):
+                chances = torch.distributions.Categorical(policy(torch.randn(1, 4)))
+                action = chances.sample()
+                logs.append(chances.log_prob(action))
+                rewards.append(float(action.item()))
+            returns, total = [], 0.0
+            for reward in reversed(rewards):
+                total = reward + 0.99 * total
+                returns.insert(0, total)
+            wanted = torch.tensor(returns)
+            wanted = (wanted - wanted.mean()) / (wanted.std() + 1e-6)
+            loss = -(torch.cat(logs) * wanted).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return loss.item()
+
+    return train
+
+
+GROWING = {"tokens": tokens, "lengths": lengths, "episodes": episodes}
