@@ -15,7 +15,7 @@ from jax.core import Tracer
 
 import torchlike
 from torchlike import nn, optim
-from torchlike.porting import aliases, compiled
+from torchlike.porting import compiled, torch_alias
 from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.recorder import Framework
 from torchlike.porting.recording import record
@@ -24,7 +24,7 @@ from torchlike.porting.version import own_version
 
 def main(argv: list[str]) -> None:
     tune_allocator()
-    aliases.install()
+    torch_alias.install()
     left_eager = compiled.apply(compiled.mode_from_environment())
     framework = Framework(
         tensor=torchlike.Tensor,
