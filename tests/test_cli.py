@@ -263,49 +263,147 @@ optimizer = """,
 )
 
 
-def compare_runs(tmp_path, source):
+def compare_runs(tmp_path, source, *labels):
     write(tmp_path, "train.py", source)
     result = torchlike_command("compare", "--output", "out", "train.py", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    entries = json.loads((tmp_path / "out" / "compare-train.json").read_text())
-    eager, compiled = entries["runs"]
-    assert (eager["label"], compiled["label"]) == ("torchlike eager", "torchlike compiled")
-    for run in (eager, compiled):
+    assert result.stderr == ""
+    runs = json.loads((tmp_path / "out" / "compare-train.json").read_text())["runs"]
+    assert [run["label"] for run in runs] == ["eager", *labels]
+    for run in runs:
         assert len(run["losses"]) == 6
         assert len(run["steps"]) == 5
-    assert compiled["losses_agree"]["all"] <= 1e-5
-    assert eager["losses"][-1] < eager["losses"][0]
-    return result.stdout, eager, compiled
+        assert run["losses_agree"]["all"] <= 1e-5
+    assert runs[0]["losses"][-1] < runs[0]["losses"][0]
+    return result.stdout, *runs
 
 
 def test_compare_prints_a_table_and_writes_numbers_and_plot(tmp_path):
     pytest.importorskip("matplotlib")
-    output, eager, compiled = compare_runs(tmp_path, TRAIN)
+    output, eager, compiled = compare_runs(tmp_path, TRAIN, "modules compiled")
     assert output.count("final loss ") == 4  # each run's own line, and again below the table
     assert eager["last_line"] == compiled["last_line"]
     assert compiled["left_eager"] == {}
-    for heading in ("first step", "steady step", "ratio", "losses agree to"):
+    for heading in ("first step", "steady step", "ratio", "losses agree to", "(relative)"):
         assert heading in output
+    assert "modules compiled: forward and backward of Sequential; the rest of a step" in output
+    assert "To compile a whole step, write forward, backward and optimizer.step() as one" in output
     assert (tmp_path / "out" / "compare-train.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_compare_of_a_script_that_compiles_its_own_step(tmp_path):
-    _, eager, compiled = compare_runs(tmp_path, REGION)
+    output, eager, compiled = compare_runs(tmp_path, REGION, "whole step compiled")
     assert eager["last_line"] == "the body ran 6 times eagerly"
     assert compiled["last_line"] == "the body ran 0 times eagerly"
+    assert "whole step compiled: train_step: forward, backward and update are one" in output
+    assert "To compile a whole step" not in output
+
+
+@pytest.mark.parametrize("how", ["model = torch.compile(model)", "model.compile()"])
+def test_compare_of_a_script_that_compiles_its_model(tmp_path, how):
+    source = TRAIN.replace("optimizer = ", f"{how}\noptimizer = ")
+    output, eager, compiled = compare_runs(tmp_path, source, "compiled as marked")
+    assert eager["marked"] == compiled["marked"] == ["Sequential"]
+    assert "compiled as marked: what the script marks, Sequential." in output
+
+
+def test_compare_compiles_the_function_that_is_a_whole_step(tmp_path):
+    source = REGION.replace("@torch.compile\n", "")
+    output, eager, _, whole = compare_runs(
+        tmp_path, source, "modules compiled", "whole step compiled"
+    )
+    assert eager["last_line"] == "the body ran 6 times eagerly"
+    assert whole["last_line"] == "the body ran 0 times eagerly"
+    assert whole["whole_steps"] == ["train_step"]
+    assert "train_step (train.py, line 8) was compiled for this comparison" in output
+
+
+def test_compare_of_a_step_that_returns_no_loss(tmp_path):
+    source = REGION.replace("@torch.compile\n", "").replace("return loss", "return loss * 0 + 7")
+    compare_runs(tmp_path, source, "modules compiled", "whole step compiled")
+
+
+def test_compare_says_why_a_step_cannot_be_compiled(tmp_path):
+    source = REGION.replace("@torch.compile\n", "").replace("return loss", "return loss.item()")
+    output, *_ = compare_runs(tmp_path, source, "modules compiled")
+    where = "train_step (train.py, line 8)"
+    assert f"{where} is a whole step, but cannot be compiled: .item() needs a value" in output
+    assert "(train.py:16)" in output
+
+
+def test_compare_of_a_step_in_another_file_says_where_it_is(tmp_path):
+    write(
+        tmp_path,
+        "steps.py",
+        "def step(model, optimizer, x, y):\n"
+        "    optimizer.zero_grad()\n"
+        "    loss = (model(x) - y).square().mean()\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n",
+    )
+    head, _, tail = TRAIN.partition("    optimizer.zero_grad()")
+    tail = tail.partition("optimizer.step()\n")[2].replace("{loss.item():.3f}", "")
+    source = f"from steps import step\n{head}    step(model, optimizer, x, y)\n{tail}"
+    output, *_ = compare_runs(tmp_path, source, "modules compiled")
+    assert "step (steps.py, line 1) is a whole step: @torch.compile on it makes it one" in output
+
+
+SCALED = TRAIN.replace("loss.backward()", "scaler.scale(loss).backward()").replace(
+    "    optimizer.step()", "    scaler.step(optimizer); scaler.update()"
+).replace("optimizer = ", "scaler = torch.amp.GradScaler('cpu')\noptimizer = ", 1)  # fmt: skip
+
+
+def test_compare_shows_losses_as_they_were_before_scaling(tmp_path):
+    _, scaled, _ = compare_runs(tmp_path, SCALED, "modules compiled")
+    _, plain, _ = compare_runs(tmp_path, TRAIN, "modules compiled")
+    assert scaled["losses"] == pytest.approx(plain["losses"], rel=1e-4)
+
+
+LOADED = TRAIN.replace("for _ in range(6):", "for x, y in loader:").replace(
+    "for x, y in",
+    """from torch.utils.data import DataLoader, TensorDataset
+class Slow(TensorDataset):
+    def __getitem__(self, i):
+        time.sleep(0.1)
+        return super().__getitem__(i)
+loader = DataLoader(Slow(x, y), batch_size=3)
+for x, y in""",
+    1,
+).replace("import torch", "import time, torch", 1)  # fmt: skip
+
+
+def test_compare_does_not_count_the_loading_of_data(tmp_path):
+    output, *runs = compare_runs(tmp_path, LOADED, "modules compiled")
+    for run in runs:
+        assert run["loaded"] >= 16 * 0.1
+        # Each batch but the last takes 0.3 s to load: the sum of the steps is less than that of all
+        # that the script did, by that much at least.
+        assert run["first_step"] + sum(run["steps"]) <= run["seconds"] - run["loaded"]
+    assert "the steps' times leave that out" in output
+
+
+@pytest.mark.parametrize(
+    "source", ["print('nothing')", "import torch\nif __name__ == 'main':\n    torch.ones(2)"]
+)
+def test_compare_of_nothing_fails_and_says_so(tmp_path, source):
+    write(tmp_path, "train.py", source)
+    result = torchlike_command("compare", "train.py", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "Nothing was timed: no run called optimizer.step() or backward()." in result.stdout
+    assert not list(tmp_path.glob("compare-*"))
 
 
 def test_compare_names_what_it_left_eager(tmp_path):
-    output, _, compiled = compare_runs(tmp_path, NEEDS_VALUE)
+    output, _, compiled = compare_runs(tmp_path, NEEDS_VALUE, "modules compiled")
     assert list(compiled["left_eager"]) == ["Net"]
-    assert "torchlike compiled: Net was left eager. " in output
+    assert "modules compiled: Net was left eager. " in output
 
 
 def test_compare_ends_with_the_scripts_exit_code(tmp_path):
     write(tmp_path, "train.py", "import sys; print('so far'); sys.exit(5)")
     result = torchlike_command("compare", "train.py", cwd=tmp_path)
     assert result.returncode == 5
-    assert "torchlike eager: the script ended with exit code 5" in result.stdout
+    assert "eager: the script ended with exit code 5" in result.stdout
     assert not list(tmp_path.glob("compare-*"))
 
 

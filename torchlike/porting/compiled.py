@@ -34,15 +34,15 @@ def mode_from_environment() -> str:
     return mode
 
 
-def apply(mode: str) -> dict[str, str]:
+def apply(mode: str) -> ModuleCompiler | None:
     """Set the process to ``mode``, one of ``off``, ``regions`` and ``modules``.
 
     Returns:
-        The modules that could not be compiled, with the reasons; filled while the script runs.
+        What compiles modules, and knows those that could not be compiled; None in other modes.
     """
     torchlike.jit.set_mode("off" if mode == "off" else "on")
     if mode != "modules":
-        return {}
+        return None
     compiler = ModuleCompiler(
         module_class=nn.Module,
         compile=torchlike.jit.jit,
@@ -50,7 +50,7 @@ def apply(mode: str) -> dict[str, str]:
         save_random_state=_save_random_state,
     )
     compiler.install()
-    return compiler.left_eager
+    return compiler
 
 
 def _save_random_state() -> Callable[[], None]:
