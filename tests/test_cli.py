@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import torchlike
-from torchlike import cli
+from torchlike import cli, environment_variables
 from torchlike.porting import compare, demo, launcher
 from torchlike.porting.version import own_version
 
@@ -78,6 +79,92 @@ def test_wrong_arguments_are_refused(arguments, capsys):
         cli.main(arguments)
     assert raised.value.code == 2
     assert "usage: torchlike" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["train.py"], "torchlike run train.py"),
+        (["train.py", "--lr", "3"], "torchlike run train.py --lr 3"),
+        (["missing/train.py"], "torchlike run missing/train.py"),
+        ([str(Path(__file__).parent)], f"torchlike run {Path(__file__).parent}"),
+        (["-m", "package.train"], "torchlike run -m package.train"),
+        (["comapre", "train.py"], "torchlike compare train.py"),
+        (["rum"], "torchlike run"),
+    ],
+)
+def test_what_was_meant_is_said(arguments, meant, capsys):
+    with pytest.raises(SystemExit) as raised:
+        cli.main(arguments)
+    assert raised.value.code == 2
+    error = capsys.readouterr().err
+    assert error.endswith(f"{arguments[0]!r} is no command. Did you mean: {meant}\n")
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_missing_script_is_all_that_is_missing(command, capsys):
+    with pytest.raises(SystemExit):
+        cli.main([command])
+    assert capsys.readouterr().err.endswith("the following arguments are required: SCRIPT\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["compare", "--help"]])
+def test_help_names_the_environment_variables(arguments, capsys):
+    with pytest.raises(SystemExit) as raised:
+        cli.main(arguments)
+    assert raised.value.code == 0
+    output = capsys.readouterr().out
+    for variable in environment_variables.ALL:
+        assert f"{variable.name}=" in output
+    assert "TORCHLIKE_LOGS=recompiles\n" in output
+    assert max(map(len, output.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", ["TORCHLIKE_LOGS", "TORCHLIKE_COMPILE", "TORCHLIKE_TRACEBACK"])
+def test_an_environment_variable_that_says_what_it_may_not_is_refused(monkeypatch, name, capsys):
+    monkeypatch.setenv(name, "no")
+    with pytest.raises(SystemExit) as raised:
+        cli.main(["run", "train.py"])
+    assert raised.value.code == 2
+    assert capsys.readouterr().err.startswith(f"torchlike: {name} is 'no'; it must be ")
+
+
+#: As the console script does, telling what has been imported.
+SCRIPT = """
+import atexit, sys
+atexit.register(lambda: print([m for m in ("jax", "numpy", "rich", "torch") if m in sys.modules]))
+from torchlike_command import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(["--help"], 0), (["run", "--help"], 0), (["--version"], 0), (["walk"], 2), (["run"], 2)],
+)
+def test_what_needs_no_jax_imports_none(tmp_path, arguments, code):
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT},
+    )
+    assert result.returncode == code
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_console_script_runs_a_script(tmp_path):
+    write(tmp_path, "script.py", "import sys, torch; print(torch.ones(2).sum(), sys.argv)")
+    result = subprocess.run(
+        [sys.executable, "-c", SCRIPT, "run", "script.py", "--help"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT},
+    )
+    assert result.stdout.splitlines()[0] == "tensor(2.) ['script.py', '--help']"
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_version(capsys):
@@ -407,6 +494,56 @@ def test_compare_ends_with_the_scripts_exit_code(tmp_path):
     assert not list(tmp_path.glob("compare-*"))
 
 
+INTERRUPTED = """
+import sys, time
+import torch
+print("begun", flush=True)
+try:
+    time.sleep(60)
+finally:
+    print("saved", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an interruption of a group of processes")
+def test_an_interruption_shows_the_scripts_frames_only(tmp_path):
+    script = write(tmp_path, "train.py", INTERRUPTED)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchlike", "compare", "train.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ROOT, "PYTHONUNBUFFERED": "1"},
+        start_new_session=True,
+    )
+    for line in process.stdout:
+        if line == "begun\n":
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "saved" in output  # the script ends as it likes
+    files = [line for line in errors.splitlines() if line.startswith("  File ")]
+    assert files == [f'  File "{script}", line 6, in <module>']
+    assert errors.splitlines()[-1] == "torchlike: interrupted"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="an interruption by a signal")
+def test_a_run_is_not_interrupted_before_its_script_begins(capfd):
+    code = "print('up', flush=True); import time; time.sleep(60)"
+    process = compare._start([sys.executable, "-c", code], {**os.environ})
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.3)
+    compare._end(process, begun=False)
+    process.stdout.close()
+    assert process.returncode == -signal.SIGKILL
+    assert capfd.readouterr().err == ""
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 # --- demo
 
 
@@ -423,6 +560,10 @@ def test_demo(tmp_path):
         assert float(run["last_line"].split()[-1].rstrip("%")) >= 97
     assert (tmp_path / "compare-digits.png").is_file()
     assert result.stdout.rstrip().endswith("compare-digits.png")
+    lines = result.stdout.splitlines()
+    assert len(lines) <= 50
+    assert sum(line.startswith("epoch ") for line in lines) == 16
+    assert not any(line.startswith("step ") for line in lines)
 
 
 def test_demo_says_what_to_install(monkeypatch, capsys):

@@ -26,6 +26,7 @@ FLOORS = [
         "modes",
         "printing",
         "compilation_cache",
+        "environment_variables",
         "layouts",
         "size",
         "symbolic",

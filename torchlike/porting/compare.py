@@ -211,10 +211,13 @@ def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Po
 
 
 def _end(process: subprocess.Popen[str], *, begun: bool) -> None:
-    """Wait for an interrupted script, which may have something to save; a second interruption, or
-    one before the script has begun, ends the process."""
+    """Wait for an interrupted script, which may have something to save and to say; a second
+    interruption, or one before the script has begun, ends the process."""
+    assert process.stdout is not None
     try:
         if begun:
+            for line in process.stdout:
+                sys.stdout.write(line)
             process.wait()
     finally:
         if process.poll() is None:

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 
@@ -17,9 +16,8 @@ import numpy as np
 
 import torchlike
 from torchlike import nn
+from torchlike.environment_variables import COMPILE
 from torchlike.porting.module_compiler import ModuleCompiler
-
-MODES = ("off", "regions", "modules")
 
 
 def mode_from_environment() -> str:
@@ -28,10 +26,7 @@ def mode_from_environment() -> str:
     Raises:
         ValueError: it is none of the three modes.
     """
-    mode = os.environ.get("TORCHLIKE_COMPILE", "regions")
-    if mode not in MODES:
-        raise ValueError(f"TORCHLIKE_COMPILE is {mode!r}; it must be one of {', '.join(MODES)}")
-    return mode
+    return "".join(COMPILE.said()) or "regions"
 
 
 def apply(mode: str) -> ModuleCompiler | None:
