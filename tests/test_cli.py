@@ -374,7 +374,7 @@ def test_compare_prints_a_table_and_writes_numbers_and_plot(tmp_path):
     for heading in ("first step", "steady step", "ratio", "losses agree to", "(relative)"):
         assert heading in output
     assert "modules compiled: forward and backward of Sequential; the rest of a step" in output
-    assert "To compile a whole step, write forward, backward and optimizer.step() as one" in output
+    assert "No function here is one step: forward, backward and one optimizer.step()." in output
     assert (tmp_path / "out" / "compare-train.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -383,7 +383,7 @@ def test_compare_of_a_script_that_compiles_its_own_step(tmp_path):
     assert eager["last_line"] == "the body ran 6 times eagerly"
     assert compiled["last_line"] == "the body ran 0 times eagerly"
     assert "whole step compiled: train_step: forward, backward and update are one" in output
-    assert "To compile a whole step" not in output
+    assert "No function here" not in output
 
 
 @pytest.mark.parametrize("how", ["model = torch.compile(model)", "model.compile()"])
@@ -478,6 +478,16 @@ def test_compare_of_nothing_fails_and_says_so(tmp_path, source):
     assert result.returncode == 1
     assert "Nothing was timed: no run called optimizer.step() or backward()." in result.stdout
     assert not list(tmp_path.glob("compare-*"))
+
+
+def test_compare_says_where_its_options_stand(tmp_path):
+    write(tmp_path, "train.py", "import sys; sys.exit(4)")
+    result = torchlike_command("compare", "train.py", "--output=out", cwd=tmp_path)
+    assert result.returncode == 4
+    assert "--output was given to the script: options of compare stand before" in result.stdout
+    write(tmp_path, "train.py", TRAIN)
+    result = torchlike_command("compare", "train.py", "--torch", cwd=tmp_path)
+    assert "--torch was given to the script: options of compare stand before" in result.stdout
 
 
 def test_compare_names_what_it_left_eager(tmp_path):

@@ -153,3 +153,44 @@ def test_contexts_are_those_of_the_standard_library():
     assert context.get_start_method() == "spawn"
     with pytest.raises(ValueError, match="cannot find context for 'x'"):
         mp.get_context("x")
+
+
+#: Commands that run a script which imports torch, and such that do not.
+COMMANDS = {
+    "[sys.executable, 'other.py']": True,
+    "[sys.executable, '-u', 'other.py', '--lr', '3']": True,
+    "['python3', 'other.py']": True,
+    "[sys.executable, '-c', 'import torch.nn']": True,
+    "(sys.executable, Path('other.py'))": True,
+    "[sys.executable, '-m', 'torchlike', 'run', 'other.py']": False,
+    "[sys.executable, '-c', 'import torchlike as torch, other_torch']": False,
+    "[sys.executable, 'plain.py']": False,
+    "[sys.executable, '-c', 'import torchlike.as_torch\\nimport torch']": False,
+    "[sys.executable, 'missing.py']": False,
+    "['true', 'other.py']": False,
+    "[sys.executable, '--version']": False,
+}
+
+
+def test_a_script_that_imports_torch_is_told_of_when_another_program_runs_it(tmp_path):
+    (tmp_path / "other.py").write_text("if True:\n    from torch import nn\n")
+    (tmp_path / "plain.py").write_text("from torchlike import nn  # import torch\n")
+    tests = [f"({command}, {told})" for command, told in COMMANDS.items()]
+    (tmp_path / "script.py").write_text(
+        "import subprocess, sys, warnings\nfrom pathlib import Path\nimport torch\n"
+        "from torchlike import errors\n"
+        f"for command, told in [{', '.join(tests)}]:\n"
+        "    errors._given.clear()\n"
+        "    with warnings.catch_warnings(record=True) as seen:\n"
+        "        warnings.simplefilter('always')\n"
+        "        try:\n"
+        "            subprocess.run(command, capture_output=True)\n"
+        "        except OSError as error:\n"
+        "            print(error, file=sys.stderr)\n"
+        "    words = [str(w.message) for w in seen if w.category is RuntimeWarning]\n"
+        "    words = [word for word in words if 'imports torch' in word]\n"
+        "    assert len(words) == told, (command, words)\n"
+        "    assert all(w.filename == __file__ for w in seen), seen\n"
+    )
+    result = python(tmp_path, "-m", "torchlike", "run", "script.py")
+    assert (result.returncode, result.stderr) == (0, "")

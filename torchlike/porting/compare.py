@@ -47,9 +47,10 @@ TORCH = Setup(
 
 #: Why there is no row in which a whole step is one program, and how to get one.
 _HOW = (
-    "To compile a whole step, write forward, backward and optimizer.step() as one function under "
-    "@torch.compile, and compare again."
+    "No function here is one step: forward, backward and one optimizer.step(). To compile a whole "
+    "step, write it as a function under @torch.compile, and compare again."
 )
+_OWN_OPTIONS = ("--output", "--torch")
 NOTHING_TIMED = (
     "Nothing was timed: no run called optimizer.step() or backward(). Is the training behind an "
     "option or a test of __name__?"
@@ -100,6 +101,11 @@ def compare(
     script = [MODULE_FLAG, *argv] if as_module else list(argv)
     runs: list[Run] = []
     remarks: list[str] = []
+    misplaced = [
+        f"{option} was given to the script: options of compare stand before its name."
+        for option in _OWN_OPTIONS
+        if any(word == option or word.startswith(f"{option}=") for word in argv[1:])
+    ]
 
     def add(setup: Setup) -> Run:
         console.rule(setup.label)
@@ -117,12 +123,14 @@ def compare(
             add(TORCH)
     except RunFailedError as error:
         console.print(str(error), style="red", markup=False)
+        for note in misplaced:
+            console.print(note, markup=False, soft_wrap=True)
         return error.exit_code
 
     console.rule()
     name = argv[0] if as_module else Path(argv[0]).stem
     console.print(report.table(name, runs))
-    for note in [*report.notes(runs), *remarks]:
+    for note in [*report.notes(runs), *remarks, *misplaced]:
         console.print(note, markup=False, soft_wrap=True)
     if all(one.first_step is None for one in runs):
         console.print(NOTHING_TIMED, style="red", markup=False, soft_wrap=True)
