@@ -5,6 +5,7 @@ Each run has a process of its own, started afresh: a process forked after JAX ha
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -175,59 +176,59 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
 
     Raises:
         RunFailedError: its exit code was not 0.
-        KeyboardInterrupt: the process has ended.
+        KeyboardInterrupt: the script was interrupted, and has ended.
     """
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "record.json"
-        process = _start(
-            [sys.executable, *setup.command, str(record), *script],
-            {**os.environ, **setup.environment, "PYTHONUNBUFFERED": "1"},
-        )
-        assert process.stdout is not None
+        begun = Path(f"{record}{BEGUN}")
+        command = [sys.executable, *setup.command, str(record), *script]
+        environment = {**os.environ, **setup.environment, "PYTHONUNBUFFERED": "1"}
         last_line = ""
-        try:
+        with interruptible(command, environment, begun.exists) as process:
+            assert process.stdout is not None
             for line in process.stdout:
                 if shows(line):
                     sys.stdout.write(line)
                 last_line = line.strip() or last_line
-            process.wait()
-        except BaseException:
-            _end(process, begun=Path(f"{record}{BEGUN}").exists())
-            raise
-        finally:
-            process.stdout.close()
         if process.returncode != 0:
             raise RunFailedError(setup.label, process.returncode)
         return Run(label=setup.label, last_line=last_line, **json.loads(record.read_text("utf-8")))
 
 
-def _start(command: Sequence[str], environment: dict[str, str]) -> subprocess.Popen[str]:
-    """Start a process that takes no notice of interruptions until its script begins."""
-    ours = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextlib.contextmanager
+def interruptible(
+    command: Sequence[str], environment: dict[str, str], begun: Callable[[], bool]
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes no notice of interruptions until its script has begun.
+
+    An interruption is the script's affair then, which may have something to save and to say: it is
+    waited for. A second one, or one before the script has begun, ends the process.
+
+    Raises:
+        KeyboardInterrupt: afterwards, if there was an interruption.
+    """
+    interruptions = 0
+
+    def interrupted(number: int, frame: object) -> None:
+        # No exception: it could come between reading a line of the script's and showing it.
+        nonlocal interruptions
+        interruptions += 1
+        if interruptions > 1 or not begun():
+            process.kill()
+
+    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which the process inherits
     try:
-        return subprocess.Popen(
+        with subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             env=environment,
             text=True,
             encoding="utf-8",
             errors="replace",
-        )
+        ) as process:
+            signal.signal(signal.SIGINT, interrupted)
+            yield process
     finally:
         signal.signal(signal.SIGINT, ours)
-
-
-def _end(process: subprocess.Popen[str], *, begun: bool) -> None:
-    """Wait for an interrupted script, which may have something to save and to say; a second
-    interruption, or one before the script has begun, ends the process."""
-    assert process.stdout is not None
-    try:
-        if begun:
-            for line in process.stdout:
-                sys.stdout.write(line)
-            process.wait()
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+    if interruptions:
+        raise KeyboardInterrupt
