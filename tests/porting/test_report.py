@@ -106,6 +106,10 @@ def test_notes_name_the_modules_left_eager():
     [
         ({"modules": ["Net", "Loss"]}, "compiled: forward and backward of Net, Loss; the rest of a "
          "step is eager, the optimizer among it."),
+        ({"modules": ["A", "B"], "left_eager": {"B": "why"}}, "compiled: forward and backward of "
+         "A; the rest of a step is eager, the optimizer among it."),
+        ({"modules": ["A"], "left_eager": {"A": "why"}}, "compiled: nothing could be compiled."),
+        ({"modules": []}, "compiled: no module was called."),
         ({"marked": ["Net"]}, "compiled: what the script marks, Net."),
         ({"marked": ["f", "step"], "whole_steps": ["step"]},
          "compiled: step: forward, backward and update are one program."),

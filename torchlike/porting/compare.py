@@ -54,7 +54,7 @@ _HOW = (
 _OWN_OPTIONS = ("--output", "--torch")
 NOTHING_TIMED = (
     "Nothing was timed: no run called optimizer.step() or backward(). Is the training behind an "
-    "option or a test of __name__?"
+    "option or a test of __name__, or are its gradients written by hand?"
 )
 
 

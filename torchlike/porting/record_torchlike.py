@@ -70,7 +70,7 @@ def _about(modules: ModuleCompiler | None) -> dict[str, Any]:
         "framework": "torchlike",
         "version": own_version(),
         "device": jax.default_backend(),
-        "modules": [] if modules is None else sorted(modules.called),
+        "modules": None if modules is None else sorted(modules.called),
         "left_eager": {} if modules is None else modules.left_eager,
     }
 

@@ -28,8 +28,9 @@ class Run:
     last_line: str = ""
     #: The time in which a DataLoader loaded, which no step counts.
     loaded: float = 0.0
-    #: Classes of the modules that were compiled because they were called.
-    modules: list[str] = field(default_factory=list)
+    #: Classes of the modules that were to be compiled because they were called; None where modules
+    #: were not.
+    modules: list[str] | None = None
     #: Modules that could not be compiled, and why.
     left_eager: dict[str, str] = field(default_factory=dict)
     #: What the script itself gave to ``torch.compile``, what of it held steps, what ran eagerly.
@@ -119,12 +120,15 @@ def what_is_compiled(run: Run) -> str:
         return f"{names}: forward, backward and update are one program"
     if run.marked:
         return f"what the script marks, {', '.join(run.marked)}"
-    if run.modules:
-        return (
-            f"forward and backward of {', '.join(run.modules)}; the rest of a step is eager, the "
-            "optimizer among it"
-        )
-    return ""
+    if run.modules is None:
+        return ""
+    compiled = [name for name in run.modules if name not in run.left_eager]
+    if not compiled:
+        return "nothing could be compiled" if run.modules else "no module was called"
+    return (
+        f"forward and backward of {', '.join(compiled)}; the rest of a step is eager, the "
+        "optimizer among it"
+    )
 
 
 def notes(runs: list[Run]) -> list[str]:
