@@ -26,6 +26,7 @@ FLOORS = [
         "modes",
         "printing",
         "compilation_cache",
+        "environment_variables",
         "layouts",
         "size",
         "symbolic",
@@ -94,12 +95,13 @@ FLOORS = [
     {"compiler"},
     {"nn"},
     {"amp", "optim", "utils", "serialization", "func", "distributions", "hub", "optimized_module"},
+    {"child_processes"},
     {"compile", "export", "fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
     {"_dynamo", "_inductor"},
     {"accelerator", "cpu", "cuda", "backends", "device_modules", "_C"},
     {"interop", "testing"},
     {"porting"},
-    {"cli"},
+    {"cli", "as_torch"},
 ]
 #: Stand outside the order: they gather names from every floor.
 GATHERING = {"__init__", "__main__"}

@@ -172,6 +172,7 @@ from torchlike.futures import Future  # noqa: E402
 from torchlike.interop import from_jax_function  # noqa: E402
 from torchlike.library.tags import Tag  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
+from torchlike.porting.torch_alias import install_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
 from torchlike.streams import Event, Stream  # noqa: E402
 from torchlike.symbolic import (  # noqa: E402

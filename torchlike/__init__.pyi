@@ -126,6 +126,7 @@ from torchlike.layouts import sparse_csr as sparse_csr
 from torchlike.layouts import strided as strided
 from torchlike.library.tags import Tag as Tag
 from torchlike.porting.allocator import tune_allocator as tune_allocator
+from torchlike.porting.torch_alias import install_alias as install_alias
 from torchlike.printing import set_printoptions as set_printoptions
 from torchlike.random import default_generator as default_generator
 from torchlike.random import get_rng_state as get_rng_state

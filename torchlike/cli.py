@@ -1,51 +1,102 @@
-"""The command ``torchlike``, also ``python -m torchlike``."""
+"""The command ``torchlike``, also ``python -m torchlike``.
+
+Standard library only until a command is executed: see the package torchlike_command.
+"""
 
 from __future__ import annotations
 
 import argparse
+import difflib
+import importlib
+import os
+import signal
+import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
-from torchlike.porting import compare, demo, launcher
-from torchlike.porting.version import own_version
+from torchlike import environment_variables
 
 _RUN = """\
 Run a PyTorch script unchanged: `import torch` and every torch.x.y mean torchlike.
-
-Environment:
-  TORCHLIKE_COMPILE=off|regions|modules  what is compiled: nothing, what torch.compile and
-                                         torchlike.jit mark (the default), or every module
-  TORCHLIKE_TRACEBACK=full               show torchlike's own frames in tracebacks
-  TORCHLIKE_ALLOCATOR=system             leave glibc's allocator as it is
 """
 _COMPARE = """\
 Run a PyTorch script eager and compiled, each in its own process; print the time of the first and of
 a steady step and how closely the losses agree; write a plot and the numbers.
 """
 _DEMO = "Compare eager and compiled training on handwritten digits."
+_COMMANDS = ("run", "compare", "demo")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with ``argv``, or with the process's own arguments; return the exit code."""
-    options = _parser().parse_args(argv)
-    if options.command == "run":
-        launcher.run([options.script, *options.args], as_module=options.module)
-        return 0
-    if options.command == "compare":
-        return compare.compare(
-            [options.script, *options.args],
-            as_module=options.module,
-            with_torch=options.torch,
-            output=options.output,
+    return execute(parse(sys.argv[1:] if argv is None else argv))
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """What the arguments ask for.
+
+    Raises:
+        SystemExit: they are wrong, or an environment variable is, which has been said; or they ask
+            for help or the version, which has been given.
+    """
+    parser = _parser()
+    if argv and argv[0] not in _COMMANDS:
+        _explain_unknown(parser, argv)
+    options = parser.parse_args(argv)
+    for variable in environment_variables.ALL:
+        try:
+            variable.said()
+        except ValueError as error:
+            print(f"torchlike: {error}", file=sys.stderr)
+            raise SystemExit(2) from None
+    return options
+
+
+def execute(options: argparse.Namespace) -> int:
+    """Do what was asked for; return the exit code. That imports all of torchlike, and JAX."""
+    try:
+        if options.command == "run":
+            launcher = importlib.import_module("torchlike.porting.launcher")
+            launcher.run([options.script, *options.args], as_module=options.module)
+            return 0
+        if options.command == "compare":
+            return importlib.import_module("torchlike.porting.compare").compare(
+                [options.script, *options.args],
+                as_module=options.module,
+                with_torch=options.torch,
+                output=options.output,
+            )
+        return importlib.import_module("torchlike.porting.demo").demo(
+            with_torch=options.torch, output=options.output
         )
-    return demo.demo(with_torch=options.torch, output=options.output)
+    except KeyboardInterrupt:
+        print("torchlike: interrupted", file=sys.stderr)
+        return 128 + signal.SIGINT
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for: that takes as long as all the rest."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        version = importlib.import_module("torchlike.porting.version").own_version()
+        print(f"torchlike {version}")
+        parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="torchlike", description="PyTorch's programming model on JAX.", allow_abbrev=False
+        prog="torchlike",
+        description="PyTorch's programming model on JAX.",
+        epilog=_environment(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"torchlike {own_version()}")
+    parser.add_argument("--version", action=_Version, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     run = _add(commands, "run", _RUN)
     compare_ = _add(commands, "compare", _COMPARE)
@@ -64,9 +115,10 @@ def _parser() -> argparse.ArgumentParser:
             "-m", dest="module", action="store_true", help="SCRIPT is a module's name"
         )
         command.add_argument("script", metavar="SCRIPT", help="the script to run")
-        command.add_argument(
+        rest = command.add_argument(
             "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
         )
+        rest.required = False  # or a missing script would be "SCRIPT, ARGS"
     return parser
 
 
@@ -75,6 +127,32 @@ def _add(commands: argparse._SubParsersAction, name: str, text: str) -> argparse
         name,
         help=text.partition(".")[0].partition(":")[0],
         description=text,
+        epilog=_environment(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+
+
+def _environment() -> str:
+    """What the help says of environment variables."""
+    lines = ["environment:"]
+    for variable in environment_variables.ALL:
+        values = "DIR" if variable.values is None else "|".join(variable.values)
+        lines.append(f"  {variable.name}={values}")
+        lines.append(textwrap.indent(textwrap.fill(variable.meaning, 72), " " * 6))
+    return "\n".join(lines)
+
+
+def _explain_unknown(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    """Say what was meant where the first argument is no command: a script, or a word like one."""
+    first = argv[0]
+    if first == "-m" or (not first.startswith("-") and _is_script(first)):
+        parser.error(f"{first!r} is no command. Did you mean: torchlike run {' '.join(argv)}")
+    near = difflib.get_close_matches(first, _COMMANDS, n=1)
+    if near:
+        meant = " ".join([near[0], *argv[1:]])
+        parser.error(f"{first!r} is no command. Did you mean: torchlike {meant}")
+
+
+def _is_script(name: str) -> bool:
+    return name.endswith(".py") or os.path.exists(name)

@@ -20,6 +20,7 @@ from jax._src import compilation_cache as jax_cache
 from jax._src.lru_cache import LRUCache
 
 from torchlike import xla_flags
+from torchlike.environment_variables import CACHE_DIR
 
 #: Beyond this size the oldest entries go, at most once a day. JAX's own bound scans the whole
 #: folder at every write: with 3,000 entries a 10 ms compile became 100-200 ms.
@@ -86,7 +87,7 @@ class WholeEntries(LRUCache):
 
 def enable() -> Path | None:
     """Turn the cache on; gives its folder, or None when it stays off."""
-    asked = os.environ.get("TORCHLIKE_CACHE_DIR")
+    asked = os.environ.get(CACHE_DIR.name)
     if asked == "":
         return None
     configured = getattr(jax.config, "jax_compilation_cache_dir", None)

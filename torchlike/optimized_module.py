@@ -26,7 +26,9 @@ class OptimizedModule(Module):
         self._orig_mod = module
         self._dynamic = dynamic
         self._fullgraph = fullgraph
-        self.forward = jit.jit(module, dynamic=dynamic, fallback=None if fullgraph else "eager")
+        compiled = jit.jit(module, dynamic=dynamic, fallback=None if fullgraph else "eager")
+        # With the mode "off" it is the module again, which would be registered as a second child.
+        self.forward = module.__call__ if compiled is module else compiled
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if hooks.everywhere.around_calls():

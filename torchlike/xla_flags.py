@@ -44,6 +44,8 @@ import os
 
 import jaxlib.version
 
+from torchlike.environment_variables import XLA_FLAGS
+
 #: What the environment said before torchlike was imported.
 FOUND = os.environ.get("XLA_FLAGS", "")
 
@@ -101,5 +103,5 @@ def convolves_by_eigen() -> bool:
 
 def enable() -> None:
     """Put our flags into the environment, where XLA reads it when it starts."""
-    if os.environ.get("TORCHLIKE_XLA_FLAGS") != "system":
+    if not XLA_FLAGS.said():
         os.environ["XLA_FLAGS"] = extended(FOUND)

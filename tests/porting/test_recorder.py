@@ -1,6 +1,8 @@
 """`torchlike.porting.recorder` with a framework of a few lines and a clock that can be set."""
 
+import functools
 import math
+import threading
 
 import pytest
 
@@ -22,6 +24,9 @@ class World:
             def numel(self):
                 return self.elements
 
+            def detach(self):
+                return self
+
             def backward(self, gradient=None):
                 world.time += 0.25
 
@@ -42,7 +47,24 @@ class World:
                 world.time += 0.25
                 return "stepped"
 
+        class Scaler:
+            def scale(self, loss):
+                return Tensor(None if loss.value is None else loss.value * 1024, loss.elements)
+
+        class Loader:
+            def __init__(self, batches):
+                self.batches = iter(batches)
+
+            def __iter__(self):
+                world.time += 7.0
+                return self
+
+            def __next__(self):
+                world.time += 5.0
+                return next(self.batches)
+
         self.Tensor, self.Module, self.Optimizer, self.SGD = Tensor, Module, Optimizer, SGD
+        self.Scaler, self.Loader, self.waited = Scaler, Loader, []
         self.compile = compile_
         self.reads = []
         self.recorder = Recorder(
@@ -53,6 +75,9 @@ class World:
                 compilers=((self, "compile"),),
                 keep=lambda tensor: tensor.value,
                 read=lambda value: self.reads.append(value) or value,
+                wait=self.waited.append,
+                scaler=Scaler,
+                loading=((Loader, "__iter__"), (Loader, "__next__")),
             ),
             clock=lambda: self.time,
         )
@@ -62,6 +87,11 @@ class World:
 @pytest.fixture
 def world():
     return World()
+
+
+def measured(world):
+    result = world.recorder.result()
+    return {name: result[name] for name in ("first_step", "steps", "losses")}
 
 
 def train(world, losses, optimizer, model):
@@ -76,8 +106,7 @@ def test_steps_are_timed_from_the_first_forward_and_between_optimizer_steps(worl
     optimizer, model = world.SGD([]), world.Module()
     world.time += 50
     train(world, [3.0, 2.0, 1.0], optimizer, model)
-    result = world.recorder.result()
-    assert result == {"first_step": 1.0, "steps": [2.0, 2.0], "losses": [3.0, 2.0, 1.0]}
+    assert measured(world) == {"first_step": 1.0, "steps": [2.0, 2.0], "losses": [3.0, 2.0, 1.0]}
 
 
 def test_optimizer_steps_give_back_what_they_gave(world):
@@ -88,12 +117,11 @@ def test_script_without_optimizer_steps_at_backward(world):
     for loss in (3.0, 2.0):
         world.Tensor(loss).backward()
         world.time += 1.0
-    result = world.recorder.result()
-    assert result == {"first_step": 0.25, "steps": [1.25], "losses": [3.0, 2.0]}
+    assert measured(world) == {"first_step": 0.25, "steps": [1.25], "losses": [3.0, 2.0]}
 
 
 def test_script_without_any_of_it(world):
-    assert world.recorder.result() == {"first_step": None, "steps": [], "losses": []}
+    assert measured(world) == {"first_step": None, "steps": [], "losses": []}
 
 
 def test_backward_on_more_than_one_element_is_no_loss(world):
@@ -171,8 +199,7 @@ def test_compiled_step_counts_once_a_call(world):
     step = compiled_step(world)
     for loss in (3.0, 2.0, 1.0):
         step(loss)
-    result = world.recorder.result()
-    assert result == {"first_step": 3.0, "steps": [2.0, 2.0], "losses": [3.0, 2.0, 1.0]}
+    assert measured(world) == {"first_step": 3.0, "steps": [2.0, 2.0], "losses": [3.0, 2.0, 1.0]}
 
 
 def test_the_same_step_uncompiled_is_recorded_alike(world):
@@ -188,8 +215,7 @@ def test_the_same_step_uncompiled_is_recorded_alike(world):
 
     for loss in (3.0, 2.0, 1.0):
         step(loss)
-    result = world.recorder.result()
-    assert result == {"first_step": 1.0, "steps": [1.0, 1.0], "losses": [3.0, 2.0, 1.0]}
+    assert measured(world) == {"first_step": 1.0, "steps": [1.0, 1.0], "losses": [3.0, 2.0, 1.0]}
 
 
 def test_compiled_function_without_a_step_is_no_step(world):
@@ -244,3 +270,102 @@ def test_compile_by_keyword(world):
 
     step = world.compile(fn=step)
     assert step(3) == 3
+
+
+# --- data, scaled losses, what is compiled
+
+
+def test_the_clock_stands_still_while_data_are_loaded(world):
+    optimizer, model = world.SGD([]), world.Module()
+    for loss in world.Loader([3.0, 2.0, 1.0]):
+        train(world, [loss], optimizer, model)
+    assert measured(world) == {"first_step": 1.0, "steps": [2.0, 2.0], "losses": [3.0, 2.0, 1.0]}
+    assert world.recorder.result()["loaded"] == 7.0 + 4 * 5.0
+
+
+def test_what_is_under_way_belongs_to_the_step_before_the_loading(world):
+    optimizer = world.SGD([])
+    iter(world.Loader([]))
+    assert world.waited == [optimizer]
+
+
+def test_a_loader_within_a_loader_and_one_of_another_thread_take_no_time_twice(world):
+    outer = world.Loader(world.Loader([1, 2]))
+    assert world.recorder.loaded == 7.0
+    next(outer)
+    assert world.recorder.loaded == 17.0
+    other = threading.Thread(target=next, args=(world.Loader([1]),))
+    other.start()
+    other.join()
+    assert world.recorder.loaded == 17.0
+
+
+def test_a_scaled_loss_counts_as_it_was(world):
+    scaler, optimizer = world.Scaler(), world.SGD([])
+    for loss in (3.0, 2.0):
+        scaler.scale(world.Tensor(loss)).backward()
+        optimizer.step()
+    first, second = (scaler.scale(world.Tensor(loss)) for loss in (1.0, 0.5))
+    first.backward()
+    second.backward()
+    scaler.scale(world.Tensor(1.0, elements=4)).backward(gradient=1)
+    assert world.recorder.result()["losses"] == [3.0, 2.0, 1.0, 0.5]
+
+
+def test_scaled_losses_that_nobody_uses_are_let_go(world):
+    scaler = world.Scaler()
+    for loss in range(100):
+        scaler.scale(world.Tensor(loss))
+    assert len(world.recorder._scaled) <= 8
+
+
+def test_what_a_script_compiles_is_named(world):
+    step = compiled_step(world)
+    forward = world.compile(lambda: world.Tensor(1.0))
+    world.compile(world.Module())
+    step(3.0)
+    forward()
+    result = world.recorder.result()
+    assert result["marked"][0].endswith("step")
+    assert result["marked"][2] == "Module"
+    assert result["whole_steps"] == result["marked"][:1]
+
+
+def test_what_fell_back_is_named_with_the_first_line(world):
+    def forward():
+        return None
+
+    world.compile(forward).call.fell_back = {"key": "needs a value\nand more"}
+    assert list(world.recorder.result()["fell_back"].values()) == ["needs a value"]
+
+
+def test_a_whole_step_gives_the_losses_of_backward_not_what_it_returns():
+    program = {}
+
+    def compile_(fn):
+        """Runs the Python body once, and gives what it gave from then on."""
+
+        @functools.wraps(fn)
+        def call(loss):
+            if "result" not in program:
+                program["result"] = fn(loss)
+            result, losses = program["result"]
+            return result, [world.Tensor(loss) for _ in losses]
+
+        return call
+
+    world = World(compile_=compile_)
+    optimizer, scaler = world.SGD([]), world.Scaler()
+
+    def step(loss):
+        scaler.scale(world.Tensor(None if program else loss)).backward()
+        optimizer.step()
+        return world.Tensor(99.0)
+
+    step = world.recorder.whole_step(step)
+    for loss in (3.0, 2.0, 1.0):
+        assert step(loss).value == 99.0
+    result = world.recorder.result()
+    assert result["losses"] == [3.0, 2.0, 1.0]
+    assert len(result["steps"]) == 2
+    assert step.__name__ == "step"

@@ -38,9 +38,16 @@ def test_steady_step_is_the_median_after_the_first():
 @pytest.mark.parametrize(
     ("a", "b", "first", "all_"),
     [
-        ([1.0, 2.0], [1.0, 2.5], 0.5, 0.5),
-        ([0.0] * 60, [0.0] * 50 + [1.0] * 10, 0.0, 1.0),
-        ([0.0] * 60, [0.0] * 49 + [2.0] + [1.0] * 10, 2.0, 2.0),
+        ([1.0, 2.0], [1.0, 2.5], 0.2, 0.2),
+        ([2.5, 1000.0], [2.0, 1000.0], 0.2, 0.2),
+        ([65536.0], [65537.0], 1 / 65537, 1 / 65537),
+        ([-4.0], [-3.0], 0.25, 0.25),
+        ([1.0] * 60, [1.0] * 50 + [2.0] * 10, 0.0, 0.5),
+        ([1.0] * 60, [1.0] * 49 + [4.0] + [2.0] * 10, 0.75, 0.75),
+        # Below a thousandth of the largest, rounding is all there is.
+        ([1.0, 1e-9], [1.0, 2e-9], 1e-6, 1e-6),
+        ([0.0], [0.0], 0.0, 0.0),
+        ([0.0], [1.0], 1.0, 1.0),
         ([math.nan], [math.nan], 0.0, 0.0),
         ([math.nan], [1.0], math.inf, math.inf),
         ([math.inf], [math.inf], 0.0, 0.0),
@@ -48,13 +55,13 @@ def test_steady_step_is_the_median_after_the_first():
         ([], [], 0.0, 0.0),
     ],
 )
-def test_agreement_is_the_largest_difference(a, b, first, all_):
+def test_agreement_is_the_largest_difference_relative_to_the_loss(a, b, first, all_):
     agree = agreement(a, b)
-    assert (agree.first, agree.all) == (first, all_)
+    assert (agree.first, agree.all) == (pytest.approx(first), pytest.approx(all_))
 
 
 def test_agreement_in_words():
-    assert str(agreement([1.0], [1.25])) == "2.5e-01 all 1"
+    assert str(agreement([1.0], [1.25])) == "2.0e-01 all 1"
     assert str(agreement([0.0] * 60, [0.0] * 60)) == "0.0e+00 first 50\n0.0e+00 all 60"
     assert str(agreement([1.0, 2.0], [1.0])) == "0.0e+00 all 1\n2 and 1 losses"
     assert str(agreement([1.0], [])) == "no losses to compare\n1 and 0 losses"
@@ -62,16 +69,16 @@ def test_agreement_in_words():
 
 def test_table_has_times_ratio_and_agreement_():
     compiled = make_run(
-        "compiled", first_step=2.5, steps=[0.003, 0.003], losses=[3.0, 2.0, 1.0 + 2**-10]
+        "modules compiled", first_step=2.5, steps=[0.003, 0.003], losses=[3.0, 2.0, 1.0 + 2**-10]
     )
     text = render(make_run(), compiled)
     eager_row = next(line for line in text.splitlines() if line.startswith("│ eager"))
-    compiled_row = next(line for line in text.splitlines() if line.startswith("│ compiled"))
+    compiled_row = next(line for line in text.splitlines() if line.startswith("│ modules compiled"))
     assert [cell.strip() for cell in eager_row.split("│")[1:6]] == [
         "eager", "500 ms", "12 ms", "1.00", "",
     ]  # fmt: skip
     assert [cell.strip() for cell in compiled_row.split("│")[1:6]] == [
-        "compiled", "2.5 s", "3 ms", "0.25", "9.8e-04 all 3",
+        "modules compiled", "2.5 s", "3 ms", "0.25", "9.8e-04 all 3",
     ]  # fmt: skip
 
 
@@ -94,11 +101,32 @@ def test_notes_name_the_modules_left_eager():
     ]
 
 
+@pytest.mark.parametrize(
+    ("entries", "note"),
+    [
+        ({"modules": ["Net", "Loss"]}, "compiled: forward and backward of Net, Loss; the rest of a "
+         "step is eager, the optimizer among it."),
+        ({"modules": ["A", "B"], "left_eager": {"B": "why"}}, "compiled: forward and backward of "
+         "A; the rest of a step is eager, the optimizer among it."),
+        ({"modules": ["A"], "left_eager": {"A": "why"}}, "compiled: nothing could be compiled."),
+        ({"modules": []}, "compiled: no module was called."),
+        ({"marked": ["Net"]}, "compiled: what the script marks, Net."),
+        ({"marked": ["f", "step"], "whole_steps": ["step"]},
+         "compiled: step: forward, backward and update are one program."),
+        ({"marked": ["f"], "fell_back": {"f": "why"}}, "compiled: f was left eager. why"),
+        ({"loaded": 0.25}, "compiled: DataLoaders took 250 ms of 1 s in all; the steps' times "
+         "leave that out."),
+    ],
+)  # fmt: skip
+def test_notes_say_what_is_compiled(entries, note):
+    assert note in report.notes([make_run(), make_run("compiled", **entries)])
+
+
 def test_numbers_can_be_written_and_read():
     compiled = make_run("compiled", losses=[3.0, 2.0, 1.5])
     entries = json.loads(json.dumps(report.as_json("digits", [make_run(), compiled])))
     assert entries["script"] == "digits"
-    assert entries["runs"][1]["losses_agree"] == {"with": "eager", "first_50": 0.5, "all": 0.5}
+    assert entries["runs"][1]["losses_agree"] == {"with": "eager", "first_50": 1 / 3, "all": 1 / 3}
     assert entries["runs"][1]["steady_step"] == 0.012
     assert entries["runs"][0]["losses"] == [3.0, 2.0, 1.0]
 

@@ -1,6 +1,8 @@
 """Event files: what was logged is read back by TensorBoard's own loader."""
 
 import io
+import subprocess
+import sys
 import wave
 
 import numpy as np
@@ -200,3 +202,16 @@ def test_bad_input_writes_nothing(folder, log, error, words):
     with SummaryWriter(folder) as writer, pytest.raises(error, match=words):
         log(writer)
     assert values(folder) == []
+
+
+def test_without_tensorboard_the_extra_is_named():
+    code = (
+        "import importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'tensorboard' else find(name, *rest)\n"
+        "import torchlike.as_torch\nfrom torch.utils.tensorboard import SummaryWriter"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: torch.utils.tensorboard needs the package tensorboard: "
+        "pip install 'torchlike[tensorboard]'"
+    )

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike.environment_variables import LOGS
 from torchlike.jit.arguments import TRACED
 
 #: After so many recompilations of one function, warn once. As PyTorch's compiler's limit.
@@ -34,7 +34,7 @@ class _Stderr(logging.StreamHandler[Any]):
         pass  # the base class sets it once, which would keep an earlier stderr
 
 
-if "recompiles" in os.environ.get("TORCHLIKE_LOGS", "").replace("+", "").split(","):
+if LOGS.said():
     logger.addHandler(_Stderr())
     logger.setLevel(logging.INFO)
     logger.propagate = False

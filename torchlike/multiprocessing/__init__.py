@@ -1,11 +1,16 @@
 """``torch.multiprocessing``: Python's own, and ``spawn``.
 
 Tensors are sent to another process by value: there is no memory shared between processes.
+
+Differs from PyTorch: where ``import torch`` means torchlike (``torchlike run``,
+``torchlike.install_alias()``), processes that start Python anew ("spawn", "forkserver") raise
+NotImplementedError.
 """
 
 import multiprocessing as _multiprocessing
 from multiprocessing import *  # noqa: F403 - its names are this module's
 
+from torchlike.multiprocessing.contexts import Pool, Process, get_context
 from torchlike.multiprocessing.spawn import (
     ENV_VAR_PARALLEL_START,
     ProcessContext,

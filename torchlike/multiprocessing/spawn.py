@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchlike.child_processes import refuse_strangers
+
 #: With this in the environment and "forkserver", processes start at once, as in PyTorch.
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 
@@ -132,8 +134,10 @@ def start_processes(
     """Run ``fn(i, *args)`` in ``nprocs`` processes; None once all have ended, or, without
     ``join``, their context.
 
-    ProcessRaisedException or ProcessExitedException for the first that fails.
+    ProcessRaisedException or ProcessExitedException for the first that fails; NotImplementedError
+    where ``import torch`` means torchlike in this process and would not in the new ones.
     """
+    refuse_strangers("torch.multiprocessing.start_processes", start_method)
     context = multiprocessing.get_context(start_method)
     processes, files = [], []
     for i in range(nprocs):
@@ -161,7 +165,12 @@ def spawn(
     fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True,
     daemon: bool = False, start_method: str = "spawn",
 ) -> Any:  # fmt: skip
-    """``start_processes`` by starting Python anew."""
+    """``start_processes`` by starting Python anew.
+
+    NotImplementedError where ``import torch`` means torchlike in this process: in one that starts
+    anew it would not.
+    """
+    refuse_strangers("torch.multiprocessing.spawn", "spawn")
     if start_method != "spawn":
         warnings.warn(
             f"This method only supports start_method=spawn (got: {start_method}).\nTo use a "

@@ -46,6 +46,7 @@ from jax import monitoring
 
 from torchlike import xla_flags
 from torchlike.dispatch import recycling
+from torchlike.environment_variables import ALLOCATOR
 
 # The parameters of mallopt(3) in glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
@@ -75,7 +76,7 @@ def tune_allocator() -> bool:
     Returns:
         True when the allocator took the settings; False where there is no glibc, or on request.
     """
-    if os.environ.get("TORCHLIKE_ALLOCATOR") == "system":
+    if ALLOCATOR.said():
         return False
     recycling.enable()
     gc.freeze()

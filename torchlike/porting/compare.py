@@ -5,20 +5,22 @@ Each run has a process of its own, started afresh: a process forked after JAX ha
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from torchlike.porting import plot, report
-from torchlike.porting.recording import MODULE_FLAG
+from torchlike.porting.recording import BEGUN, MODULE_FLAG
 from torchlike.porting.report import Run
 
 
@@ -32,12 +34,27 @@ class Setup:
 
 
 _ON_TORCHLIKE = ("-m", "torchlike.porting.record_torchlike")
-EAGER = Setup("torchlike eager", _ON_TORCHLIKE, {"TORCHLIKE_COMPILE": "off"})
-COMPILED = Setup("torchlike compiled", _ON_TORCHLIKE, {"TORCHLIKE_COMPILE": "modules"})
+_OFF = {"TORCHLIKE_COMPILE": "off"}
+_AS_MARKED = {"TORCHLIKE_COMPILE": "regions"}
+EAGER = Setup("eager", (*_ON_TORCHLIKE, "--find-step"), _OFF)
+MODULES = Setup("modules compiled", _ON_TORCHLIKE, {"TORCHLIKE_COMPILE": "modules"})
+MARKED = Setup("compiled as marked", _ON_TORCHLIKE, _AS_MARKED)
+WHOLE_STEP = Setup("whole step compiled", _ON_TORCHLIKE, _AS_MARKED)
 TORCH = Setup(
-    "torch eager",
+    "PyTorch, eager",
     (str(Path(__file__).with_name("record_torch.py")),),
     {"TORCHDYNAMO_DISABLE": "1"},  # torch.compile gives back what it was given
+)
+
+#: Why there is no row in which a whole step is one program, and how to get one.
+_HOW = (
+    "No function here is one step: forward, backward and one optimizer.step(). To compile a whole "
+    "step, write it as a function under @torch.compile, and compare again."
+)
+_OWN_OPTIONS = ("--output", "--torch")
+NOTHING_TIMED = (
+    "Nothing was timed: no run called optimizer.step() or backward(). Is the training behind an "
+    "option or a test of __name__, or are its gradients written by hand?"
 )
 
 
@@ -56,41 +73,69 @@ def compare(
     with_torch: bool = False,
     output: Path = Path(),
     console: Console | None = None,
+    shows: Callable[[str], bool] = lambda line: True,
 ) -> int:
     """Run a script eager and compiled, print the table, write the plot and the numbers.
+
+    What is compiled: of a script that marks nothing by ``torch.compile``, first its modules, then
+    the function that is a whole training step, where there is one and it can be compiled. Of
+    another, what it marks.
 
     Args:
         argv: the script's path (or the module's name) and its arguments.
         as_module: whether ``argv[0]`` is a module's name.
         with_torch: whether to run it with real PyTorch, too.
         output: the folder for ``compare-NAME.png`` and ``compare-NAME.json``.
+        shows: which lines of the script's output are shown.
 
     Returns:
-        The exit code: 0, or that of the first run that failed.
+        The exit code: 0, that of the first run that failed, or 1 if there was nothing to time.
+
+    Raises:
+        KeyboardInterrupt: once the script that was running has ended.
     """
     console = console or Console()
-    setups = [EAGER, COMPILED]
-    if with_torch:
-        if importlib.util.find_spec("torch") is None:
-            console.print("--torch needs real PyTorch: pip install 'torchlike\\[parity]'")
-            return 2
-        setups.append(TORCH)
+    if with_torch and importlib.util.find_spec("torch") is None:
+        console.print("--torch needs real PyTorch: pip install 'torchlike\\[parity]'")
+        return 2
 
     script = [MODULE_FLAG, *argv] if as_module else list(argv)
-    runs = []
-    for setup in setups:
+    runs: list[Run] = []
+    remarks: list[str] = []
+    misplaced = [
+        f"{option} was given to the script: options of compare stand before its name."
+        for option in _OWN_OPTIONS
+        if any(word == option or word.startswith(f"{option}=") for word in argv[1:])
+    ]
+
+    def add(setup: Setup) -> Run:
         console.rule(setup.label)
-        try:
-            runs.append(run(setup, script))
-        except RunFailedError as error:
-            console.print(str(error), style="red", markup=False)
-            return error.exit_code
+        runs.append(run(setup, script, shows))
+        return runs[-1]
+
+    try:
+        eager = add(EAGER)
+        if eager.marked:
+            add(WHOLE_STEP if eager.whole_steps else MARKED)
+        else:
+            add(MODULES)
+            remarks += _whole_step(eager, add, runs)
+        if with_torch:
+            add(TORCH)
+    except RunFailedError as error:
+        console.print(str(error), style="red", markup=False)
+        for note in misplaced:
+            console.print(note, markup=False, soft_wrap=True)
+        return error.exit_code
 
     console.rule()
     name = argv[0] if as_module else Path(argv[0]).stem
     console.print(report.table(name, runs))
-    for note in report.notes(runs):
+    for note in [*report.notes(runs), *remarks, *misplaced]:
         console.print(note, markup=False, soft_wrap=True)
+    if all(one.first_step is None for one in runs):
+        console.print(NOTHING_TIMED, style="red", markup=False, soft_wrap=True)
+        return 1
     output.mkdir(parents=True, exist_ok=True)
     numbers = output / f"compare-{name}.json"
     numbers.write_text(json.dumps(report.as_json(name, runs), indent=1), encoding="utf-8")
@@ -104,28 +149,86 @@ def compare(
     return 0
 
 
-def run(setup: Setup, script: Sequence[str]) -> Run:
-    """Run the script in a process of its own; what it prints passes through unchanged.
+def _whole_step(eager: Run, add: Callable[[Setup], Run], runs: list[Run]) -> list[str]:
+    """Add the run in which the script's step is one program, or say how to get one."""
+    step = eager.step_function
+    if eager.first_step is None:
+        return []
+    if step is None:
+        return [_HOW]
+    where = f"{step['name']} ({Path(step['file']).name}, line {step['line']})"
+    if step["file"] != eager.script_file:
+        return [f"{where} is a whole step: @torch.compile on it makes it one program."]
+    marked = f"--whole-step={step['line']}"
+    try:
+        found = add(replace(WHOLE_STEP, command=(*WHOLE_STEP.command, marked)))
+    except RunFailedError as error:
+        return [f"{where} is a whole step, but under @torch.compile {error}."]
+    if found.fell_back:
+        runs.remove(found)
+        why = next(iter(found.fell_back.values()))
+        return [f"{where} is a whole step, but cannot be compiled: {why}"]
+    return [f"{where} was compiled for this comparison: @torch.compile on it does the same."]
+
+
+def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Run:
+    """Run the script in a process of its own; what it prints passes through if ``shows`` says so.
 
     Raises:
         RunFailedError: its exit code was not 0.
+        KeyboardInterrupt: the script was interrupted, and has ended.
     """
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "record.json"
-        process = subprocess.Popen(
-            [sys.executable, *setup.command, str(record), *script],
-            stdout=subprocess.PIPE,
-            env={**os.environ, **setup.environment, "PYTHONUNBUFFERED": "1"},
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-        )
-        assert process.stdout is not None
+        begun = Path(f"{record}{BEGUN}")
+        command = [sys.executable, *setup.command, str(record), *script]
+        environment = {**os.environ, **setup.environment, "PYTHONUNBUFFERED": "1"}
         last_line = ""
-        with process:
+        with interruptible(command, environment, begun.exists) as process:
+            assert process.stdout is not None
             for line in process.stdout:
-                sys.stdout.write(line)
+                if shows(line):
+                    sys.stdout.write(line)
                 last_line = line.strip() or last_line
         if process.returncode != 0:
             raise RunFailedError(setup.label, process.returncode)
         return Run(label=setup.label, last_line=last_line, **json.loads(record.read_text("utf-8")))
+
+
+@contextlib.contextmanager
+def interruptible(
+    command: Sequence[str], environment: dict[str, str], begun: Callable[[], bool]
+) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes no notice of interruptions until its script has begun.
+
+    An interruption is the script's affair then, which may have something to save and to say: it is
+    waited for. A second one, or one before the script has begun, ends the process.
+
+    Raises:
+        KeyboardInterrupt: afterwards, if there was an interruption.
+    """
+    interruptions = 0
+
+    def interrupted(number: int, frame: object) -> None:
+        # No exception: it could come between reading a line of the script's and showing it.
+        nonlocal interruptions
+        interruptions += 1
+        if interruptions > 1 or not begun():
+            process.kill()
+
+    ours = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which the process inherits
+    try:
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        ) as process:
+            signal.signal(signal.SIGINT, interrupted)
+            yield process
+    finally:
+        signal.signal(signal.SIGINT, ours)
+    if interruptions:
+        raise KeyboardInterrupt

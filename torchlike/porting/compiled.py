@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 
@@ -17,9 +16,8 @@ import numpy as np
 
 import torchlike
 from torchlike import nn
+from torchlike.environment_variables import COMPILE
 from torchlike.porting.module_compiler import ModuleCompiler
-
-MODES = ("off", "regions", "modules")
 
 
 def mode_from_environment() -> str:
@@ -28,21 +26,18 @@ def mode_from_environment() -> str:
     Raises:
         ValueError: it is none of the three modes.
     """
-    mode = os.environ.get("TORCHLIKE_COMPILE", "regions")
-    if mode not in MODES:
-        raise ValueError(f"TORCHLIKE_COMPILE is {mode!r}; it must be one of {', '.join(MODES)}")
-    return mode
+    return "".join(COMPILE.said()) or "regions"
 
 
-def apply(mode: str) -> dict[str, str]:
+def apply(mode: str) -> ModuleCompiler | None:
     """Set the process to ``mode``, one of ``off``, ``regions`` and ``modules``.
 
     Returns:
-        The modules that could not be compiled, with the reasons; filled while the script runs.
+        What compiles modules, and knows those that could not be compiled; None in other modes.
     """
     torchlike.jit.set_mode("off" if mode == "off" else "on")
     if mode != "modules":
-        return {}
+        return None
     compiler = ModuleCompiler(
         module_class=nn.Module,
         compile=torchlike.jit.jit,
@@ -50,7 +45,7 @@ def apply(mode: str) -> dict[str, str]:
         save_random_state=_save_random_state,
     )
     compiler.install()
-    return compiler.left_eager
+    return compiler
 
 
 def _save_random_state() -> Callable[[], None]:

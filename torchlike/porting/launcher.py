@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 import torchlike
-from torchlike.porting import aliases, compiled, script
+from torchlike.porting import compiled, script, torch_alias
 from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.hints import missing
 
@@ -23,7 +23,7 @@ def run(argv: Sequence[str], *, as_module: bool = False) -> None:
             or ``TORCHLIKE_COMPILE`` is none of the modes there are.
     """
     tune_allocator()
-    finder = aliases.install()
+    finder = torch_alias.install()
     try:
         compiled.apply(compiled.mode_from_environment())
     except ValueError as error:

@@ -25,6 +25,8 @@ class ModuleCompiler:
     #: Gives a function that puts back the state of the random generators which compiling may move.
     save_random_state: Callable[[], Callable[[], None]]
     left_eager: dict[str, str] = field(default_factory=dict)
+    #: The classes of the modules that were called by the script itself.
+    called: set[str] = field(default_factory=set)
     _compiled: WeakKeyDictionary[Any, Callable[..., Any]] = field(default_factory=WeakKeyDictionary)
     _thread: threading.local = field(default_factory=threading.local)
 
@@ -53,6 +55,7 @@ class ModuleCompiler:
         compiled = self._compiled.get(module)
         if compiled is None:
             compiled = self._compiled[module] = self.compile(module)
+            self.called.add(type(module).__name__)
         if compiled is module:
             return eager(module, *args, **kwargs)
         restore_random_state = self.save_random_state()

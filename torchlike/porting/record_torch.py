@@ -18,6 +18,7 @@ def main(argv: list[str]) -> None:
     recording = importlib.import_module("torchlike.porting.recording")
     recorder = importlib.import_module("torchlike.porting.recorder")
     torch = importlib.import_module("torch")
+    loader = importlib.import_module("torch.utils.data.dataloader")
     framework = recorder.Framework(
         tensor=torch.Tensor,
         module=torch.nn.Module,
@@ -25,6 +26,9 @@ def main(argv: list[str]) -> None:
         compilers=((torch, "compile"),),
         keep=lambda loss: loss.detach().clone(),
         read=lambda kept: kept.item(),
+        wait=lambda optimizer: torch.cuda.synchronize() if torch.cuda.is_initialized() else None,
+        scaler=torch.amp.GradScaler,
+        loading=((loader.DataLoader, "__iter__"), (loader._BaseDataLoaderIter, "__next__")),
     )
 
     def about() -> dict[str, str]:

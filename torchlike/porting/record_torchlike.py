@@ -1,12 +1,14 @@
 """Runs a script on torchlike and records it: the child process of `torchlike compare`.
 
-``python -m torchlike.porting.record_torchlike RESULT [-m] SCRIPT ...``; the environment variable
-``TORCHLIKE_COMPILE`` says what is compiled.
+``python -m torchlike.porting.record_torchlike [OPTION] RESULT [-m] SCRIPT ...``; the environment
+variable ``TORCHLIKE_COMPILE`` says what is compiled. ``--find-step`` looks for a function that is a
+whole training step; ``--whole-step=LINE`` compiles the one that begins there.
 """
 
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import jax
@@ -15,17 +17,22 @@ from jax.core import Tracer
 
 import torchlike
 from torchlike import nn, optim
-from torchlike.porting import aliases, compiled
+from torchlike.porting import compiled, torch_alias
 from torchlike.porting.allocator import tune_allocator
+from torchlike.porting.module_compiler import ModuleCompiler
 from torchlike.porting.recorder import Framework
 from torchlike.porting.recording import record
 from torchlike.porting.version import own_version
+from torchlike.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
 
 def main(argv: list[str]) -> None:
+    option, _, line = argv[0].partition("=") if argv[0].startswith("--") else ("", "", "")
+    if line:  # the report says so, and why
+        warnings.filterwarnings("ignore", "torchlike.jit: .* runs eagerly, because", RuntimeWarning)
     tune_allocator()
-    aliases.install()
-    left_eager = compiled.apply(compiled.mode_from_environment())
+    torch_alias.install()
+    modules = compiled.apply(compiled.mode_from_environment())
     framework = Framework(
         tensor=torchlike.Tensor,
         module=nn.Module,
@@ -33,8 +40,17 @@ def main(argv: list[str]) -> None:
         compilers=((torchlike, "compile"), (torchlike.jit, "jit")),
         keep=_keep,
         read=lambda array: float(np.asarray(array)),
+        wait=_wait,
+        scaler=torchlike.amp.GradScaler,
+        loading=((DataLoader, "__iter__"), (_BaseDataLoaderIter, "__next__")),
     )
-    record(framework, lambda: _about(left_eager), argv)
+    record(
+        framework,
+        lambda: _about(modules),
+        argv[1:] if option else argv,
+        find_step=option == "--find-step",
+        whole_step=int(line) if line else None,
+    )
 
 
 def _keep(loss: torchlike.Tensor) -> jax.Array | None:
@@ -42,12 +58,20 @@ def _keep(loss: torchlike.Tensor) -> jax.Array | None:
     return None if isinstance(array, Tracer) else array
 
 
-def _about(left_eager: dict[str, str]) -> dict[str, Any]:
+def _wait(optimizer: optim.Optimizer) -> None:
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if not parameter.is_meta:
+                parameter.detach().jax().block_until_ready()
+
+
+def _about(modules: ModuleCompiler | None) -> dict[str, Any]:
     return {
         "framework": "torchlike",
         "version": own_version(),
         "device": jax.default_backend(),
-        "left_eager": left_eager,
+        "modules": None if modules is None else sorted(modules.called),
+        "left_eager": {} if modules is None else modules.left_eager,
     }
 
 

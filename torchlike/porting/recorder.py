@@ -4,6 +4,8 @@
 script without optimizers, ``backward()`` ends a step. The first step begins with the first forward
 or backward call. A compiled function that holds a whole step makes none of these calls once it is
 compiled: each call of it then counts as one step, the one-element tensor it returns as the loss.
+The clock stands still while a DataLoader loads. A loss that a GradScaler has scaled counts as it
+was before.
 
 Standard library only: the process that runs a script with real PyTorch uses it too.
 """
@@ -11,11 +13,15 @@ Standard library only: the process that runs a script with real PyTorch uses it 
 from __future__ import annotations
 
 import functools
+import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import MethodType
 from typing import Any
+
+from torchlike.porting.step_finder import StepFinder
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,16 @@ class Framework:
     keep: Callable[[Any], Any]
     #: Reads what ``keep`` gave. Waits until it has been computed.
     read: Callable[[Any], float]
+    #: Waits until the parameters of an optimizer have been computed.
+    wait: Callable[[Any], None] = lambda optimizer: None
+    #: The class whose ``scale`` multiplies losses.
+    scaler: type | None = None
+    #: The methods in which data are loaded: a class and the name of its attribute.
+    loading: tuple[tuple[type, str], ...] = ()
+
+
+#: Losses that were scaled and not yet backward's: more than these are not backward's, ever.
+_MOST_SCALED = 8
 
 
 @dataclass
@@ -40,20 +56,38 @@ class Recorder:
 
     framework: Framework
     clock: Callable[[], float] = time.perf_counter
+    #: Looks for the function that is a whole step.
+    finder: StepFinder = field(default_factory=lambda: StepFinder(looking=False))
     start: float | None = None
     step_ends: list[float] = field(default_factory=list)
     backward_ends: list[float] = field(default_factory=list)
     losses: list[Any] = field(default_factory=list)
+    #: Seconds in which data were loaded.
+    loaded: float = 0.0
+    #: The functions and modules that the script gave to a compiler, those that held steps apart.
+    marked: dict[str, Any] = field(default_factory=dict)
+    whole_steps: dict[str, None] = field(default_factory=dict)
     _stepping: bool = False
     _in_region: bool = False
+    _loading: bool = False
+    _optimizers: weakref.WeakSet[Any] = field(default_factory=weakref.WeakSet)
+    #: What ``scale`` gave, and the value of what it was given.
+    _scaled: list[tuple[Any, Any]] = field(default_factory=list)
+    #: The losses within a function that gives them back beside its result.
+    _given: list[Any] | None = None
+    _thread: int = field(default_factory=threading.get_ident)
 
     def install(self) -> None:
         """Hook into the framework's classes, for the rest of this process."""
         self._hook_forward()
         self._hook_backward()
         self._hook_optimizers()
+        self._hook_scaler()
+        for owner, name in self.framework.loading:
+            self._hook_loading(owner, name)
         for owner, name in self.framework.compilers:
             self._hook_compiler(owner, name)
+        self._hook_compile_in_place()
 
     def result(self) -> dict[str, Any]:
         """The first step and the later ones in seconds, and the losses: numbers fit for JSON."""
@@ -65,11 +99,29 @@ class Recorder:
             "first_step": times[0] if times else None,
             "steps": times[1:],
             "losses": [self.framework.read(loss) for loss in self.losses],
+            "loaded": self.loaded,
+            "marked": list(self.marked),
+            "whole_steps": list(self.whole_steps),
+            "fell_back": self._fell_back(),
+            "step_function": self.finder.result(),
         }
+
+    def _fell_back(self) -> dict[str, str]:
+        """Which of what was marked ran eagerly after all, and the first line of why."""
+        reasons = {name: getattr(made, "fell_back", None) for name, made in self.marked.items()}
+        return {
+            name: str(next(iter(why.values()))).strip().partition("\n")[0]
+            for name, why in reasons.items()
+            if isinstance(why, dict) and why
+        }
+
+    def _now(self) -> float:
+        """The time, without that in which data were loaded."""
+        return self.clock() - self.loaded
 
     def _begin(self) -> None:
         if self.start is None:
-            self.start = self.clock()
+            self.start = self._now()
 
     def _hook_forward(self) -> None:
         module = self.framework.module
@@ -77,8 +129,10 @@ class Recorder:
 
         @functools.wraps(call)
         def first_call(this: Any, *args: Any, **kwargs: Any) -> Any:
-            module.__call__ = call  # only the first forward is of interest
             self._begin()
+            self.finder.forward()
+            if not self.finder.looking:
+                module.__call__ = call  # later forwards are of no interest
             return call(this, *args, **kwargs)
 
         module.__call__ = first_call
@@ -90,12 +144,13 @@ class Recorder:
         @functools.wraps(backward)
         def recorded_backward(loss: Any, *args: Any, **kwargs: Any) -> None:
             self._begin()
+            self.finder.backward()
             if loss.numel() == 1:
-                kept = self.framework.keep(loss)
+                kept = self._unscaled(loss)
                 if kept is not None:
-                    self.losses.append(kept)
+                    (self.losses if self._given is None else self._given).append(kept)
             backward(loss, *args, **kwargs)
-            self.backward_ends.append(self.clock())
+            self.backward_ends.append(self._now())
             self._catch_up()
 
         tensor.backward = recorded_backward
@@ -107,6 +162,7 @@ class Recorder:
         @functools.wraps(init)
         def recorded_init(this: Any, *args: Any, **kwargs: Any) -> None:
             init(this, *args, **kwargs)
+            self._optimizers.add(this)
             # Each class has a step of its own, and classes may be defined at any time.
             cls = type(this)
             if "_recorded" not in cls.step.__dict__:
@@ -125,10 +181,74 @@ class Recorder:
                 return step(this, *args, **kwargs)
             finally:
                 self._stepping = False
-                self.step_ends.append(self.clock())
+                self.step_ends.append(self._now())
+                self.finder.update()
 
         recorded_step._recorded = True  # type: ignore[attr-defined]
         return recorded_step
+
+    def _hook_scaler(self) -> None:
+        scaler = self.framework.scaler
+        if scaler is None:
+            return
+        scale = scaler.scale  # type: ignore[attr-defined]
+
+        @functools.wraps(scale)
+        def recorded_scale(this: Any, outputs: Any) -> Any:
+            scaled = scale(this, outputs)
+            if isinstance(outputs, self.framework.tensor) and outputs.numel() == 1:
+                kept = self._value(outputs)
+                if kept is not None:
+                    self._scaled = [*self._scaled[1 - _MOST_SCALED :], (scaled, kept)]
+            return scaled
+
+        scaler.scale = recorded_scale  # type: ignore[attr-defined]
+
+    def _unscaled(self, loss: Any) -> Any:
+        """The value of ``loss``, or of what it is a scaled form of."""
+        for i, (scaled, kept) in enumerate(self._scaled):
+            if scaled is loss:
+                del self._scaled[i]
+                return kept
+        return self._value(loss)
+
+    def _value(self, loss: Any) -> Any:
+        """The value in the form that is kept, or in a function that gives back losses, the loss."""
+        return self.framework.keep(loss) if self._given is None else loss.detach()
+
+    def _hook_loading(self, owner: type, name: str) -> None:
+        load = getattr(owner, name)
+
+        @functools.wraps(load)
+        def recorded_load(this: Any, *args: Any, **kwargs: Any) -> Any:
+            # What another thread loads, or a loader within a loader, takes no time of its own.
+            if self._loading or threading.get_ident() != self._thread:
+                return load(this, *args, **kwargs)
+            # Work is queued: what of the step before is still under way is the step's.
+            for optimizer in self._optimizers:
+                self.framework.wait(optimizer)
+            begin = self.clock()
+            self._loading = True
+            try:
+                return load(this, *args, **kwargs)
+            finally:
+                self._loading = False
+                self.loaded += self.clock() - begin
+
+        setattr(owner, name, recorded_load)
+
+    def _hook_compile_in_place(self) -> None:
+        module = self.framework.module
+        compile_ = getattr(module, "compile", None)
+        if compile_ is None:
+            return
+
+        @functools.wraps(compile_)
+        def recorded_compile(this: Any, *args: Any, **kwargs: Any) -> Any:
+            self.marked.setdefault(_name(this), this)
+            return compile_(this, *args, **kwargs)
+
+        module.compile = recorded_compile  # type: ignore[attr-defined]
 
     def _hook_compiler(self, owner: Any, name: str) -> None:
         compile_ = getattr(owner, name)
@@ -136,16 +256,39 @@ class Recorder:
         @functools.wraps(compile_)
         def recorded_compile(*args: Any, **kwargs: Any) -> Any:
             result = compile_(*args, **kwargs)
-            if args or not kwargs.keys().isdisjoint(("model", "fn")):
-                return self._as_region(result)
-            return lambda fn: self._as_region(result(fn))  # compile(option=...)(fn)
+            given = [*args, *(kwargs[key] for key in ("model", "fn") if key in kwargs)]
+            if given and given[0] is not None:
+                return self._as_region(given[0], result)
+            return lambda fn: self._as_region(fn, result(fn))  # compile(option=...)(fn)
 
         setattr(owner, name, recorded_compile)
 
-    def _as_region(self, compiled: Any) -> Any:
+    def _as_region(self, given: Any, compiled: Any) -> Any:
+        self.marked[_name(given)] = compiled
         # A compiled module stays a module. Its optimizer's step is outside it anyway.
         is_module = isinstance(compiled, self.framework.module)
         return compiled if is_module else _Region(self, compiled)
+
+    def whole_step(self, function: Callable[..., Any]) -> Any:
+        """``function``, which holds a whole step, compiled.
+
+        Its losses are those of ``backward()``, which a program gives back beside the result: what
+        the function itself returns may be anything.
+        """
+
+        def with_losses(*args: Any, **kwargs: Any) -> Any:
+            self._given = []
+            try:
+                return function(*args, **kwargs), self._given
+            finally:
+                self._given = None
+
+        for name in ("__name__", "__qualname__", "__doc__"):
+            setattr(with_losses, name, getattr(function, name))
+        owner, name = self.framework.compilers[0]
+        region = getattr(owner, name)(with_losses)
+        region.gives_losses = True
+        return region
 
     def run_region(self, region: _Region, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call ``region``; if it holds steps, count the call as one, compiled or not."""
@@ -159,7 +302,10 @@ class Recorder:
             result = region.call(*args, **kwargs)
         finally:
             self._in_region = False
-        now = self.clock()
+        losses = None
+        if region.gives_losses:
+            result, losses = result
+        now = self._now()
         for ends in (self.step_ends, self.backward_ends):
             before = ends_before[id(ends)]
             if len(ends) > before:
@@ -167,8 +313,11 @@ class Recorder:
             if id(ends) in region.ends:
                 ends[before:] = [now]
         if region.ends:
-            loss = self._loss_in(result)
-            if loss is not None:
+            if not self.step_ends or id(self.step_ends) in region.ends:
+                self.whole_steps[_name(region.call)] = None
+            if losses is not None:
+                self.losses[losses_before:] = map(self.framework.keep, losses)
+            elif (loss := self._loss_in(result)) is not None:
                 self.losses[losses_before:] = [loss]
             self._catch_up()
         return result
@@ -189,6 +338,11 @@ class Recorder:
             self.framework.read(self.losses[-3])
 
 
+def _name(compiled: Any) -> str:
+    """What a user calls a function, or the class of a module."""
+    return getattr(compiled, "__qualname__", type(compiled).__name__)
+
+
 class _Region:
     """A compiled function, in all other respects itself: attributes and binding as a method."""
 
@@ -197,6 +351,8 @@ class _Region:
         self.call = call
         #: Which of the recorder's lists a call of this function has been seen to lengthen.
         self.ends: set[int] = set()
+        #: Whether it gives a result and its losses.
+        self.gives_losses = False
         functools.update_wrapper(self, call, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -6,6 +6,8 @@ Standard library only: the process that runs a script with real PyTorch uses it 
 from __future__ import annotations
 
 import json
+import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +15,21 @@ from typing import Any
 
 from torchlike.porting import script
 from torchlike.porting.recorder import Framework, Recorder
+from torchlike.porting.step_finder import StepFinder
+from torchlike.porting.whole_step import decorating
 
 MODULE_FLAG = "-m"
+#: What is added to the record's name for the file that says that the script has begun.
+BEGUN = ".begun"
 
 
 def record(
     framework: Framework,
     about: Callable[[], dict[str, Any]],
     argv: list[str],
+    *,
+    find_step: bool = False,
+    whole_step: int | None = None,
 ) -> None:
     """Run a script and write what was recorded.
 
@@ -28,20 +37,30 @@ def record(
         framework: the PyTorch that the script will import.
         about: gives further entries of the record; called when the script has ended.
         argv: the file to write, then ``-m`` if a module's name follows, the script, its arguments.
+        find_step: whether to look for the function that is a whole training step.
+        whole_step: the first line of a function of the script's that is to be compiled.
 
     Raises:
         SystemExit: as the script ends. A script that fails is not recorded.
     """
     path, *rest = argv
     as_module = rest[:1] == [MODULE_FLAG]
-    recorder = Recorder(framework)
+    recorder = Recorder(framework, finder=StepFinder(looking=find_step))
     recorder.install()
+    # `compare` starts this process with the signal ignored, so that an interruption of the imports
+    # above prints none of our lines. Interrupting the script is the script's affair; the empty file
+    # says that it has begun.
+    Path(path + BEGUN).touch()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    prepare = None if whole_step is None else decorating(whole_step, recorder.whole_step)
     begin = time.perf_counter()
     try:
-        script.run(rest[1:] if as_module else rest, as_module=as_module)
+        script.run(rest[1:] if as_module else rest, as_module=as_module, prepare=prepare)
     except SystemExit as exit_:
         if exit_.code not in (None, 0):
             raise
     seconds = time.perf_counter() - begin
-    entries = {**about(), **recorder.result(), "seconds": seconds}
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    entries = {**about(), **recorder.result(), "seconds": seconds, "script_file": file}
     Path(path).write_text(json.dumps(entries), encoding="utf-8")

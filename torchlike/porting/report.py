@@ -26,8 +26,20 @@ class Run:
     losses: list[float]
     seconds: float
     last_line: str = ""
+    #: The time in which a DataLoader loaded, which no step counts.
+    loaded: float = 0.0
+    #: Classes of the modules that were to be compiled because they were called; None where modules
+    #: were not.
+    modules: list[str] | None = None
     #: Modules that could not be compiled, and why.
     left_eager: dict[str, str] = field(default_factory=dict)
+    #: What the script itself gave to ``torch.compile``, what of it held steps, what ran eagerly.
+    marked: list[str] = field(default_factory=list)
+    whole_steps: list[str] = field(default_factory=list)
+    fell_back: dict[str, str] = field(default_factory=dict)
+    #: The function that is a whole step: its name, file and first line.
+    step_function: dict[str, Any] | None = None
+    script_file: str | None = None
 
     @property
     def steady_step(self) -> float | None:
@@ -37,7 +49,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the losses of two runs are apart: the largest absolute difference."""
+    """How far the losses of two runs are apart: the largest difference, relative to the loss."""
 
     count: int
     first: float
@@ -57,9 +69,15 @@ class Agreement:
 
 
 def agreement(reference: list[float], other: list[float]) -> Agreement:
-    """Compare two series of losses, pair by pair. A NaN agrees with a NaN only."""
+    """Compare two series of losses, pair by pair. A NaN agrees with a NaN only.
+
+    A difference is relative to the larger loss of the pair; where both are less than a thousandth
+    of the largest loss of the reference, which is where rounding is all there is, to that.
+    """
     pairs = list(zip(reference, other, strict=False))
-    apart = [_difference(a, b) for a, b in pairs]
+    finite = [abs(loss) for loss in reference if math.isfinite(loss)]
+    least = 1e-3 * max(finite, default=0.0)
+    apart = [_difference(a, b, least) for a, b in pairs]
     return Agreement(
         count=len(pairs),
         first=max(apart[:FIRST_LOSSES], default=0.0),
@@ -68,11 +86,12 @@ def agreement(reference: list[float], other: list[float]) -> Agreement:
     )
 
 
-def _difference(a: float, b: float) -> float:
+def _difference(a: float, b: float, least: float) -> float:
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
-    difference = abs(a - b)
-    return math.inf if math.isnan(difference) else difference
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    return abs(a - b) / max(abs(a), abs(b), least)
 
 
 def table(name: str, runs: list[Run]) -> Table:
@@ -82,7 +101,7 @@ def table(name: str, runs: list[Run]) -> Table:
     result.add_column("run", no_wrap=True)
     for heading in ("first step", "steady step", "ratio"):
         result.add_column(heading, justify="right", no_wrap=True)
-    result.add_column("losses agree to", no_wrap=True)
+    result.add_column("losses agree to\n(relative)", no_wrap=True)
     for run in runs:
         result.add_row(
             run.label,
@@ -94,18 +113,45 @@ def table(name: str, runs: list[Run]) -> Table:
     return result
 
 
+def what_is_compiled(run: Run) -> str:
+    """What the programs of a run hold, in words; nothing of a run without any."""
+    if run.whole_steps:
+        names = ", ".join(run.whole_steps)
+        return f"{names}: forward, backward and update are one program"
+    if run.marked:
+        return f"what the script marks, {', '.join(run.marked)}"
+    if run.modules is None:
+        return ""
+    compiled = [name for name in run.modules if name not in run.left_eager]
+    if not compiled:
+        return "nothing could be compiled" if run.modules else "no module was called"
+    return (
+        f"forward and backward of {', '.join(compiled)}; the rest of a step is eager, the "
+        "optimizer among it"
+    )
+
+
 def notes(runs: list[Run]) -> list[str]:
-    """What the table cannot say: versions, last lines, runs without steps, modules left eager."""
+    """What the table cannot say: versions, last lines, what was compiled and what was left eager,
+    runs without steps, the time of loading."""
     lines = []
     for run in runs:
         about = f"{run.label}: {run.framework} {run.version} on {run.device}"
         lines.append(f"{about}; last line: {run.last_line}" if run.last_line else about)
+        compiled = what_is_compiled(run)
+        if compiled and run is not runs[0]:
+            lines.append(f"{run.label}: {compiled}.")
         if run.first_step is None:
             lines.append(
                 f"{run.label}: neither optimizer.step() nor backward() ran: no step to time."
             )
-        for module, reason in run.left_eager.items():
-            lines.append(f"{run.label}: {module} was left eager. {reason}")
+        if run.loaded:
+            lines.append(
+                f"{run.label}: DataLoaders took {duration(run.loaded)} of {duration(run.seconds)} "
+                "in all; the steps' times leave that out."
+            )
+        for name, reason in (run.left_eager | run.fell_back).items():
+            lines.append(f"{run.label}: {name} was left eager. {reason}")
     return lines
 
 

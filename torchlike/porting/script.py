@@ -31,16 +31,20 @@ def run(
     *,
     as_module: bool = False,
     explain: Callable[[BaseException], None] | None = None,
+    prepare: Callable[[CodeType, ModuleType], CodeType] | None = None,
 ) -> None:
     """Run ``argv[0]``, a file, folder, zip file or ``-``, or with ``as_module`` a module's name.
 
     The script becomes ``__main__``, with ``sys.argv`` and ``sys.path[0]`` as Python sets them. What
     ends it with an exception ends in ``SystemExit`` here, its traceback printed without our frames;
-    ``explain`` may add notes to the exception first.
+    ``explain`` may add notes to the exception first. ``prepare`` may exchange the code, which runs
+    in the module it is given too.
     """
     ending = _Ending(explain)
     try:
         code, main = _load_module(argv) if as_module else _load_script(argv)
+        if prepare is not None:
+            code = prepare(code, main)
     except CannotRunError as error:
         print(f"torchlike: {error}", file=sys.stderr)
         raise SystemExit(error.exit_code) from None

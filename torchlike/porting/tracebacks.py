@@ -11,6 +11,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import TracebackType
 
+from torchlike.environment_variables import TRACEBACK
+
 #: Frames of this package are left out, and so is what it calls inside these.
 _BENEATH = ("importlib", "jax", "jaxlib", "optax", "flax", "chex", "numpy")
 
@@ -26,7 +28,7 @@ def trim(exception: BaseException) -> None:
     An exception whose frames are all ours keeps them: an empty traceback would help nobody. So does
     everything when ``TORCHLIKE_TRACEBACK=full`` is set in the environment.
     """
-    if os.environ.get("TORCHLIKE_TRACEBACK") == "full":
+    if TRACEBACK.said():
         return
     beneath = _directories(_BENEATH)
     for one in _family(exception):

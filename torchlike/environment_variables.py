@@ -1,0 +1,61 @@
+"""The environment variables that torchlike reads: what each may say, and what it means.
+
+Standard library only: the command prints them without importing JAX.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One of them, which says nothing where it is unset or empty."""
+
+    name: str
+    #: None where it may say anything.
+    values: tuple[str, ...] | None
+    meaning: str
+    #: May it say several of the values, with commas between them?
+    several: bool = False
+
+    def said(self, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+        """What it says; nothing where it is unset.
+
+        Raises:
+            ValueError: it says what it may not.
+        """
+        text = (os.environ if environment is None else environment).get(self.name, "")
+        parts = text.replace("+", "").split(",") if self.several else [text]
+        said = tuple(part.strip() for part in parts if part.strip())
+        for part in said:
+            if self.values is not None and part not in self.values:
+                raise ValueError(f"{self.name} is {text!r}; it must be {self._choice()}")
+        return said
+
+    def _choice(self) -> str:
+        assert self.values is not None
+        return self.values[0] if len(self.values) == 1 else f"one of {', '.join(self.values)}"
+
+
+COMPILE = Variable(
+    "TORCHLIKE_COMPILE",
+    ("off", "regions", "modules"),
+    "what is compiled: nothing; what torch.compile and torchlike.jit mark (the default); or every "
+    "module, too",
+)
+LOGS = Variable(
+    "TORCHLIKE_LOGS", ("recompiles",), "say what changed when a function is compiled again", True
+)
+TRACEBACK = Variable("TORCHLIKE_TRACEBACK", ("full",), "show torchlike's own frames in tracebacks")
+ALLOCATOR = Variable("TORCHLIKE_ALLOCATOR", ("system",), "leave glibc's allocator as it is")
+XLA_FLAGS = Variable("TORCHLIKE_XLA_FLAGS", ("system",), "leave XLA's flags as they are")
+CACHE_DIR = Variable(
+    "TORCHLIKE_CACHE_DIR",
+    None,
+    "the folder for compiled programs, by default torchlike in the user's cache; empty: keep none",
+)
+
+ALL = (COMPILE, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR)

@@ -1,0 +1,37 @@
+"""``torchlike.install_alias()``: ``import torch`` means torchlike in this process."""
+
+from __future__ import annotations
+
+import sys
+
+from torchlike.child_processes import torch_is_an_alias
+from torchlike.porting import aliases, children
+
+
+def install_alias() -> None:
+    """Make ``import torch`` and every ``torch.x.y`` mean torchlike in this process, from now on.
+
+    For notebooks, tests and scripts that ``torchlike run`` does not start; call it before anything
+    imports PyTorch. ``import torchlike.as_torch`` does the same. Calls after the first do nothing.
+    Processes that this one starts do not inherit it.
+
+    Raises:
+        RuntimeError: real PyTorch has been imported already.
+    """
+    install()
+
+
+def install() -> aliases.AliasFinder:
+    """``install_alias`` for the launcher, which also asks the finder for names."""
+    real = sys.modules.get("torch")
+    if real is not None and real is not sys.modules["torchlike"]:
+        raise RuntimeError(
+            f"PyTorch itself has been imported already ({getattr(real, '__file__', 'torch')}), so "
+            "`import torch` cannot mean torchlike any more. Call torchlike.install_alias() before "
+            "anything imports torch: in a notebook restart the kernel and begin with it, under "
+            "pytest use `-p torchlike.as_torch`"
+        )
+    finder = aliases.install()
+    torch_is_an_alias()
+    children.watch()
+    return finder

@@ -1,0 +1,31 @@
+"""The console script ``torchlike``.
+
+A package of its own, because importing anything of torchlike imports JAX, which takes a second:
+what needs none of it (``--help``, ``--version``, a wrong argument) is answered without.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+
+def main() -> int:
+    """Run the command with the process's arguments; return the exit code."""
+    bare = ModuleType("torchlike")
+    bare.__path__ = [str(_folder())]
+    sys.modules["torchlike"] = bare
+    options = importlib.import_module("torchlike.cli").parse(sys.argv[1:])
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchlike"]:
+        del sys.modules[name]
+    return importlib.import_module("torchlike.cli").execute(options)
+
+
+def _folder() -> Path:
+    spec = importlib.util.find_spec("torchlike")  # which imports nothing
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
