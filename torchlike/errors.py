@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import warnings
 
+from torchlike import modes
+
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_IN_PLACE = (
     "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -161,11 +163,19 @@ class JitCaptureError(RuntimeError):
         @torchlike.jit
         def step(x):
             return torchlike.where(x.sum() > 0, x, -x)
+
+    The capture ends with it also where the code catches it: what an ``except`` does instead is
+    never what the compiled function does.
     """
 
     #: Whether it was asked that this be raised (True), or the function run eagerly (False), instead
     #: of what the function was compiled with (``torch._dynamo.error_on_graph_break``).
     is_final: bool | None = None
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        if modes.current.capture is not None:
+            modes.current.capture.remember_refusal(self)
 
 
 class InternalError(AssertionError):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ import numpy as np
 from torchlike import modes, tape
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.errors import JitCaptureError
+from torchlike.jit.libraries import is_library
 from torchlike.jit.places import MISSING
 from torchlike.jit.printed import Printed
 from torchlike.jit.watch import Watch
@@ -139,6 +141,8 @@ class Capture:
         self.name = name
         #: Whether ``torch.jit.is_scripting()`` is to say yes.
         self.scripting = False
+        #: Whether it is another trace of what was compiled, for create_graph outside (see double).
+        self.is_retraced = False
         #: Host values that an earlier trace of the same call already got, to be used again.
         self._drawn = list(drawn)
         #: Nodes recorded before the capture have a smaller sequence number.
@@ -163,6 +167,8 @@ class Capture:
         self.optimizers: dict[int, Any] = {}
         #: What the function sees instead of its arguments: {id(stand-in): which argument}.
         self.stand_ins: dict[int, int] = {}
+        #: What was refused, first things first, whatever user code made of the errors.
+        self.refusals: list[JitCaptureError] = []
         #: Plain Python values that user code can read.
         self.watch = Watch(self.stand_ins)
         self.printed = Printed(self.watch.say, self.refuse_value)
@@ -445,11 +451,12 @@ class Capture:
 
     # -- refusals and undoing ----------------------------------------------------------------------
 
-    def refuse(self, asked: str, instead: str) -> None:
-        """Raise JitCaptureError naming the user's line."""
+    def refuse(self, asked: str, instead: str, lines: str | None = None) -> None:
+        """Raise JitCaptureError naming the user's line, or (where it is known better) ``lines``."""
+        lines = users_line() if lines is None else lines
         raise JitCaptureError(
-            f"{asked} cannot be compiled: {self.name} is being captured by torchlike.jit"
-            f"{users_line()}.\n  Use {instead}, or move it outside the jitted function."
+            f"{asked} cannot be compiled: {self.name} is being captured by torchlike.jit{lines}.\n"
+            f"  Use {instead}, or move it outside the jitted function."
         )
 
     def refuse_value(self, asked: str, instead: str) -> None:
@@ -461,6 +468,47 @@ class Capture:
         )
         vars(error)["asked"] = asked
         raise error
+
+    def remember_refusal(self, error: JitCaptureError) -> None:
+        """The capture is to end with this error. Its traceback will begin where user code catches
+        it: the code that runs now is kept for the conversion."""
+        vars(error)["codes"] = _users_code()
+        self.refusals.append(error)
+
+    def end_refused(self) -> None:
+        """Raise the first refusal, if user code caught one and went on."""
+        self._take_refusals_of_jax(None)
+        if self.refusals:
+            raise self.refusals[0]
+
+    def reason_to_end(self, error: BaseException) -> BaseException:
+        """What the capture ends with that an exception left: the first refusal, of which this may
+        be all that user code let out."""
+        self._take_refusals_of_jax(error)
+        if not self.refusals or isinstance(error, KeyboardInterrupt):
+            return error
+        return self.refusals[0]
+
+    def _take_refusals_of_jax(self, raised: BaseException | None) -> None:
+        """Add errors by which JAX refused user code a traced array's value, and which user code
+        caught (JAX catches some itself, and goes on)."""
+        errors = self.watch.errors_of_jax
+        for error in errors:
+            tb, caught_at, line = error.__traceback__, "", ""
+            while tb is not None:
+                frame = tb.tb_frame
+                if not is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename):
+                    line = f" ({frame.f_code.co_filename.rpartition('/')[2]}:{tb.tb_lineno})"
+                caught_at = caught_at or str(frame.f_globals.get("__name__"))
+                tb = tb.tb_next
+            if error is raised or caught_at.partition(".")[0] in ("", "jax", "torchlike"):
+                continue
+            JitCaptureError(  # which remembers itself
+                f"the value of a JAX array is needed while {self.name} is being captured by "
+                f"torchlike.jit{line}, where JAX raises {type(error).__name__}.\n  There is none "
+                "yet. Use jax.numpy.where or jax.lax.cond, or move it outside the jitted function."
+            )
+        errors.clear()
 
     def roll_back(self) -> None:
         """Put cells and slots back as they were before the capture."""
@@ -488,6 +536,17 @@ def _another_handle(array: Any) -> Any:
     return jax.make_array_from_single_device_arrays(
         array.shape, array.sharding, [shard.data for shard in array.addressable_shards]
     )
+
+
+def _users_code() -> list[types.CodeType]:
+    """Code of the user's functions that runs below the innermost capture, outermost first."""
+    found: dict[types.CodeType, None] = {}
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != "torchlike.jit.tracing":
+        if not is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename):
+            found[frame.f_code] = None
+        frame = frame.f_back
+    return list(found)[::-1]
 
 
 def users_line() -> str:

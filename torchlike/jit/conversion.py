@@ -20,7 +20,6 @@ from typing import Any
 
 from torchlike.errors import JitCaptureError
 from torchlike.jit import branching, places
-from torchlike.jit.libraries import is_library
 from torchlike.jit.rewriting import HELPER, Jumps, Rewriter, Unconvertible
 
 #: What of the refused questions a conversion may answer.
@@ -67,7 +66,7 @@ class Conversion:
         found = False
         why_not = ""
         known = {id(fn) for fn, _ in self._functions}
-        for code in _user_codes(error):
+        for code in vars(error).get("codes", ()):
             if code in self._originals:
                 continue
             try:
@@ -93,18 +92,6 @@ class Conversion:
         for place in watch.places.values():
             if isinstance(place, places.Function):
                 place.code = self._originals.get(place.code, place.code)
-
-
-def _user_codes(error: BaseException) -> list[types.CodeType]:
-    """Code of the user's functions between the jitted function and the error."""
-    codes: dict[types.CodeType, None] = {}
-    tb = error.__traceback__
-    while tb is not None:
-        frame = tb.tb_frame
-        if not is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename):
-            codes[frame.f_code] = None
-        tb = tb.tb_next
-    return list(codes)
 
 
 @functools.lru_cache(maxsize=512)

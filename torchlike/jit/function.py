@@ -27,7 +27,7 @@ from torchlike.jit.recompiles import Recompiles, key_difference
 from torchlike.jit.steady import UNFIT
 from torchlike.jit.tracing import Tracing
 from torchlike.tensor import Tensor
-from torchlike.trees import flatten_call
+from torchlike.trees import containers, flatten_arguments
 
 logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).
@@ -128,11 +128,10 @@ class JitFunction:
             if tensors is not None:
                 return self._run(latest, tensors, ())
         try:
-            leaves, structure = flatten_call(args, kwargs)
+            leaves, structure = flatten_arguments(args, kwargs)
         except RecursionError:
             why = NoKey(
-                "a list or dictionary that holds itself, or is nested too deeply, was passed to a "
-                "jitted function"
+                "a list or dictionary that is nested too deeply was passed to a jitted function"
             )
             return self._call_without_key(why, args, kwargs)
         tensors = []
@@ -156,7 +155,9 @@ class JitFunction:
         for program in self._programs.get(whole, ()):
             guard = program.guard
             if (guard is not None and guard(program, tensors)) or program.fits(tensors):
-                numbers = program.numbers.evaluate(leaves) if program.numbers else ()
+                numbers = (
+                    program.numbers.evaluate(leaves, (args, kwargs)) if program.numbers else ()
+                )
                 if numbers is not None:
                     if program.recognize is None and guard is not None and not self._numbers.active:
                         program.recognize = recognizer(program, args, whole)
@@ -171,11 +172,13 @@ class JitFunction:
         with _capturing:
             for program in self._programs.get(whole, ()):
                 if program.fits(tensors):
-                    numbers = program.numbers.evaluate(leaves) if program.numbers else ()
+                    numbers = (
+                        program.numbers.evaluate(leaves, (args, kwargs)) if program.numbers else ()
+                    )
                     if numbers is not None:
                         return self._run(program, tensors, numbers)
             try:
-                return self._capture(whole, tensors, leaves, structure, traced)
+                return self._capture(whole, tensors, leaves, structure, traced, (args, kwargs))
             except JitCaptureError as error:
                 falls_back = self._fallback is not None
                 if error.is_final or (error.is_final is None and not falls_back):
@@ -361,7 +364,7 @@ class JitFunction:
 
     def _capture(
         self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any,
-        traced: Sequence[int],
+        traced: Sequence[int], call: Any,
     ) -> Any:  # fmt: skip
         """Trace, compile, run for the first time and remember."""
         asked = key
@@ -379,6 +382,7 @@ class JitFunction:
             self._numbers.refuse(structure, traced)
         run, closed, shared = found
         capture, program = run.capture, run.program
+        run.check_containers(containers(call))
         if run.numbers.static:
             self._numbers.refuse(structure, [run.numbers.positions[i] for i in run.numbers.static])
         key = self._final_key(key, leaves, run)
@@ -388,7 +392,6 @@ class JitFunction:
         if capture.watch.compares or asks_for_bases(capture):
             program.acquaintances = Acquaintances(arguments, capture, program.fixed) or None
         program.take_for_granted(Snapshot(capture), capture)
-        program.numbers = run.numbers if run.numbers.positions else None
         if self._fallback is not None:
             program.effects = run.effects
             if prints := capture.printed.effect():
@@ -411,7 +414,7 @@ class JitFunction:
         if reason and program.cacheable and not capture.unrepeatable:
             self._recompiles.note(reason)
         del first_arrays
-        numbers = run.numbers.evaluate(leaves)
+        numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
         ran = program.run(arguments, run.first_values, numbers)
         result = deliver(program, arguments, ran, run.returned.made, numbers)
         run.returned.cut()
@@ -450,7 +453,7 @@ class JitFunction:
                 run = self._tracing(
                     list(call.arguments), leaves, structure, shared, traced, call.drawn
                 )
-                run.create_graph = True
+                run.create_graph = run.capture.is_retraced = True
                 closed = run.trace()
                 run.capture.undo_python()
         finally:
