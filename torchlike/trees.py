@@ -11,7 +11,7 @@ import copy
 import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 _LEAF = None
@@ -58,23 +58,22 @@ def flatten_result(
 
 def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
     """``flatten((args, kwargs))``, quickly where no argument is a container."""
-    return _flatten_call(args, kwargs, None)
+    leaves = [*args, *kwargs.values()] if kwargs else list(args)
+    for leaf in leaves:
+        kind = type(leaf)
+        if kind in _OPENED or isinstance(leaf, tuple):
+            return flatten((args, kwargs))
+    return leaves, (len(args), tuple(kwargs))
 
 
 def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
     """``flatten_call``, the structure of which also says which lists and dictionaries are one."""
-    return _flatten_call(args, kwargs, {})
-
-
-def _flatten_call(
-    args: tuple[Any, ...], kwargs: dict[str, Any], seen: dict[int, int] | None
-) -> tuple[list[Any], Any]:
     leaves = [*args, *kwargs.values()] if kwargs else list(args)
     for leaf in leaves:
         kind = type(leaf)
         if kind in _OPENED or isinstance(leaf, tuple):
             leaves = []
-            return leaves, _open((args, kwargs), leaves, None, seen)
+            return leaves, _open((args, kwargs), leaves, None, {})
     return leaves, (len(args), tuple(kwargs))
 
 
@@ -121,15 +120,11 @@ def _open(
     x: Any, leaves: list[Any], objects: _Objects | None, seen: dict[int, int] | None
 ) -> Any:  # fmt: skip
     kind = type(x)
-    if objects is None:
-        if kind not in _OPENED and not isinstance(x, tuple):
-            leaves.append(x)  # most are
-            return _LEAF
-    elif id(x) in objects.given:
+    if objects is not None and id(x) in objects.given:
         leaves.append(objects.given[id(x)])
         return _LEAF
     if kind is tuple:
-        return kind, tuple([_open(y, leaves, objects, seen) for y in x])
+        return kind, _open_all(x, leaves, objects, seen)
     if seen is not None and kind in _CHANGEABLE:
         n = len(seen)
         number = seen.setdefault(id(x), n)
@@ -138,27 +133,42 @@ def _open(
                 objects.shared = True
             return _AGAIN, number, ()
     if kind is list:
-        return kind, tuple([_open(y, leaves, objects, seen) for y in x])
+        return kind, _open_all(x, leaves, objects, seen)
     if kind is dict or kind is OrderedDict or kind is defaultdict:
         made = x.default_factory if kind is defaultdict else None
-        return kind, tuple(x), made, tuple([_open(y, leaves, objects, seen) for y in x.values()])
+        return kind, tuple(x), made, _open_all(x.values(), leaves, objects, seen)
     if isinstance(x, tuple) and hasattr(kind, "_fields"):
-        return kind, tuple([_open(y, leaves, objects, seen) for y in x])
+        return kind, _open_all(x, leaves, objects, seen)
     if kind in registered:
         children, context = registered[kind][0](x)
-        parts = tuple([_open(y, leaves, objects, seen) for y in children])
+        parts = _open_all(children, leaves, objects, seen)
         return _Registered(kind, context), parts
     if objects is not None and not isinstance(x, type):
         if dataclasses.is_dataclass(x):
             names = tuple(f.name for f in dataclasses.fields(x) if hasattr(x, f.name))
-            parts = tuple([_open(getattr(x, n), leaves, objects, seen) for n in names])
+            parts = _open_all([getattr(x, n) for n in names], leaves, objects, seen)
             return _Instance(x), names, parts
         if objects.opens(x):
             space = vars(x)
-            parts = tuple([_open(y, leaves, objects, seen) for y in space.values()])
+            parts = _open_all(space.values(), leaves, objects, seen)
             return _Plain(kind), tuple(space), parts
     leaves.append(x)
     return _LEAF
+
+
+def _open_all(
+    xs: Iterable[Any], leaves: list[Any], objects: _Objects | None, seen: dict[int, int] | None
+) -> tuple[Any, ...]:  # fmt: skip
+    if objects is not None:
+        return tuple([_open(x, leaves, objects, seen) for x in xs])
+    parts: list[Any] = []
+    for x in xs:
+        if type(x) in _OPENED or isinstance(x, tuple):
+            parts.append(_open(x, leaves, None, seen))
+        else:  # most are: without a call it takes half the time
+            leaves.append(x)
+            parts.append(_LEAF)
+    return tuple(parts)
 
 
 class _Registered:
