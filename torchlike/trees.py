@@ -16,7 +16,7 @@ from typing import Any
 
 _LEAF = None
 #: What a list or dictionary is in a structure that has it already: with its number among those.
-_AGAIN = "again"
+AGAIN = "again"
 _OPENED = {tuple, list, dict, OrderedDict, defaultdict}
 _CHANGEABLE = frozenset((list, dict, OrderedDict, defaultdict))
 
@@ -131,7 +131,7 @@ def _open(
         if number != n:
             if objects is not None:
                 objects.shared = True
-            return _AGAIN, number, ()
+            return AGAIN, number, ()
     if kind is list:
         return kind, _open_all(x, leaves, objects, seen)
     if kind is dict or kind is OrderedDict or kind is defaultdict:
@@ -275,7 +275,7 @@ def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
         return next(leaves)
     kind = structure[0]
     if made_of is not None:
-        if kind is _AGAIN:
+        if kind is AGAIN:
             return made_of.containers[structure[1]]
         if kind in _CHANGEABLE:
             return _closed_container(structure, leaves, made_of)
@@ -329,15 +329,21 @@ def forget_examples(structure: Any) -> None:
         forget_examples(part)
 
 
+def split_call(structure: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The structure of each positional argument and of each keyword's, of a call's structure."""
+    if type(structure[0]) is int:
+        n, names = structure
+        return (_LEAF,) * n, dict.fromkeys(names, _LEAF)
+    positional, keywords = structure[-1]
+    return positional[-1], dict(zip(keywords[1], keywords[-1], strict=True))
+
+
 def leaf_counts(structure: Any) -> tuple[int, tuple[str, ...], list[int]]:
     """Of a call's structure: how many positional arguments, the names of the others, and how many
     leaves each argument has."""
-    if type(structure[0]) is int:
-        n, names = structure
-        return n, names, [1] * (n + len(names))
-    positional, keywords = structure[-1]
-    counts = [count_leaves(s) for s in (*positional[-1], *keywords[-1])]
-    return len(positional[-1]), keywords[1], counts
+    positional, keywords = split_call(structure)
+    counts = [count_leaves(s) for s in (*positional, *keywords.values())]
+    return len(positional), tuple(keywords), counts
 
 
 def count_leaves(structure: Any) -> int:

@@ -22,11 +22,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core, lax
 
 from torchlike import modes, tape
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.errors import JitCaptureError
-from torchlike.jit.libraries import is_library
+from torchlike.jit.libraries import is_library, trace_counts
 from torchlike.jit.places import MISSING
 from torchlike.jit.printed import Printed
 from torchlike.jit.watch import Watch
@@ -176,6 +177,8 @@ class Capture:
         self.host_places: set[tuple[int, str]] = set()
         #: Why the program must not be used again, if somebody said so.
         self.unrepeatable = ""
+        #: What chex had counted before: a body that is run once more is no second trace.
+        self._traces = dict(trace_counts())
         self._undo: dict[int, Callable[[], None]] = {}
         #: Tensors from outside whose autograd history an in-place op changed, as they were.
         self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
@@ -217,6 +220,17 @@ class Capture:
             self._seen_arrays.add(id(found))
             self.inputs[storage] = found
         return found
+
+    def traced(self, storage: Storage, array: Any) -> Any:
+        """An array as JAX's own functions and the user's may have it: one of a cell from outside
+        traced, so that nobody can freeze its value (``float(t.jax())``)."""
+        known = self.is_created(storage) or isinstance(array, core.Tracer)
+        if known or not isinstance(array, jax.Array):
+            return array
+        weak = getattr(array, "weak_type", False)
+        return lax.convert_element_type_p.bind(
+            array, new_dtype=array.dtype, weak_type=weak, sharding=None
+        )
 
     def write(self, storage: Storage, array: Any) -> None:
         """A cell was written: an output, if it existed before."""
@@ -529,6 +543,9 @@ class Capture:
             else:
                 owner.__dict__[name] = value
         self.watch.restore()
+        counts = trace_counts()
+        counts.clear()
+        counts.update(self._traces)
 
 
 def _another_handle(array: Any) -> Any:

@@ -20,6 +20,7 @@ from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
 from torchlike.jit.environment import Snapshot
 from torchlike.jit.keys import NoKey, static_key
+from torchlike.jit.naming import parameter_names
 from torchlike.jit.parts import Parts
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recognition import recognizer
@@ -272,9 +273,10 @@ class JitFunction:
             return "a comparison or value of a traced number changed"
         if self._latest_key is None:
             return ""
-        code = getattr(self._fn, "__code__", None)
-        names = () if code is None else code.co_varnames[: code.co_argcount]
-        return key_difference(self._latest_key, key, names)
+        reason = key_difference(self._latest_key, key, parameter_names(self._fn))
+        # What the body read may have changed as well, and would have been enough.
+        changed = "" if self.latest is None else self.latest.snapshot.difference()
+        return " and ".join(filter(None, (changed, reason)))
 
     def _keep(self, key: Any, program: Program) -> None:
         """Remember a program; the one unused for longest goes when there are too many."""
