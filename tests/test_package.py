@@ -29,6 +29,7 @@ FLOORS = [
         "layouts",
         "size",
         "symbolic",
+        "tracebacks",
         "trees",
         "xla_flags",
     },

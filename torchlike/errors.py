@@ -6,7 +6,9 @@ The texts of PyTorch's well-known errors are kept recognisable, because users se
 
 from __future__ import annotations
 
+import sys
 import warnings
+from typing import Any
 
 from torchlike import modes
 
@@ -193,6 +195,37 @@ def warn_once(words: str, category: type[Warning], stacklevel: int) -> None:
     if words not in _given:
         _given.add(words)
         warnings.warn(words, category, stacklevel=stacklevel + 1)
+
+
+#: Packages whose frames are nobody's line.
+_BENEATH = frozenset(("torchlike", "jax", "jaxlib", "contextlib", "functools"))
+
+
+def users_frame(until: str = "") -> Any:
+    """The innermost frame outside torchlike, JAX and the standard library's wrappers; None where
+    there is none, or the module ``until`` comes first."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module == until:
+            return None
+        if module.partition(".")[0] not in _BENEATH:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def warn_user(words: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warn at the user's line, however many of our frames and of JAX's lie between."""
+    frame = users_frame()
+    if frame is None:
+        warnings.warn(words, category, stacklevel=2)
+        return
+    space = frame.f_globals
+    warnings.warn_explicit(
+        words, category, frame.f_code.co_filename, frame.f_lineno,
+        module=space.get("__name__"), registry=space.setdefault("__warningregistry__", {}),
+    )  # fmt: skip
 
 
 def dimension_out_of_range(dim: int, ndim: int) -> IndexError:

@@ -199,10 +199,13 @@ def test_a_global_that_changes_is_named_rather_than_an_argument(caplog, monkeypa
 
 def test_the_warning_blames_the_global_also_where_an_argument_changes(monkeypatch):
     f = torch.jit(lambda x, k: x * SCALE * k, dynamic=False)
-    with pytest.warns(RuntimeWarning, match=r"8 times because `SCALE` changed.*fill_\(\)"):
-        for i in range(9):
-            monkeypatch.setitem(globals(), "SCALE", float(i))
-            f(torch.ones(2), float(i))
+    for i in range(8):
+        monkeypatch.setitem(globals(), "SCALE", float(i))
+        f(torch.ones(2), float(i))
+    monkeypatch.setitem(globals(), "SCALE", 8.0)
+    with pytest.warns(RuntimeWarning, match=r"8 times because `SCALE` changed.*fill_\(\)") as told:
+        f(torch.ones(2), 8.0)
+    assert told[0].filename == __file__
 
 
 def nested(x, y=None, *rest, named=None):
@@ -255,3 +258,34 @@ def test_a_modules_and_a_wrapped_functions_arguments_have_their_names(caplog):
             f(torch.ones(1, 2))
             f(torch.ones(3, 2))
     assert ["`input`" in reasons(caplog)[0], "`x`" in reasons(caplog)[1]] == [True, True]
+
+
+def test_explain_names_arguments_and_shows_values_and_times():
+    @torch.jit
+    def f(x, cache, *rest, lr=0.1, **more):
+        cache["k"].add_(x)
+        return x * SCALE * lr + rest[0] + more["bias"] + cache["k"]
+
+    def call():
+        return x, {"k": x * 1, "n": 3}, x + 1
+
+    x = torch.ones(2)
+    found = torch.jit.explain(f)(*call(), lr=0.5, bias=x - 1)
+    names = {e.name for e in found.inputs if e.role == "argument"}
+    assert names == {"x", "cache['k']", "rest[0]", "bias"}
+    assert ("written argument", "cache['k']") in [(e.role, e.name) for e in found.outputs]
+    assert found.static_arguments == {"cache['n']": "3", "lr": "0.5"}
+    assert dict(zip(found.guards, found.guard_values, strict=True))["SCALE"] == "1.0"
+    assert found.capture_seconds > 0
+    assert found.call_seconds >= found.capture_seconds
+    text = str(found)
+    for words in ("cache['k']", "static argument", "0.5", "SCALE", "1.0", "this call"):
+        assert words in text
+
+
+def test_explain_names_traced_numbers():
+    f = torch.jit(lambda x, step: x * step * 2, dynamic=True)
+    found = torch.jit.explain(f)(torch.ones(2), 3.0)
+    (number,) = (e for e in found.inputs if e.role == "number")
+    assert number.name in ("step", "computed from the arguments")
+    assert found.static_arguments == {}

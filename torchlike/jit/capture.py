@@ -24,15 +24,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import core, lax
 
-from torchlike import modes, tape
+from torchlike import errors, modes, tape
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.errors import JitCaptureError
+from torchlike.jit import advice
 from torchlike.jit.libraries import is_library, trace_counts
 from torchlike.jit.places import MISSING
 from torchlike.jit.printed import Printed
 from torchlike.jit.watch import Watch
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
+
+#: The module whose frames stand around a body that is captured.
+_AROUND = "torchlike.jit.tracing"
 
 
 def _registered(module: Any) -> set[str]:
@@ -140,6 +144,8 @@ class Capture:
 
     def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
         self.name = name
+        #: `` (train.py:40)``: where the function begins, for what is refused when it has ended.
+        self.defined_at = ""
         #: Whether ``torch.jit.is_scripting()`` is to say yes.
         self.scripting = False
         #: Whether it is another trace of what was compiled, for create_graph outside (see double).
@@ -467,20 +473,27 @@ class Capture:
 
     def refuse(self, asked: str, instead: str, lines: str | None = None) -> None:
         """Raise JitCaptureError naming the user's line, or (where it is known better) ``lines``."""
-        lines = users_line() if lines is None else lines
-        raise JitCaptureError(
+        lines = (users_line() or self.defined_at) if lines is None else lines
+        error = JitCaptureError(
             f"{asked} cannot be compiled: {self.name} is being captured by torchlike.jit{lines}.\n"
             f"  Use {instead}, or move it outside the jitted function."
         )
+        vars(error)["place"] = asked, lines
+        raise error
 
     def refuse_value(self, asked: str, instead: str) -> None:
         """Refuse to give a value to Python."""
+        frame = errors.users_frame(_AROUND)
+        shown = asked
+        if frame is not None:
+            place = frame.f_code.co_filename, frame.f_lineno
+            shown, instead = advice.asked_and_instead(asked, instead, *place)
         error = JitCaptureError(
-            f"{asked} needs a value while {self.name} is being captured by torchlike.jit"
+            f"{shown} needs a value while {self.name} is being captured by torchlike.jit"
             f"{users_line()}.\n  It would be frozen into the compiled graph. Use {instead}, or "
             "move it outside the jitted function."
         )
-        vars(error)["asked"] = asked
+        vars(error)["asked"], vars(error)["place"] = asked, (asked, users_line())
         raise error
 
     def remember_refusal(self, error: JitCaptureError) -> None:
@@ -559,7 +572,7 @@ def _users_code() -> list[types.CodeType]:
     """Code of the user's functions that runs below the innermost capture, outermost first."""
     found: dict[types.CodeType, None] = {}
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") != "torchlike.jit.tracing":
+    while frame is not None and frame.f_globals.get("__name__") != _AROUND:
         if not is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename):
             found[frame.f_code] = None
         frame = frame.f_back
@@ -567,18 +580,8 @@ def _users_code() -> list[types.CodeType]:
 
 
 def users_line() -> str:
-    """`` (train.py:41)``: the innermost frame outside torchlike, JAX and the standard library."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module.partition(".")[0] not in (
-            "torchlike",
-            "jax",
-            "jaxlib",
-            "contextlib",
-            "functools",
-        ):
-            filename = frame.f_code.co_filename.rpartition("/")[2]
-            return f" ({filename}:{frame.f_lineno})"
-        frame = frame.f_back  # type: ignore[assignment]
-    return ""
+    """`` (train.py:41)``: the user's innermost line; nothing once the captured body has ended."""
+    frame = errors.users_frame(_AROUND)
+    if frame is None:
+        return ""
+    return f" ({frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno})"

@@ -6,13 +6,13 @@ import functools
 import logging
 import sys
 import threading
+import time
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike import dtypes, modes
+from torchlike import dtypes, errors, modes
 from torchlike.errors import JitCaptureError
 from torchlike.jit.acquaintances import Acquaintances, asks_for_bases
 from torchlike.jit.arguments import Numbers
@@ -28,6 +28,7 @@ from torchlike.jit.recompiles import Recompiles, key_difference
 from torchlike.jit.steady import UNFIT
 from torchlike.jit.tracing import Tracing
 from torchlike.tensor import Tensor
+from torchlike.tracebacks import trim
 from torchlike.trees import containers, flatten_arguments
 
 logger = logging.getLogger("torchlike.jit")
@@ -87,6 +88,8 @@ class JitFunction:
         self._heeds_stance = heeds_stance
         self._deferred = False
         self.fell_back: dict[Any, str] = {}
+        #: The places that stand in the way, of which it was warned.
+        self._told: set[Any] = set()
         self._parts: Parts | None = None
         #: Whether the last call did.
         self.ran_eagerly = False
@@ -97,6 +100,7 @@ class JitFunction:
         """Forget every compiled program."""
         self._programs.clear()
         self.fell_back.clear()
+        self._told.clear()
         self._parts = None
         self._deferred = False
         self._latest_key = self.latest = None
@@ -183,10 +187,14 @@ class JitFunction:
             except JitCaptureError as error:
                 falls_back = self._fallback is not None
                 if error.is_final or (error.is_final is None and not falls_back):
+                    trim(error)
                     raise
-                self._fall_back(whole, str(error))
+                self._fall_back(whole, error)
             except _BodyRaised as raised:
                 unlike_eager = raised.args[0]
+            except Exception as error:
+                trim(error)
+                raise
         # What the capture did is undone; eagerly, what the body does before it raises is done.
         result = self._call_in_parts(args, kwargs)
         if unlike_eager:
@@ -196,20 +204,23 @@ class JitFunction:
     def _call_without_key(self, why: NoKey, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call whose arguments choose no program."""
         if self._fallback is None:
-            raise why from None
+            raise TypeError(str(why)) from None
         if NoKey not in self.fell_back:
-            self._fall_back(NoKey, str(why), stacklevel=4)
+            self._fall_back(NoKey, str(why))
         return self._call_in_parts(args, kwargs)
 
     def _call_in_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that cannot be compiled: eagerly, its modules compiled by themselves."""
         self.ran_eagerly = True
         if self._parts is None:
-            compile = functools.partial(
-                JitFunction, fallback="eager", heeds_stance=self._heeds_stance
-            )
-            self._parts = Parts(self._fn, compile)
+            self._parts = Parts(self._fn, self._part)
         return self._parts.run(self._fn, args, kwargs)
+
+    def _part(self, module: Any) -> JitFunction:
+        """What compiles a module that a call in parts calls."""
+        part = JitFunction(module, fallback="eager", heeds_stance=self._heeds_stance)
+        part._told = self._told
+        return part
 
     def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
         """What a call is while the stance is "force_eager"."""
@@ -253,15 +264,17 @@ class JitFunction:
             result = steady(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
 
-    def _fall_back(self, key: Any, why: str, stacklevel: int = 3) -> None:
-        """Run calls like this one eagerly from now on, and say so; ``stacklevel`` is the caller's
-        of ``__call__``."""
-        self.fell_back[key] = why
-        warnings.warn(
-            f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}",
-            RuntimeWarning,
-            stacklevel=stacklevel,
-        )
+    def _fall_back(self, key: Any, why: str | JitCaptureError) -> None:
+        """Run calls like this one eagerly from now on, and say so, once for each place in the
+        code that is in the way: other kinds of calls, and modules that are compiled by themselves
+        then, come to the same."""
+        self.fell_back[key] = str(why)
+        place = getattr(why, "place", str(why))
+        if place not in self._told:
+            self._told.add(place)
+            errors.warn_user(
+                f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}"
+            )
 
     # -- capture -----------------------------------------------------------------------------------
 
@@ -369,7 +382,7 @@ class JitFunction:
         traced: Sequence[int], call: Any,
     ) -> Any:  # fmt: skip
         """Trace, compile, run for the first time and remember."""
-        asked = key
+        asked, started = key, time.perf_counter()
         reason = self._reason(key, arguments)
         if not traced:
             key, traced = self._traced_again(key, leaves, structure)
@@ -384,6 +397,7 @@ class JitFunction:
             self._numbers.refuse(structure, traced)
         run, closed, shared = found
         capture, program = run.capture, run.program
+        program.capture_seconds = time.perf_counter() - started
         run.check_containers(containers(call))
         if run.numbers.static:
             self._numbers.refuse(structure, [run.numbers.positions[i] for i in run.numbers.static])
@@ -431,13 +445,11 @@ class JitFunction:
         else:
             self._uncacheable += 1
             if self._fallback is not None and self._uncacheable >= _WARN_AFTER:
-                self._fall_back(asked, program.why_not, stacklevel=4)
+                self._fall_back(asked, program.why_not)
             elif self._uncacheable == _WARN_AFTER:
-                warnings.warn(
+                errors.warn_user(
                     f"torchlike.jit: {self._name} was compiled {self._uncacheable} times and "
-                    f"cannot be kept: {program.why_not}. Each call compiles anew.",
-                    RuntimeWarning,
-                    stacklevel=3,
+                    f"cannot be kept: {program.why_not}. Each call compiles anew."
                 )
         return result
 

@@ -23,6 +23,8 @@ class CallValues:
 
     def __init__(self, numbers: Table | None) -> None:
         self._numbers = numbers
+        #: The leaves of the arguments that are traced numbers.
+        self.positions = () if numbers is None else numbers.positions
 
     def evaluate(self, leaves: Sequence[Any], call: Any) -> list[Any] | None:
         """All of them at a call; None where the program does not fit."""

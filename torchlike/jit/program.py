@@ -140,6 +140,8 @@ class Program:
         self.input_avals: list[Any] = []
         self.input_sources: list[tuple[str, Any]] = []
         self.n_residuals = 0
+        #: Seconds that the run of the Python body took.
+        self.capture_seconds = 0.0
         self.cacheable = True
         self.why_not = ""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike import errors
 from torchlike.jit.arguments import TRACED
 from torchlike.jit.naming import leaf_names, structure_difference
 
@@ -65,7 +65,7 @@ def key_difference(old: Sequence[Any], new: Sequence[Any], parameters: Sequence[
             what = _PARTS[part]
             values = f": {_said(a[part])} → {_said(b[part])}" if what in _SAID else ""
             return f"the {what} of argument `{name}` changed{values}"
-        return f"argument `{name}` changed: {_shown(a)} → {_shown(b)}"
+        return f"argument `{name}` changed: {shown(a)} → {shown(b)}"
     return ""
 
 
@@ -78,7 +78,8 @@ def _said(value: Any) -> str:
     return value.__qualname__ if isinstance(value, type) else str(value)
 
 
-def _shown(key: Any) -> str:
+def shown(key: Any) -> str:
+    """What stands in a key for an argument, in words."""
     if is_tensor_key(key):
         return "a tensor"
     if isinstance(key, tuple):
@@ -102,17 +103,20 @@ class Recompiles:
         self.reasons[reason.partition(": ")[0]] += 1
         if self.reasons.total() == WARN_AFTER:
             worst, count = self.reasons.most_common(1)[0]
-            warnings.warn(
+            errors.warn_user(
                 f"torchlike.jit: {self.name} was compiled {WARN_AFTER + 1} times; {count} times "
-                f"because {worst}. {_remedy(worst)} TORCHLIKE_LOGS=recompiles shows each.",
-                RuntimeWarning,
-                stacklevel=5,
+                f"because {worst}. {_remedy(worst)} TORCHLIKE_LOGS=recompiles shows each."
             )
 
 
 def _remedy(reason: str) -> str:
     if reason.startswith("the shape"):
         return "Pad the input to a few fixed shapes (torchlike.jit.pad_to_bucket)."
+    if reason.startswith(("the length of", "the keys of")):
+        return (
+            "Each length of a list or dictionary is compiled for: keep what grows in a tensor of "
+            "its full length, written in place."
+        )
     if reason.startswith("argument"):
         return (
             "Each value of a Python argument is compiled for: pass a changing number as a tensor."

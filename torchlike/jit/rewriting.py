@@ -279,8 +279,18 @@ def _not(name: str) -> ast.expr:
     return ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load()))
 
 
-def _at(node: Any, where: ast.AST) -> Any:
-    return ast.fix_missing_locations(ast.copy_location(node, where))
+def _at(node: Any, where: Any) -> Any:
+    """A node that was made, with the place of the user's: of a statement its head, on one line.
+
+    Where a function is named by an attribute of several lines Python shows the last one, which
+    would be the end of an ``if`` whose test is meant.
+    """
+    head = ast.copy_location(ast.Pass(), where)
+    end = getattr(where, "test", None) or getattr(where, "iter", None) or where
+    one_line = end.end_lineno == where.lineno
+    head.end_lineno = where.lineno
+    head.end_col_offset = end.end_col_offset if one_line else where.col_offset + 1
+    return ast.fix_missing_locations(ast.copy_location(node, head))
 
 
 # -- calls of the helper ---------------------------------------------------------------------------

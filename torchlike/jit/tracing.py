@@ -19,6 +19,7 @@ from torchlike.jit.acquaintances import asks_for_bases
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.effects import ThreadModes
 from torchlike.jit.given import CallValues, Copies
+from torchlike.jit.naming import defined_at
 from torchlike.jit.places import MISSING, Name, describe, same
 from torchlike.jit.program import Program
 from torchlike.jit.recorded import Effect
@@ -47,6 +48,7 @@ class Tracing:
     ) -> None:  # fmt: skip
         self.fn = fn
         self.capture = Capture(name, drawn)
+        self.capture.defined_at = defined_at(fn)
         self.program = Program()
         self.arguments = arguments
         self.n_forward = 0
