@@ -3,8 +3,11 @@
 Each function of the catalogue asks for a value that a capture has not, and catches the refusal.
 """
 
+import concurrent.futures
 import contextlib
 import functools
+import threading
+import time
 import warnings
 
 import jax
@@ -440,6 +443,76 @@ def sparse_without_a_size(x):
         return x
 
 
+def a_name_of_one_branch(x):
+    if x.sum() > 0:
+        y = x * 2
+    try:
+        z = y
+    except NameError:
+        z = x * 0
+    return z
+
+
+def _bound_in_one_branch(x):
+    if x.sum() > 0:
+        y = x * 2
+    return y
+
+
+def a_name_of_a_called_functions_branch(x):
+    try:
+        return _bound_in_one_branch(x)
+    except Exception:
+        return x * 0
+
+
+def a_name_of_one_branch_suppressed(x):
+    z = x
+    if x.sum() > 0:
+        y = x * 2
+    with contextlib.suppress(NameError):
+        z = y
+    return z
+
+
+def a_name_of_a_loop_that_is_left(x):
+    for i in range(5):
+        if x.sum() > i:
+            y = x * 2
+            break
+    try:
+        return y
+    except UnboundLocalError:
+        return x * 0
+
+
+def a_name_of_a_loop(x):
+    i = x[0] * 0
+    while i < x[2]:
+        y = x * i
+        i = i + 1
+    try:
+        return y
+    except NameError:
+        return x
+
+
+def a_thread(x):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: x * 2).result()
+
+
+def a_thread_that_fails(x):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(x.sum().item()))
+    try:
+        thread.start()
+        thread.join()
+    except Exception:
+        found.append(0.0)
+    return x * found[0]
+
+
 CATALOGUE = [
     except_exception, except_base_exception, bare_except, except_its_own_class, finally_return,
     finally_continue, suppress, exit_that_says_true, exit_stack, pytest_raises, generator,
@@ -448,7 +521,9 @@ CATALOGUE = [
     in_a_forward, in_a_hook, in_a_function, in_a_backward, in_a_tensor_hook, equal_in_a_list,
     truth_of_an_object, finalizer, errors_own_words, another_error_in_its_place, a_value_of_jax,
     a_size_of_jax, an_error_in_a_branch, a_list_in_a_branch, random_in_a_loop,
-    sparse_without_a_size, a_gradient_through_a_branch,
+    sparse_without_a_size, a_gradient_through_a_branch, a_name_of_one_branch,
+    a_name_of_a_called_functions_branch, a_name_of_one_branch_suppressed,
+    a_name_of_a_loop_that_is_left, a_name_of_a_loop, a_thread, a_thread_that_fails,
 ]  # fmt: skip
 quietly = pytest.mark.filterwarnings(
     "ignore:no total", "ignore::pytest.PytestUnraisableExceptionWarning"
@@ -474,6 +549,7 @@ def test_runs_eagerly_with_a_warning(function):
     compiled = torch.compile(function)
     with pytest.warns(RuntimeWarning, match="runs eagerly"):
         found = compiled(X)
+    assert compiled.fell_back
     assert found.tolist() == expected.tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the modules, which are compiled by themselves now
@@ -546,6 +622,21 @@ def a_branch_in_a_called_function(x):
         return x * 0
 
 
+def a_name_that_is_missing_anyway(x):
+    try:
+        k = missing_name
+    except NameError:
+        k = 2.0
+    if x.sum() > 100:
+        x = x * 2
+    return x * k
+
+
+def a_thread_of_a_library(x):
+    threading.Timer(0, time.sleep, (0,)).start()
+    return x + 1
+
+
 def a_loop_in_a_try(x):
     try:
         while x.sum() < 20:
@@ -564,6 +655,7 @@ LEGITIMATE = [
     legitimate_value_error, shape_as_a_probe, dtype_as_a_probe, missing_attribute,
     numpy_that_needs_detach, a_try_around_a_branch, a_try_around_a_branch_statement,
     a_branch_in_a_called_function, a_loop_in_a_try, what_jax_catches_itself,
+    a_name_that_is_missing_anyway, a_thread_of_a_library,
 ]  # fmt: skip
 
 

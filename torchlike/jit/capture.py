@@ -174,6 +174,8 @@ class Capture:
         self.optimizers: dict[int, Any] = {}
         #: What the function sees instead of its arguments: {id(stand-in): which argument}.
         self.stand_ins: dict[int, int] = {}
+        #: Names that one branch on a value bound and the other did not, or a loop's turns alone.
+        self.maybe_unbound: set[str] = set()
         #: What was refused, first things first, whatever user code made of the errors.
         self.refusals: list[JitCaptureError] = []
         #: Plain Python values that user code can read.

@@ -339,8 +339,6 @@ class JitFunction:
                     if known:  # the code may have looked for them, and not found the stand-ins
                         shared |= known
                         continue
-                    if isinstance(error, NameError) and self._conversion.active:
-                        raise self._unbound(error) from None
                     if isinstance(error, JitCaptureError) and self._conversion.extend(error):
                         continue
                     raise
@@ -351,13 +349,6 @@ class JitFunction:
                     continue
             self._conversion.forgive(run.capture.watch)
             return run, closed, shared
-
-    def _unbound(self, error: NameError) -> JitCaptureError:
-        return JitCaptureError(
-            f"{error}: {self._name} binds this name in one branch on a tensor's value "
-            "(or only within a loop on one), so compiled code has no value for it "
-            "afterwards. Bind it before the branch or loop."
-        )
 
     def _trace_numbers(
         self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int]

@@ -311,8 +311,34 @@ class Rewriter(ast.NodeTransformer):
         if _inside(node.body, (ast.Yield, ast.YieldFrom)):
             return node
         node.body = Jumps().function(node.body)
-        node.body = self._statements(node.body)
+        node.body = self._guarded(self._statements(node.body), node)
         return node
+
+    def visit_Try(self, node: Any) -> Any:
+        """What handlers catch may be a name without value, which is no error of the user's."""
+        node.body = self._guarded(self._statements(node.body), node.body[0])
+        for handler in node.handlers:
+            handler.body = self._statements(handler.body)
+        node.orelse = self._statements(node.orelse)
+        node.finalbody = self._statements(node.finalbody)
+        return node
+
+    visit_TryStar = visit_Try
+
+    def visit_With(self, node: ast.With) -> Any:
+        """As ``try``: the manager may catch it."""
+        node.items = [self.visit(item) for item in node.items]
+        node.body = self._guarded(self._statements(node.body), node.body[0])
+        return node
+
+    def _guarded(self, body: list[ast.stmt], where: Any) -> list[ast.stmt]:
+        """Statements that refuse to go on with a name that only one branch on a value bound."""
+        if all(isinstance(s, ast.Pass) for s in body):
+            return body
+        error = self._name("error")
+        refused = ast.Raise(expression("H.unbound(E)", E=ast.Name(error, ast.Load())))
+        handler = ast.ExceptHandler(expression("H.Unbound"), error, [refused])
+        return [_at(ast.Try(body, [handler], [], []), where)]
 
     def visit_AsyncFunctionDef(self, node: Any) -> Any:
         return node
@@ -321,7 +347,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def body(self, stmts: list[ast.stmt]) -> list[ast.stmt]:
-        return self._statements(stmts)
+        return self._guarded(self._statements(stmts), stmts[0])
 
     def _statements(self, stmts: Iterable[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []

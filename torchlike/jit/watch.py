@@ -68,6 +68,8 @@ _CHANGES = frozenset(
 )  # fmt: skip
 #: The function through which all that loggers take goes.
 _LOG = "_log", "__init__.py"
+#: What gives work to other threads.
+_THREADS = frozenset((("start", "threading.py"), ("submit", "thread.py")))
 #: What makes the errors by which JAX refuses a traced array's value.
 _ERROR_OF_JAX = "__init__", "errors.py"
 _REFUSALS_OF_JAX = (
@@ -194,6 +196,9 @@ class Watch(Reach):
                             f"it {_GENERATORS[source[0]]} ({source[0]}()), which compiled code "
                             "would do once per compile; do it outside"
                         )
+                elif source in _THREADS:
+                    if event == "call":
+                        self._see_thread(frame)
                 elif source == _ERROR_OF_JAX:
                     error = frame.f_locals.get("self")
                     made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
@@ -220,6 +225,27 @@ class Watch(Reach):
             self._see_locals(frame, entered)
         elif event == "c_call":
             self._see_builtin(frame, arg)
+
+    def _see_thread(self, frame: Any) -> None:
+        """Work is about to be given to another thread, in which nothing is captured:
+        JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
+        given = frame.f_locals
+        thread = given.get("self")
+        work = given.get("fn") or getattr(thread, "_target", None) or (
+            getattr(thread, "function", None) or type(thread).run  # of a Timer
+        )  # fmt: skip
+        code = getattr(inspect.unwrap(work), "__code__", None)
+        if code is None or "site-packages" in code.co_filename:
+            return
+        if not is_library(getattr(work, "__module__", None), code.co_filename):
+            at = frame
+            while id(at.f_code) not in self._entered and at.f_back is not None:
+                at = at.f_back
+            raise JitCaptureError(
+                f"work in another thread ({_line(at.f_code, at.f_lineno)}) cannot be compiled: "
+                f"nothing captures {code.co_qualname} there.\n  Call it here, or start the thread "
+                "outside the jitted function."
+            )
 
     def say(self, by: str) -> None:
         """The code is about to tell the outside something: JitCaptureError where a tensor's value
