@@ -30,6 +30,7 @@ FLOORS = [
         "layouts",
         "size",
         "symbolic",
+        "tracebacks",
         "trees",
         "xla_flags",
     },

@@ -10,6 +10,7 @@ from math import e, inf, nan, pi
 
 from torchlike import compilation_cache as _compilation_cache
 from torchlike import mlir_contexts as _mlir_contexts
+from torchlike import tracebacks as _tracebacks
 from torchlike import xla_flags as _xla_flags
 
 #: ``x[torch.newaxis]``: a new dimension, as ``x[None]``.
@@ -18,6 +19,7 @@ newaxis = None
 _compilation_cache.enable()
 _mlir_contexts.keep()
 _xla_flags.enable()
+_tracebacks.install()
 
 from torchlike import absent_dtypes as _absent_dtypes  # noqa: E402
 from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond

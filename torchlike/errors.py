@@ -6,7 +6,11 @@ The texts of PyTorch's well-known errors are kept recognisable, because users se
 
 from __future__ import annotations
 
+import sys
 import warnings
+from typing import Any
+
+from torchlike import modes
 
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_IN_PLACE = (
@@ -161,11 +165,19 @@ class JitCaptureError(RuntimeError):
         @torchlike.jit
         def step(x):
             return torchlike.where(x.sum() > 0, x, -x)
+
+    The capture ends with it also where the code catches it: what an ``except`` does instead is
+    never what the compiled function does.
     """
 
     #: Whether it was asked that this be raised (True), or the function run eagerly (False), instead
     #: of what the function was compiled with (``torch._dynamo.error_on_graph_break``).
     is_final: bool | None = None
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        if modes.current.capture is not None:
+            modes.current.capture.remember_refusal(self)
 
 
 class InternalError(AssertionError):
@@ -183,6 +195,37 @@ def warn_once(words: str, category: type[Warning], stacklevel: int) -> None:
     if words not in _given:
         _given.add(words)
         warnings.warn(words, category, stacklevel=stacklevel + 1)
+
+
+#: Packages whose frames are nobody's line.
+_BENEATH = frozenset(("torchlike", "jax", "jaxlib", "contextlib", "functools"))
+
+
+def users_frame(until: str = "") -> Any:
+    """The innermost frame outside torchlike, JAX and the standard library's wrappers; None where
+    there is none, or the module ``until`` comes first."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module == until:
+            return None
+        if module.partition(".")[0] not in _BENEATH:
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def warn_user(words: str, category: type[Warning] = RuntimeWarning) -> None:
+    """Warn at the user's line, however many of our frames and of JAX's lie between."""
+    frame = users_frame()
+    if frame is None:
+        warnings.warn(words, category, stacklevel=2)
+        return
+    space = frame.f_globals
+    warnings.warn_explicit(
+        words, category, frame.f_code.co_filename, frame.f_lineno,
+        module=space.get("__name__"), registry=space.setdefault("__warningregistry__", {}),
+    )  # fmt: skip
 
 
 def dimension_out_of_range(dim: int, ndim: int) -> IndexError:

@@ -392,7 +392,7 @@ def sparse_coo_tensor(
     known = None if modes.current.capture is not None else at._value("sparse_coo_tensor")
     if size is None:
         if known is None:
-            raise RuntimeError("sparse_coo_tensor under a jit: give the size")
+            modes.current.capture.refuse("sparse_coo_tensor without a size", "size=")
         if not known.size and known.shape[0]:
             raise RuntimeError("invalid indices: give the size of a tensor without elements")
         shape = (*(int(n) + 1 for n in known.max(1)), *held.shape[1:])

@@ -144,7 +144,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
 
     def jax(self) -> Any:
         """The value as a ``jax.Array``: a snapshot, since jax arrays are immutable."""
-        return self._read()
+        array, capture = self._read(), modes.current.capture
+        return array if capture is None else capture.traced(self._storage, array)
 
     __jax_array__ = jax
 

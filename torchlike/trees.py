@@ -11,11 +11,14 @@ import copy
 import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 _LEAF = None
+#: What a list or dictionary is in a structure that has it already: with its number among those.
+AGAIN = "again"
 _OPENED = {tuple, list, dict, OrderedDict, defaultdict}
+_CHANGEABLE = frozenset((list, dict, OrderedDict, defaultdict))
 
 #: Classes that ``torch.utils._pytree`` was told of: how to take them apart and put them together.
 registered: dict[type, tuple[Callable[[Any], tuple[list[Any], Any]], Callable[..., Any]]] = {}
@@ -29,17 +32,28 @@ def register(
     _OPENED.add(cls)
 
 
-def flatten(
-    tree: Any, dataclass_too: bool = False, own: Callable[[Any], bool] | None = None
-) -> tuple[list[Any], Any]:  # fmt: skip
+def flatten(tree: Any, dataclass_too: bool = False) -> tuple[list[Any], Any]:
     """Leaves, and the structure of tuples, lists, dictionaries, named tuples and registered classes
     around them.
 
     ``dataclass_too`` opens instances of dataclasses as well (results: a new instance is handed out
-    at each call, as eager execution would), and plain objects of which ``own`` says so.
+    at each call, as eager execution would).
     """
     leaves: list[Any] = []
-    return leaves, _open(tree, leaves, _Objects(own) if dataclass_too else None)
+    return leaves, _open(tree, leaves, _Objects(None, {}) if dataclass_too else None, None)
+
+
+def flatten_result(
+    tree: Any, own: Callable[[Any], bool], given: dict[int, Any]
+) -> tuple[list[Any], Any]:
+    """``flatten`` of what a function gives back, dataclasses too and plain objects of which ``own``
+    says so. A list or dictionary whose id is in ``given`` is the leaf that stands there; any other
+    is one object however often it is reached."""
+    leaves: list[Any] = []
+    seen: dict[int, int] = {}
+    objects = _Objects(own, given)
+    structure = _open(tree, leaves, objects, seen)
+    return leaves, _Sharing(structure) if objects.shared else structure
 
 
 def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
@@ -52,38 +66,109 @@ def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[An
     return leaves, (len(args), tuple(kwargs))
 
 
-def unflatten_call(structure: Any, leaves: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arguments again from what ``flatten_call`` gave."""
+def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
+    """``flatten_call``, the structure of which also says which lists and dictionaries are one."""
+    leaves = [*args, *kwargs.values()] if kwargs else list(args)
+    for leaf in leaves:
+        kind = type(leaf)
+        if kind in _OPENED or isinstance(leaf, tuple):
+            leaves = []
+            return leaves, _open((args, kwargs), leaves, None, {})
+    return leaves, (len(args), tuple(kwargs))
+
+
+def unflatten_call(
+    structure: Any, leaves: list[Any], made: Made | None = None
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments again from what ``flatten_call`` gave; ``made`` learns of what they are nested
+    in."""
     if type(structure[0]) is int:
         n, names = structure
         return tuple(leaves[:n]), dict(zip(names, leaves[n:], strict=True))
-    return unflatten(structure, leaves)
+    return _close(structure, iter(leaves), Made() if made is None else made)
 
 
-def _open(x: Any, leaves: list[Any], objects: _Objects | None) -> Any:
+def containers(tree: Any) -> list[Any]:
+    """The lists and dictionaries of a tree, each once, in the order in which their numbers in a
+    structure count them."""
+    found: list[Any] = []
+    seen: set[int] = set()
+
+    def walk(x: Any) -> None:
+        kind = type(x)
+        if kind not in _OPENED and not isinstance(x, tuple):
+            return
+        if kind in _CHANGEABLE:
+            if id(x) in seen:
+                return
+            seen.add(id(x))
+            found.append(x)
+        if kind in registered:
+            parts: Any = registered[kind][0](x)[0]
+        elif isinstance(x, tuple) and kind is not tuple and not hasattr(kind, "_fields"):
+            parts = ()
+        else:
+            parts = x.values() if isinstance(x, dict) else x
+        for y in parts:
+            walk(y)
+
+    walk(tree)
+    return found
+
+
+def _open(
+    x: Any, leaves: list[Any], objects: _Objects | None, seen: dict[int, int] | None
+) -> Any:  # fmt: skip
     kind = type(x)
-    if kind is tuple or kind is list:
-        return kind, tuple([_open(y, leaves, objects) for y in x])
+    if objects is not None and id(x) in objects.given:
+        leaves.append(objects.given[id(x)])
+        return _LEAF
+    if kind is tuple:
+        return kind, _open_all(x, leaves, objects, seen)
+    if seen is not None and kind in _CHANGEABLE:
+        n = len(seen)
+        number = seen.setdefault(id(x), n)
+        if number != n:
+            if objects is not None:
+                objects.shared = True
+            return AGAIN, number, ()
+    if kind is list:
+        return kind, _open_all(x, leaves, objects, seen)
     if kind is dict or kind is OrderedDict or kind is defaultdict:
         made = x.default_factory if kind is defaultdict else None
-        return kind, tuple(x), made, tuple([_open(y, leaves, objects) for y in x.values()])
+        return kind, tuple(x), made, _open_all(x.values(), leaves, objects, seen)
     if isinstance(x, tuple) and hasattr(kind, "_fields"):
-        return kind, tuple([_open(y, leaves, objects) for y in x])
+        return kind, _open_all(x, leaves, objects, seen)
     if kind in registered:
         children, context = registered[kind][0](x)
-        parts = tuple([_open(y, leaves, objects) for y in children])
+        parts = _open_all(children, leaves, objects, seen)
         return _Registered(kind, context), parts
     if objects is not None and not isinstance(x, type):
         if dataclasses.is_dataclass(x):
             names = tuple(f.name for f in dataclasses.fields(x) if hasattr(x, f.name))
-            parts = tuple([_open(getattr(x, n), leaves, objects) for n in names])
+            parts = _open_all([getattr(x, n) for n in names], leaves, objects, seen)
             return _Instance(x), names, parts
         if objects.opens(x):
             space = vars(x)
-            parts = tuple([_open(y, leaves, objects) for y in space.values()])
+            parts = _open_all(space.values(), leaves, objects, seen)
             return _Plain(kind), tuple(space), parts
     leaves.append(x)
     return _LEAF
+
+
+def _open_all(
+    xs: Iterable[Any], leaves: list[Any], objects: _Objects | None, seen: dict[int, int] | None
+) -> tuple[Any, ...]:  # fmt: skip
+    if objects is not None:
+        return tuple([_open(x, leaves, objects, seen) for x in xs])
+    parts: list[Any] = []
+    for x in xs:
+        if type(x) in _OPENED or isinstance(x, tuple):
+            parts.append(_open(x, leaves, None, seen))
+        else:  # most are: without a call it takes half the time
+            leaves.append(x)
+            parts.append(_LEAF)
+    return tuple(parts)
 
 
 class _Registered:
@@ -101,6 +186,23 @@ class _Registered:
         return hash(self.kind)
 
 
+class _Sharing:
+    """A structure in which a list or dictionary is named again."""
+
+    def __init__(self, structure: Any) -> None:
+        self.structure = structure
+
+
+class Made:
+    """What `unflatten_call` nested the leaves in."""
+
+    def __init__(self) -> None:
+        #: Lists and dictionaries, by their numbers.
+        self.containers: list[Any] = []
+        #: Instances of registered classes, each with its children and context.
+        self.registered: list[tuple[Any, list[Any], Any]] = []
+
+
 class _Plain:
     """The class of an object that consists of its attributes."""
 
@@ -112,8 +214,12 @@ class _Objects:
     """Which objects of a result are opened besides containers: those that a function made, once
     each (a second reference to one, or a circle, could not be told from another object)."""
 
-    def __init__(self, own: Callable[[Any], bool] | None) -> None:
+    def __init__(self, own: Callable[[Any], bool] | None, given: dict[int, Any]) -> None:
         self._own = own
+        #: Leaves that stand for lists and dictionaries, by the ids of those.
+        self.given = given
+        #: Whether a list or dictionary was reached twice.
+        self.shared = False
         self._seen: set[int] = set()
 
     def opens(self, x: Any) -> bool:
@@ -159,21 +265,31 @@ class _Instance:
 
 def unflatten(structure: Any, leaves: Any) -> Any:
     """The tree again, with other leaves."""
-    return _close(structure, iter(leaves))
+    if type(structure) is _Sharing:
+        return _close(structure.structure, iter(leaves), Made())
+    return _close(structure, iter(leaves), None)
 
 
-def _close(structure: Any, leaves: Iterator[Any]) -> Any:
+def _close(structure: Any, leaves: Iterator[Any], made_of: Made | None) -> Any:
     if structure is _LEAF:
         return next(leaves)
     kind = structure[0]
-    parts = [_close(s, leaves) for s in structure[-1]]
+    if made_of is not None:
+        if kind is AGAIN:
+            return made_of.containers[structure[1]]
+        if kind in _CHANGEABLE:
+            return _closed_container(structure, leaves, made_of)
+    parts = [_close(s, leaves, made_of) for s in structure[-1]]
     if isinstance(kind, _Instance):
         made = copy.copy(kind.example)
         for name, value in zip(structure[1], parts, strict=True):
             object.__setattr__(made, name, value)
         return made
     if isinstance(kind, _Registered):
-        return registered[kind.kind][1](parts, kind.context)
+        found = registered[kind.kind][1](parts, kind.context)
+        if made_of is not None:
+            made_of.registered.append((found, parts, kind.context))
+        return found
     if isinstance(kind, _Plain):
         plain = object.__new__(kind.kind)
         plain.__dict__.update(zip(structure[1], parts, strict=True))
@@ -187,8 +303,24 @@ def _close(structure: Any, leaves: Iterator[Any]) -> Any:
     return kind._make(parts)
 
 
+def _closed_container(structure: Any, leaves: Iterator[Any], made_of: Made) -> Any:
+    """A list or dictionary, which is known before its elements are: one may be itself."""
+    kind = structure[0]
+    made: Any = defaultdict(structure[2]) if kind is defaultdict else kind()
+    made_of.containers.append(made)
+    if kind is list:
+        for s in structure[-1]:
+            made.append(_close(s, leaves, made_of))
+    else:
+        for key, s in zip(structure[1], structure[-1], strict=True):
+            made[key] = _close(s, leaves, made_of)
+    return made
+
+
 def forget_examples(structure: Any) -> None:
     """Let go of the values inside dataclass instances of a result's structure."""
+    if type(structure) is _Sharing:
+        structure = structure.structure
     if structure is _LEAF:
         return
     if isinstance(structure[0], _Instance):
@@ -197,15 +329,21 @@ def forget_examples(structure: Any) -> None:
         forget_examples(part)
 
 
+def split_call(structure: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The structure of each positional argument and of each keyword's, of a call's structure."""
+    if type(structure[0]) is int:
+        n, names = structure
+        return (_LEAF,) * n, dict.fromkeys(names, _LEAF)
+    positional, keywords = structure[-1]
+    return positional[-1], dict(zip(keywords[1], keywords[-1], strict=True))
+
+
 def leaf_counts(structure: Any) -> tuple[int, tuple[str, ...], list[int]]:
     """Of a call's structure: how many positional arguments, the names of the others, and how many
     leaves each argument has."""
-    if type(structure[0]) is int:
-        n, names = structure
-        return n, names, [1] * (n + len(names))
-    positional, keywords = structure[-1]
-    counts = [count_leaves(s) for s in (*positional[-1], *keywords[-1])]
-    return len(positional[-1]), keywords[1], counts
+    positional, keywords = split_call(structure)
+    counts = [count_leaves(s) for s in (*positional, *keywords.values())]
+    return len(positional), tuple(keywords), counts
 
 
 def count_leaves(structure: Any) -> int:

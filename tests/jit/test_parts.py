@@ -63,7 +63,7 @@ def test_training_goes_as_eagerly(compile, eager_functions):
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(net.seen, eager.seen, rtol=1e-5, atol=1e-6)
-    assert len(caught) == eager_functions
+    assert len(caught) == 1  # the line, whichever function is told of it first
     # Eager is a block's first call by each function around it that cannot be compiled.
     assert [len(block.ran) for block in net.blocks] == [eager_functions] * 2
     assert [len(block.ran) for block in eager.blocks] == [4, 4]

@@ -1,5 +1,6 @@
 """The log of recompilations, the warning, and jit.explain."""
 
+import functools
 import logging
 import subprocess
 import sys
@@ -172,3 +173,119 @@ def test_a_traced_number_that_becomes_another_kind_is_named(caplog):
         assert f(torch.ones(2), n).tolist() == [n, n]
     assert "Recompiling" in caplog.text
     assert "argument `n` changed: a traced int → a traced float" in caplog.text
+
+
+SCALE = 1.0
+
+
+def test_a_global_that_changes_is_named_rather_than_an_argument(caplog, monkeypatch):
+    @torch.jit(dynamic=False)
+    def f(x, k):
+        return x * SCALE * k
+
+    with caplog.at_level(logging.INFO, LOGGER):
+        for i in range(3):
+            monkeypatch.setitem(globals(), "SCALE", float(i))
+            f(torch.ones(2), 0.5)
+        monkeypatch.setitem(globals(), "SCALE", 7.0)
+        f(torch.ones(2), 1.5)
+    said = reasons(caplog)
+    assert said[:2] == [
+        "Recompiling test_a_global_that_changes_is_named_rather_than_an_argument.<locals>.f: "
+        f"`SCALE` changed: {i}.0 → {i + 1}.0" for i in range(2)
+    ]  # fmt: skip
+    assert said[2].endswith("`SCALE` changed: 2.0 → 7.0 and argument `k` changed: 0.5 → 1.5")
+
+
+def test_the_warning_blames_the_global_also_where_an_argument_changes(monkeypatch):
+    f = torch.jit(lambda x, k: x * SCALE * k, dynamic=False)
+    for i in range(8):
+        monkeypatch.setitem(globals(), "SCALE", float(i))
+        f(torch.ones(2), float(i))
+    monkeypatch.setitem(globals(), "SCALE", 8.0)
+    with pytest.warns(RuntimeWarning, match=r"8 times because `SCALE` changed.*fill_\(\)") as told:
+        f(torch.ones(2), 8.0)
+    assert told[0].filename == __file__
+
+
+def nested(x, y=None, *rest, named=None):
+    return x
+
+
+one = torch.ones(2)
+held = [one]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (((one,), {}), ((one, one), {}), "the number of positional arguments changed: 1 → 2"),
+        (((one,), {}), ((one,), {"named": 1}), "the keywords of the call changed: none → 'named'"),
+        (((one, [one]), {}), ((one, [one, one]), {}), "the length of argument `y` changed: 1 → 2"),
+        (((one, one), {}), ((one, [one]), {}), "argument `y` changed: a single value → a list"),
+        (((one, [one]), {}), ((one, (one,)), {}), "argument `y` changed: a list → a tuple"),
+        (((one, {"a": one}), {}), ((one, {"a": one, "b": one}), {}),
+         "the keys of argument `y` changed: 'b' is new"),
+        (((one, {"a": one}), {}), ((one, {"b": one}), {}),
+         "the keys of argument `y` changed: 'a' is gone, 'b' is new"),
+        (((one, {"a": one, "b": 1}), {}), ((one, {"b": 1, "a": one}), {}),
+         "the keys of argument `y` changed: their order"),
+        (((one,), {"named": {"a": [one]}}), ((one,), {"named": {"a": [one, 1]}}),
+         "the length of argument `named['a']` changed: 1 → 2"),
+        (((one, 1, [held]), {}), ((one, 1, [held, held]), {}),
+         "the length of argument `rest[0]` changed: 1 → 2"),
+        (((one, held, [one]), {}), ((one, held, held), {}),
+         "argument `rest[0]` is now the same list as another one"),
+        (((one, {"k": [one, 1.5]}), {}), ((one, {"k": [one, 2.5]}), {}),
+         "argument `y['k'][1]` changed: 1.5 → 2.5"),
+        (((one, {"k": [one]}), {}), ((one, {"k": [one.double()]}), {}),
+         "the dtype of argument `y['k'][0]` changed: float32 → float64"),
+        (((one, 1, 2, "a"), {}), ((one, 1, 2, "b"), {}), "argument `rest[1]` changed: 'a' → 'b'"),
+    ],
+)  # fmt: skip
+def test_what_of_the_arguments_changed(caplog, first, second, words):
+    f = torch.jit(nested)
+    with caplog.at_level(logging.INFO, LOGGER):
+        for args, kwargs in (first, second):
+            f(*args, **kwargs)
+    assert reasons(caplog) == [f"Recompiling nested: {words}"]
+
+
+def test_a_modules_and_a_wrapped_functions_arguments_have_their_names(caplog):
+    wrapped = torch.jit(functools.wraps(nested)(lambda *args, **kwargs: nested(*args, **kwargs)))
+    with caplog.at_level(logging.INFO, LOGGER):
+        for f in (torch.jit(torch.nn.Linear(2, 2)), wrapped):
+            f(torch.ones(1, 2))
+            f(torch.ones(3, 2))
+    assert ["`input`" in reasons(caplog)[0], "`x`" in reasons(caplog)[1]] == [True, True]
+
+
+def test_explain_names_arguments_and_shows_values_and_times():
+    @torch.jit
+    def f(x, cache, *rest, lr=0.1, **more):
+        cache["k"].add_(x)
+        return x * SCALE * lr + rest[0] + more["bias"] + cache["k"]
+
+    def call():
+        return x, {"k": x * 1, "n": 3}, x + 1
+
+    x = torch.ones(2)
+    found = torch.jit.explain(f)(*call(), lr=0.5, bias=x - 1)
+    names = {e.name for e in found.inputs if e.role == "argument"}
+    assert names == {"x", "cache['k']", "rest[0]", "bias"}
+    assert ("written argument", "cache['k']") in [(e.role, e.name) for e in found.outputs]
+    assert found.static_arguments == {"cache['n']": "3", "lr": "0.5"}
+    assert dict(zip(found.guards, found.guard_values, strict=True))["SCALE"] == "1.0"
+    assert found.capture_seconds > 0
+    assert found.call_seconds >= found.capture_seconds
+    text = str(found)
+    for words in ("cache['k']", "static argument", "0.5", "SCALE", "1.0", "this call"):
+        assert words in text
+
+
+def test_explain_names_traced_numbers():
+    f = torch.jit(lambda x, step: x * step * 2, dynamic=True)
+    found = torch.jit.explain(f)(torch.ones(2), 3.0)
+    (number,) = (e for e in found.inputs if e.role == "number")
+    assert number.name in ("step", "computed from the arguments")
+    assert found.static_arguments == {}

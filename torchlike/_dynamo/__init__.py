@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchlike import errors
+from torchlike import errors, modes
 from torchlike._dynamo import config, eval_frame, utils
 from torchlike.compile import compile
 from torchlike.compiler import (
@@ -182,13 +182,19 @@ class error_on_graph_break(contextlib.ContextDecorator):
 
     def __init__(self, error_on_graph_break: bool) -> None:
         self.error_on_graph_break = error_on_graph_break
+        #: How many refusals there were at each entry.
+        self._before: list[int] = []
 
     def __enter__(self) -> None:
-        pass
+        capture = modes.current.capture
+        self._before.append(0 if capture is None else len(capture.refusals))
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if isinstance(error, errors.JitCaptureError) and error.is_final is None:
-            error.is_final = self.error_on_graph_break
+        before, capture = self._before.pop(), modes.current.capture
+        refused = [error] if capture is None else capture.refusals[before:]
+        for refusal in refused:  # caught inside, too
+            if isinstance(refusal, errors.JitCaptureError) and refusal.is_final is None:
+                refusal.is_final = self.error_on_graph_break
 
 
 _BACKEND = Gap("XLA is the only backend", "torchlike.export and its StableHLO for other compilers")

@@ -104,6 +104,11 @@ class Artifact:
         compiled = JitFunction(whole)
         run, closed, _ = compiled._trace(tensors, given, structure, (), avals)
         program, capture = run.program, run.capture
+        if program.changes:
+            raise Unexportable(
+                "it changes a list or dictionary that was passed as an argument, of which an "
+                "exported program knows only the tensors: return a new one"
+            )
         sources = run.sources()
         inputs: list[tuple[Any, Any]] = []
         constants: list[tuple[Any, Any]] = []

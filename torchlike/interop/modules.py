@@ -89,7 +89,7 @@ def flatten(module: Module) -> tuple[tuple[Any, ...], Structure]:
     tensors = tensors_of(module)
     order = {key: i for i, key in enumerate(tensors)}
     shared = tuple(order[id(t)] for t in places)
-    arrays = tuple(t._read() for t in tensors.values())
+    arrays = tuple(t.jax() for t in tensors.values())
     return arrays, Structure(module, (_key_of(module), shared))
 
 

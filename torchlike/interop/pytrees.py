@@ -14,7 +14,7 @@ from torchlike.tensor import Tensor
 
 
 def _flatten(t: Tensor) -> tuple[tuple[Any], None]:
-    return (t._read(),), None
+    return (t.jax(),), None
 
 
 def _unflatten(_: None, leaves: Any) -> Tensor:

@@ -101,8 +101,10 @@ def jit(
     random is right at every call, because it is compiled at every call; the third warns.
 
     Differs from eager execution: ``print`` and other output run once per compilation; what a file
-    or a socket gave is frozen; an exception leaves Python values, too, as they were before; lists
-    and dictionaries among the arguments are copies, and changing one raises JitCaptureError.
+    or a socket gave is frozen; an exception leaves Python values, too, as they were before. Lists
+    and dictionaries among the arguments are copies inside; what the function changes in them is
+    put into the caller's own at each call. One that it also reaches another way (a global), or
+    keeps, cannot be changed: JitCaptureError.
 
     Raises:
       JitCaptureError: when a value is needed in Python while the graph is captured (``.item()``,

@@ -31,6 +31,29 @@ _MAX_TURNS = 256
 UNDEFINED = choice.ABSENT
 
 
+#: What reading a name without value raises.
+Unbound = NameError
+
+
+def unbound(error: NameError) -> BaseException:
+    """What is to be raised for a NameError: a refusal where only the program knows whether the name
+    has a value, because user code may catch it."""
+    capture = modes.current.capture
+    name = error.name or str(error).partition("'")[2].partition("'")[0]
+    if capture is None or name not in capture.maybe_unbound:
+        return error
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    file = "" if at is None else at.tb_frame.f_code.co_filename.rpartition("/")[2]
+    line = "" if at is None else f" ({file}:{at.tb_lineno})"
+    return JitCaptureError(
+        f"{error}{line}: {capture.name} binds this name in one branch on a tensor's value "
+        "(or only within a loop on one), so compiled code has no value for it "
+        "afterwards. Bind it before the branch or loop."
+    )
+
+
 def get(read: Callable[[], Any]) -> Any:
     """The value of a variable; the mark where it has none."""
     try:
@@ -154,8 +177,22 @@ def _choose(
             "torchlike.where."
         )
 
-    functions = [_watched(yes, effects, what), _watched(no, effects, what)]
-    return choice.choose(test, functions, [what, what], mismatch, filled)
+    missing: list[list[bool]] = []
+
+    def noted(fn: Callable[[], Any]) -> Callable[[], Any]:
+        def run() -> Any:
+            parts = fn()
+            missing.append([part is UNDEFINED for part in parts])
+            return parts
+
+        return run
+
+    functions = [noted(_watched(fn, effects, what)) for fn in (yes, no)]
+    found = choice.choose(test, functions, [what, what], mismatch, filled)
+    for name, part, a, b in zip(names, found, *missing, strict=True):
+        if part is UNDEFINED and a is not b:
+            modes.current.capture.maybe_unbound.add(name.strip("`"))
+    return found
 
 
 def pick(test: Any, yes: Callable[[], Any], no: Callable[[], Any], where: str) -> Any:
@@ -288,6 +325,9 @@ def _captured_loop(
     effects = Effects((holds, turn), modes.current.capture.watch)
     holds, turn = _watched(holds, effects, what), _watched(turn, effects, what)
     values = _with_return_value(turn, values, names, what)
+    modes.current.capture.maybe_unbound.update(
+        name for name, value in zip(names, values, strict=True) if value is UNDEFINED
+    )
     flat = [flatten(v) for v in values]
     structures = [s for _, s in flat]
     leaves = [x for part, _ in flat for x in part]

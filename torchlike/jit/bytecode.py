@@ -263,6 +263,18 @@ def rebinds(code: types.CodeType) -> frozenset[str]:
     )  # fmt: skip
 
 
+@functools.lru_cache(maxsize=256)
+def lines_that_store(code: types.CodeType) -> tuple[int, ...]:
+    """Lines of ``x[k] = …``, ``del x[k]`` and ``x += …``, in order."""
+    found: dict[int, None] = {}
+    for i in dis.get_instructions(code):
+        adds = i.opname == "BINARY_OP" and "=" in i.argrepr
+        if adds or i.opname in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
+            line = i.positions.lineno if i.positions is not None else None
+            found[line or code.co_firstlineno] = None
+    return tuple(found)
+
+
 def mentions(code: types.CodeType, name: str) -> bool:
     """Whether ``code`` names something so."""
     return name in (*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)

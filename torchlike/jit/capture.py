@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import types
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -21,15 +22,21 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core, lax
 
-from torchlike import modes, tape
+from torchlike import errors, modes, tape
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.errors import JitCaptureError
+from torchlike.jit import advice
+from torchlike.jit.libraries import is_library, trace_counts
 from torchlike.jit.places import MISSING
 from torchlike.jit.printed import Printed
 from torchlike.jit.watch import Watch
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
+
+#: The module whose frames stand around a body that is captured.
+_AROUND = "torchlike.jit.tracing"
 
 
 def _registered(module: Any) -> set[str]:
@@ -137,8 +144,12 @@ class Capture:
 
     def __init__(self, name: str, drawn: Sequence[Any] = ()) -> None:
         self.name = name
+        #: `` (train.py:40)``: where the function begins, for what is refused when it has ended.
+        self.defined_at = ""
         #: Whether ``torch.jit.is_scripting()`` is to say yes.
         self.scripting = False
+        #: Whether it is another trace of what was compiled, for create_graph outside (see double).
+        self.is_retraced = False
         #: Host values that an earlier trace of the same call already got, to be used again.
         self._drawn = list(drawn)
         #: Nodes recorded before the capture have a smaller sequence number.
@@ -163,6 +174,10 @@ class Capture:
         self.optimizers: dict[int, Any] = {}
         #: What the function sees instead of its arguments: {id(stand-in): which argument}.
         self.stand_ins: dict[int, int] = {}
+        #: Names that one branch on a value bound and the other did not, or a loop's turns alone.
+        self.maybe_unbound: set[str] = set()
+        #: What was refused, first things first, whatever user code made of the errors.
+        self.refusals: list[JitCaptureError] = []
         #: Plain Python values that user code can read.
         self.watch = Watch(self.stand_ins)
         self.printed = Printed(self.watch.say, self.refuse_value)
@@ -170,6 +185,8 @@ class Capture:
         self.host_places: set[tuple[int, str]] = set()
         #: Why the program must not be used again, if somebody said so.
         self.unrepeatable = ""
+        #: What chex had counted before: a body that is run once more is no second trace.
+        self._traces = dict(trace_counts())
         self._undo: dict[int, Callable[[], None]] = {}
         #: Tensors from outside whose autograd history an in-place op changed, as they were.
         self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
@@ -211,6 +228,17 @@ class Capture:
             self._seen_arrays.add(id(found))
             self.inputs[storage] = found
         return found
+
+    def traced(self, storage: Storage, array: Any) -> Any:
+        """An array as JAX's own functions and the user's may have it: one of a cell from outside
+        traced, so that nobody can freeze its value (``float(t.jax())``)."""
+        known = self.is_created(storage) or isinstance(array, core.Tracer)
+        if known or not isinstance(array, jax.Array):
+            return array
+        weak = getattr(array, "weak_type", False)
+        return lax.convert_element_type_p.bind(
+            array, new_dtype=array.dtype, weak_type=weak, sharding=None
+        )
 
     def write(self, storage: Storage, array: Any) -> None:
         """A cell was written: an output, if it existed before."""
@@ -445,22 +473,71 @@ class Capture:
 
     # -- refusals and undoing ----------------------------------------------------------------------
 
-    def refuse(self, asked: str, instead: str) -> None:
-        """Raise JitCaptureError naming the user's line."""
-        raise JitCaptureError(
-            f"{asked} cannot be compiled: {self.name} is being captured by torchlike.jit"
-            f"{users_line()}.\n  Use {instead}, or move it outside the jitted function."
+    def refuse(self, asked: str, instead: str, lines: str | None = None) -> None:
+        """Raise JitCaptureError naming the user's line, or (where it is known better) ``lines``."""
+        lines = (users_line() or self.defined_at) if lines is None else lines
+        error = JitCaptureError(
+            f"{asked} cannot be compiled: {self.name} is being captured by torchlike.jit{lines}.\n"
+            f"  Use {instead}, or move it outside the jitted function."
         )
+        vars(error)["place"] = asked, lines
+        raise error
 
     def refuse_value(self, asked: str, instead: str) -> None:
         """Refuse to give a value to Python."""
+        frame = errors.users_frame(_AROUND)
+        shown = asked
+        if frame is not None:
+            place = frame.f_code.co_filename, frame.f_lineno
+            shown, instead = advice.asked_and_instead(asked, instead, *place)
         error = JitCaptureError(
-            f"{asked} needs a value while {self.name} is being captured by torchlike.jit"
+            f"{shown} needs a value while {self.name} is being captured by torchlike.jit"
             f"{users_line()}.\n  It would be frozen into the compiled graph. Use {instead}, or "
             "move it outside the jitted function."
         )
-        vars(error)["asked"] = asked
+        vars(error)["asked"], vars(error)["place"] = asked, (asked, users_line())
         raise error
+
+    def remember_refusal(self, error: JitCaptureError) -> None:
+        """The capture is to end with this error. Its traceback will begin where user code catches
+        it: the code that runs now is kept for the conversion."""
+        vars(error)["codes"] = _users_code()
+        self.refusals.append(error)
+
+    def end_refused(self) -> None:
+        """Raise the first refusal, if user code caught one and went on."""
+        self._take_refusals_of_jax(None)
+        if self.refusals:
+            raise self.refusals[0]
+
+    def reason_to_end(self, error: BaseException) -> BaseException:
+        """What the capture ends with that an exception left: the first refusal, of which this may
+        be all that user code let out."""
+        self._take_refusals_of_jax(error)
+        if not self.refusals or isinstance(error, KeyboardInterrupt):
+            return error
+        return self.refusals[0]
+
+    def _take_refusals_of_jax(self, raised: BaseException | None) -> None:
+        """Add errors by which JAX refused user code a traced array's value, and which user code
+        caught (JAX catches some itself, and goes on)."""
+        errors = self.watch.errors_of_jax
+        for error in errors:
+            tb, caught_at, line = error.__traceback__, "", ""
+            while tb is not None:
+                frame = tb.tb_frame
+                if not is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename):
+                    line = f" ({frame.f_code.co_filename.rpartition('/')[2]}:{tb.tb_lineno})"
+                caught_at = caught_at or str(frame.f_globals.get("__name__"))
+                tb = tb.tb_next
+            if error is raised or caught_at.partition(".")[0] in ("", "jax", "torchlike"):
+                continue
+            JitCaptureError(  # which remembers itself
+                f"the value of a JAX array is needed while {self.name} is being captured by "
+                f"torchlike.jit{line}, where JAX raises {type(error).__name__}.\n  There is none "
+                "yet. Use jax.numpy.where or jax.lax.cond, or move it outside the jitted function."
+            )
+        errors.clear()
 
     def roll_back(self) -> None:
         """Put cells and slots back as they were before the capture."""
@@ -481,6 +558,9 @@ class Capture:
             else:
                 owner.__dict__[name] = value
         self.watch.restore()
+        counts = trace_counts()
+        counts.clear()
+        counts.update(self._traces)
 
 
 def _another_handle(array: Any) -> Any:
@@ -490,19 +570,20 @@ def _another_handle(array: Any) -> Any:
     )
 
 
+def _users_code() -> list[types.CodeType]:
+    """Code of the user's functions that runs below the innermost capture, outermost first."""
+    found: dict[types.CodeType, None] = {}
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != _AROUND:
+        if not is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename):
+            found[frame.f_code] = None
+        frame = frame.f_back
+    return list(found)[::-1]
+
+
 def users_line() -> str:
-    """`` (train.py:41)``: the innermost frame outside torchlike, JAX and the standard library."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module.partition(".")[0] not in (
-            "torchlike",
-            "jax",
-            "jaxlib",
-            "contextlib",
-            "functools",
-        ):
-            filename = frame.f_code.co_filename.rpartition("/")[2]
-            return f" ({filename}:{frame.f_lineno})"
-        frame = frame.f_back  # type: ignore[assignment]
-    return ""
+    """`` (train.py:41)``: the user's innermost line; nothing once the captured body has ended."""
+    frame = errors.users_frame(_AROUND)
+    if frame is None:
+        return ""
+    return f" ({frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno})"

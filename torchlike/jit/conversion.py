@@ -20,7 +20,6 @@ from typing import Any
 
 from torchlike.errors import JitCaptureError
 from torchlike.jit import branching, places
-from torchlike.jit.libraries import is_library
 from torchlike.jit.rewriting import HELPER, Jumps, Rewriter, Unconvertible
 
 #: What of the refused questions a conversion may answer.
@@ -30,6 +29,8 @@ _ANSWERED = frozenset(
 _FUTURE_FLAGS = functools.reduce(
     lambda a, b: a | b, (getattr(future, n).compiler_flag for n in future.all_feature_names)
 )
+#: How the names begin of functions that rewriting makes.
+_MADE = "__torchlike_"
 _NOT_PLAIN = 0x20 | 0x80 | 0x100 | 0x200  # generators and coroutines
 
 
@@ -40,6 +41,8 @@ class Conversion:
         #: Code objects as they were: {rewritten: original}.
         self._originals: dict[types.CodeType, types.CodeType] = {}
         self._functions: list[tuple[types.FunctionType, types.CodeType]] = []
+        #: Code nested in the rewritten, which is rewritten with it.
+        self._inside: set[types.CodeType] = set()
 
     @property
     def active(self) -> bool:
@@ -67,8 +70,8 @@ class Conversion:
         found = False
         why_not = ""
         known = {id(fn) for fn, _ in self._functions}
-        for code in _user_codes(error):
-            if code in self._originals:
+        for code in vars(error).get("codes", ()):
+            if code in self._originals or code in self._inside:
                 continue
             try:
                 rewritten = rewritten_code(code)
@@ -78,6 +81,7 @@ class Conversion:
             if rewritten in self._originals:
                 continue  # of a function that each capture makes anew: no conversion reaches it
             self._originals[rewritten] = code
+            self._inside.update(_nested(rewritten))
             for fn in gc.get_referrers(code):
                 if isinstance(fn, types.FunctionType) and fn.__code__ is code and (
                     id(fn) not in known
@@ -95,18 +99,6 @@ class Conversion:
                 place.code = self._originals.get(place.code, place.code)
 
 
-def _user_codes(error: BaseException) -> list[types.CodeType]:
-    """Code of the user's functions between the jitted function and the error."""
-    codes: dict[types.CodeType, None] = {}
-    tb = error.__traceback__
-    while tb is not None:
-        frame = tb.tb_frame
-        if not is_library(frame.f_globals.get("__name__"), frame.f_code.co_filename):
-            codes[frame.f_code] = None
-        tb = tb.tb_next
-    return list(codes)
-
-
 @functools.lru_cache(maxsize=512)
 def rewritten_code(code: types.CodeType) -> types.CodeType:
     """The code with its control flow rewritten. Unconvertible where that cannot be done."""
@@ -120,7 +112,7 @@ def rewritten_code(code: types.CodeType) -> types.CodeType:
     except SyntaxError as error:
         raise Unconvertible("its source cannot be parsed") from error
     node, class_name = _find(tree, code)
-    name = "__torchlike_function"
+    name = f"{_MADE}function"
     arguments = node.args
     arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
     for a in ast.walk(arguments):
@@ -139,7 +131,7 @@ def rewritten_code(code: types.CodeType) -> types.CodeType:
         posonlyargs=[], args=[ast.arg(v) for v in code.co_freevars], kwonlyargs=[], kw_defaults=[],
         defaults=[],
     )  # fmt: skip
-    factory = ast.FunctionDef("__torchlike_factory", outer, [made], [])
+    factory = ast.FunctionDef(f"{_MADE}factory", outer, [made], [])
     factory.type_params = []  # type: ignore[attr-defined]
     module = ast.Module([_Mangled(class_name).visit(factory)], [])
     for n in ast.walk(module):
@@ -155,7 +147,7 @@ def rewritten_code(code: types.CodeType) -> types.CodeType:
         )  # fmt: skip
     except (SyntaxError, ValueError) as error:
         raise Unconvertible(f"its rewritten form does not compile ({error})") from error
-    found = _with_helper(_inner(_inner(compiled, "__torchlike_factory"), name))
+    found = _finished(_inner(_inner(compiled, f"{_MADE}factory"), name), code)
     if found.co_freevars != code.co_freevars:
         raise Unconvertible("its closure would change")
     return found.replace(
@@ -171,14 +163,27 @@ def _inner(code: types.CodeType, name: str) -> types.CodeType:
     return next(c for c in code.co_consts if isinstance(c, types.CodeType) and c.co_name == name)
 
 
-def _with_helper(code: types.CodeType) -> types.CodeType:
-    """The code with the helper module in place of its mark."""
+def _finished(code: types.CodeType, original: types.CodeType) -> types.CodeType:
+    """The code with the helper module in place of its mark, and with the names of the user's
+    function, as tracebacks show them: a branch that has become a function is part of it."""
     constants = tuple(
         branching if c == HELPER and isinstance(c, str)
-        else _with_helper(c) if isinstance(c, types.CodeType) else c
+        else _finished(c, original) if isinstance(c, types.CodeType) else c
         for c in code.co_consts
     )  # fmt: skip
-    return code.replace(co_consts=constants)
+    name = original.co_name if code.co_name.startswith(_MADE) else code.co_name
+    outer = f"{_MADE}factory.<locals>.{_MADE}function"
+    rest = [part for part in code.co_qualname.removeprefix(outer).split(".<locals>.")
+            if not part.startswith(_MADE)]  # fmt: skip
+    qualname = ".<locals>.".join((original.co_qualname, *filter(None, rest)))
+    return code.replace(co_consts=constants, co_name=name, co_qualname=qualname)
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            yield c
+            yield from _nested(c)
 
 
 def _find(tree: ast.AST, code: types.CodeType) -> tuple[Any, str]:
@@ -225,7 +230,7 @@ class _Mangled(ast.NodeTransformer):
 
     def _name(self, name: str) -> str:
         private = name.startswith("__") and not name.endswith("__") and "." not in name
-        return self._prefix + name if private and not name.startswith("__torchlike") else name
+        return self._prefix + name if private and not name.startswith(_MADE) else name
 
     def visit_Name(self, node: ast.Name) -> Any:
         node.id = self._name(node.id)

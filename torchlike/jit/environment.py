@@ -177,6 +177,10 @@ class Snapshot:
         """The places that are compared at each call, as messages name them."""
         return [p.label for p in (*self._labels, *self._others)]
 
+    def values(self) -> list[str]:
+        """What is in the places of ``labels``, in a few words."""
+        return [describe(p.before()) for p in (*self._labels, *self._others)]
+
     def _structure_differences(self) -> Iterator[str]:
         precision = get_float32_matmul_precision()
         if precision != self._precision:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import jax
+
 from torchlike.jit.function import JitFunction
+from torchlike.jit.naming import leaf_names, parameter_names
 from torchlike.jit.program import Program
+from torchlike.jit.recompiles import is_tensor_key, shown
 from torchlike.lazy import LazyModule
+from torchlike.tensor import Tensor
+from torchlike.trees import flatten
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,6 +44,10 @@ class Explanation:
     inputs: list[Entry]
     outputs: list[Entry]
     guards: list[str]
+    #: What was in the places of ``guards``, in a few words.
+    guard_values: list[str]
+    #: Plain values among the arguments that the program is compiled for, by their names.
+    static_arguments: dict[str, str]
     #: Why the program is not kept for the next call; "" when it is.
     not_kept: str
     flops: float
@@ -50,6 +60,10 @@ class Explanation:
     instructions: int
     #: Seconds XLA took (the persistent cache makes them fewer).
     compile_seconds: float
+    #: Seconds that running the Python body took when the program was captured, and seconds of this
+    #: call until its results were there (the first one's capture and compilation among them).
+    capture_seconds: float
+    call_seconds: float
     has_backward: bool
 
     @property
@@ -62,8 +76,10 @@ class Explanation:
             table.add_row(entry.role, entry.name, str(list(entry.shape)), entry.dtype,
                           "yes" if entry.donated else "")  # fmt: skip
         table.add_section()
-        for guard in self.guards:
-            table.add_row("guard", guard, "", "", "")
+        for name, value in self.static_arguments.items():
+            table.add_row("static argument", name, value, "", "")
+        for guard, value in zip(self.guards, self.guard_values, strict=True):
+            table.add_row("guard", guard, value, "", "")
         table.add_section()
         for what, value in (
             ("flops", f"{self.flops:,.0f}"),
@@ -72,7 +88,9 @@ class Explanation:
             ("output bytes", f"{self.output_bytes:,}"),
             ("temporary bytes", f"{self.temporary_bytes:,}"),
             ("instructions", f"{self.instructions:,}"),
+            ("capture time", f"{self.capture_seconds * 1e3:.1f} ms"),
             ("compile time", f"{self.compile_seconds * 1e3:.1f} ms"),
+            ("this call", f"{self.call_seconds * 1e3:.1f} ms"),
             ("backward", "a second executable" if self.has_backward else "none outside"),
             ("kept", f"no: {self.not_kept}" if self.not_kept else "yes"),
         ):
@@ -94,29 +112,37 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
     compiled = fn if isinstance(fn, JitFunction) else JitFunction(fn)
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
+        started = time.perf_counter()
         result = compiled(*args, **kwargs)
+        tensors = [x for x in flatten(result)[0] if isinstance(x, Tensor)]
+        jax.block_until_ready([t._storage.cell for t in tensors])
+        seconds = time.perf_counter() - started
         program = compiled.latest
         if compiled.ran_eagerly:
-            return _of_eager(compiled, result)
+            return _of_eager(compiled, result, seconds)
         assert program is not None
-        return _explanation(compiled, program, result)
+        return _explanation(compiled, program, result, seconds)
 
     return explained
 
 
-def _of_eager(compiled: JitFunction, result: Any) -> Explanation:
+def _of_eager(compiled: JitFunction, result: Any, seconds: float) -> Explanation:
     """The call ran eagerly (``fallback="eager"``, or ``torch.compiler.set_stance`` said so): there
     is no program to tell about."""
     why = ["torch.compiler.set_stance", *compiled.fell_back.values()][-1]
     return Explanation(
-        name=compiled._name, result=result, inputs=[], outputs=[], guards=[],
+        name=compiled._name, result=result, inputs=[], outputs=[], guards=[], guard_values=[],
+        static_arguments={}, capture_seconds=0.0, call_seconds=seconds,
         not_kept=f"ran eagerly: {why}", flops=0.0, bytes_accessed=0.0, argument_bytes=0,
         output_bytes=0, temporary_bytes=0, instructions=0, compile_seconds=0.0,
         has_backward=False,
     )  # fmt: skip
 
 
-def _explanation(compiled: JitFunction, program: Program, result: Any) -> Explanation:
+def _explanation(
+    compiled: JitFunction, program: Program, result: Any, call_seconds: float
+) -> Explanation:  # fmt: skip
+    arguments, numbers, static = _names_of_arguments(compiled, program)
     started = time.perf_counter()
     executable = program.forward.lower(*program.input_avals).compile()
     seconds = time.perf_counter() - started
@@ -127,7 +153,9 @@ def _explanation(compiled: JitFunction, program: Program, result: Any) -> Explan
     for i, (aval, (kind, what)) in enumerate(
         zip(program.input_avals, program.input_sources, strict=True)
     ):
-        role, name = _role(kind, what, names)
+        role, name = _role(kind, what, names, arguments)
+        if kind == "number":
+            name = numbers[what] if what < len(numbers) else "computed from the arguments"
         if kind == "host":
             place = getattr(program.getters[what], "place", None)
             name = "a random draw" if place is None else place[1]
@@ -136,12 +164,14 @@ def _explanation(compiled: JitFunction, program: Program, result: Any) -> Explan
     outputs = [
         Entry(role, name, tuple(aval.shape), str(aval.dtype))
         for aval, (role, name) in zip(
-            executable.out_info, _output_roles(program, names), strict=False
+            executable.out_info, _output_roles(program, names, arguments), strict=False
         )
     ]
     return Explanation(
         name=compiled._name, result=result, inputs=inputs, outputs=outputs,
-        guards=program.snapshot.labels(), not_kept="" if program.cacheable else program.why_not,
+        guards=program.snapshot.labels(), guard_values=program.snapshot.values(),
+        static_arguments=static, capture_seconds=program.capture_seconds,
+        call_seconds=call_seconds, not_kept="" if program.cacheable else program.why_not,
         flops=float(cost.get("flops", 0.0)), bytes_accessed=float(cost.get("bytes accessed", 0.0)),
         argument_bytes=getattr(memory, "argument_size_in_bytes", 0),
         output_bytes=getattr(memory, "output_size_in_bytes", 0),
@@ -151,20 +181,38 @@ def _explanation(compiled: JitFunction, program: Program, result: Any) -> Explan
     )  # fmt: skip
 
 
+def _names_of_arguments(
+    compiled: JitFunction, program: Program
+) -> tuple[list[str], list[str], dict[str, str]]:
+    """The names of the tensors among the arguments and of the traced numbers, each in order, and
+    all other arguments with their values."""
+    kept = compiled._programs.items()
+    key: Any = next((k for k, programs in kept if program in programs), compiled._latest_key)
+    names = leaf_names(key[0], parameter_names(compiled._fn))
+    parts = dict(zip(names, key[-len(names) :] if names else (), strict=True))
+    tensors = [name for name, part in parts.items() if is_tensor_key(part)]
+    roots = getattr(program.numbers, "positions", ())
+    numbers = [names[i] for i in roots]
+    return tensors, numbers, {
+        name: shown(part) for name, part in parts.items()
+        if name not in tensors and name not in numbers
+    }  # fmt: skip
+
+
 def _instructions(executable: Any) -> int:
     """How many instructions are in the entry computation, its parameters not counted."""
     entry = executable.as_text().partition("\nENTRY ")[2].partition("\n}")[0]
     return sum(" = " in line and " parameter(" not in line for line in entry.splitlines())
 
 
-def _role(kind: str, what: Any, names: dict[int, str]) -> tuple[str, str]:
+def _role(kind: str, what: Any, names: dict[int, str], arguments: Sequence[str]) -> tuple[str, str]:
     if kind == "fixed":
         return "hidden input", names.get(id(what), "a tensor")
     if kind == "slot":
         return "hidden input", _slot_name(what, names)
     if kind == "argument":
-        return "argument", str(what)
-    return ("number", "of the arguments") if kind == "number" else ("host value", "")
+        return "argument", arguments[what]
+    return ("number", "") if kind == "number" else ("host value", "")
 
 
 def _slot_name(slot: Any, names: dict[int, str]) -> str:
@@ -173,13 +221,15 @@ def _slot_name(slot: Any, names: dict[int, str]) -> str:
     return f"{owner}.{slot.name.removeprefix('_')}"
 
 
-def _output_roles(program: Program, names: dict[int, str]) -> list[tuple[str, str]]:
+def _output_roles(
+    program: Program, names: dict[int, str], arguments: Sequence[str]
+) -> list[tuple[str, str]]:  # fmt: skip
     roles = []
     for kind, what in program.written:
         if kind == "argument":
-            roles.append(("written argument", str(what)))
+            roles.append(("written argument", arguments[what]))
         else:
-            roles.append(("hidden output", _role(kind, what, names)[1]))
+            roles.append(("hidden output", _role(kind, what, names, arguments)[1]))
     slots = {t.output: s for s, t in program.slot_outputs if t is not None and t.output >= 0}
     for i in range(program.n_made):
         if i in slots:

@@ -6,13 +6,13 @@ import functools
 import logging
 import sys
 import threading
+import time
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike import dtypes, modes
+from torchlike import dtypes, errors, modes
 from torchlike.errors import JitCaptureError
 from torchlike.jit.acquaintances import Acquaintances, asks_for_bases
 from torchlike.jit.arguments import Numbers
@@ -20,6 +20,7 @@ from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
 from torchlike.jit.environment import Snapshot
 from torchlike.jit.keys import NoKey, static_key
+from torchlike.jit.naming import parameter_names
 from torchlike.jit.parts import Parts
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recognition import recognizer
@@ -27,7 +28,8 @@ from torchlike.jit.recompiles import Recompiles, key_difference
 from torchlike.jit.steady import UNFIT
 from torchlike.jit.tracing import Tracing
 from torchlike.tensor import Tensor
-from torchlike.trees import flatten_call
+from torchlike.tracebacks import trim
+from torchlike.trees import containers, flatten_arguments
 
 logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).
@@ -86,6 +88,8 @@ class JitFunction:
         self._heeds_stance = heeds_stance
         self._deferred = False
         self.fell_back: dict[Any, str] = {}
+        #: The places that stand in the way, of which it was warned.
+        self._told: set[Any] = set()
         self._parts: Parts | None = None
         #: Whether the last call did.
         self.ran_eagerly = False
@@ -96,6 +100,7 @@ class JitFunction:
         """Forget every compiled program."""
         self._programs.clear()
         self.fell_back.clear()
+        self._told.clear()
         self._parts = None
         self._deferred = False
         self._latest_key = self.latest = None
@@ -128,11 +133,10 @@ class JitFunction:
             if tensors is not None:
                 return self._run(latest, tensors, ())
         try:
-            leaves, structure = flatten_call(args, kwargs)
+            leaves, structure = flatten_arguments(args, kwargs)
         except RecursionError:
             why = NoKey(
-                "a list or dictionary that holds itself, or is nested too deeply, was passed to a "
-                "jitted function"
+                "a list or dictionary that is nested too deeply was passed to a jitted function"
             )
             return self._call_without_key(why, args, kwargs)
         tensors = []
@@ -156,7 +160,9 @@ class JitFunction:
         for program in self._programs.get(whole, ()):
             guard = program.guard
             if (guard is not None and guard(program, tensors)) or program.fits(tensors):
-                numbers = program.numbers.evaluate(leaves) if program.numbers else ()
+                numbers = (
+                    program.numbers.evaluate(leaves, (args, kwargs)) if program.numbers else ()
+                )
                 if numbers is not None:
                     if program.recognize is None and guard is not None and not self._numbers.active:
                         program.recognize = recognizer(program, args, whole)
@@ -171,18 +177,24 @@ class JitFunction:
         with _capturing:
             for program in self._programs.get(whole, ()):
                 if program.fits(tensors):
-                    numbers = program.numbers.evaluate(leaves) if program.numbers else ()
+                    numbers = (
+                        program.numbers.evaluate(leaves, (args, kwargs)) if program.numbers else ()
+                    )
                     if numbers is not None:
                         return self._run(program, tensors, numbers)
             try:
-                return self._capture(whole, tensors, leaves, structure, traced)
+                return self._capture(whole, tensors, leaves, structure, traced, (args, kwargs))
             except JitCaptureError as error:
                 falls_back = self._fallback is not None
                 if error.is_final or (error.is_final is None and not falls_back):
+                    trim(error)
                     raise
-                self._fall_back(whole, str(error))
+                self._fall_back(whole, error)
             except _BodyRaised as raised:
                 unlike_eager = raised.args[0]
+            except Exception as error:
+                trim(error)
+                raise
         # What the capture did is undone; eagerly, what the body does before it raises is done.
         result = self._call_in_parts(args, kwargs)
         if unlike_eager:
@@ -192,20 +204,23 @@ class JitFunction:
     def _call_without_key(self, why: NoKey, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call whose arguments choose no program."""
         if self._fallback is None:
-            raise why from None
+            raise TypeError(str(why)) from None
         if NoKey not in self.fell_back:
-            self._fall_back(NoKey, str(why), stacklevel=4)
+            self._fall_back(NoKey, str(why))
         return self._call_in_parts(args, kwargs)
 
     def _call_in_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that cannot be compiled: eagerly, its modules compiled by themselves."""
         self.ran_eagerly = True
         if self._parts is None:
-            compile = functools.partial(
-                JitFunction, fallback="eager", heeds_stance=self._heeds_stance
-            )
-            self._parts = Parts(self._fn, compile)
+            self._parts = Parts(self._fn, self._part)
         return self._parts.run(self._fn, args, kwargs)
+
+    def _part(self, module: Any) -> JitFunction:
+        """What compiles a module that a call in parts calls."""
+        part = JitFunction(module, fallback="eager", heeds_stance=self._heeds_stance)
+        part._told = self._told
+        return part
 
     def _call_eagerly(self, *args: Any, **kwargs: Any) -> Any:
         """What a call is while the stance is "force_eager"."""
@@ -249,15 +264,17 @@ class JitFunction:
             result = steady(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
 
-    def _fall_back(self, key: Any, why: str, stacklevel: int = 3) -> None:
-        """Run calls like this one eagerly from now on, and say so; ``stacklevel`` is the caller's
-        of ``__call__``."""
-        self.fell_back[key] = why
-        warnings.warn(
-            f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}",
-            RuntimeWarning,
-            stacklevel=stacklevel,
-        )
+    def _fall_back(self, key: Any, why: str | JitCaptureError) -> None:
+        """Run calls like this one eagerly from now on, and say so, once for each place in the
+        code that is in the way: other kinds of calls, and modules that are compiled by themselves
+        then, come to the same."""
+        self.fell_back[key] = str(why)
+        place = getattr(why, "place", str(why))
+        if place not in self._told:
+            self._told.add(place)
+            errors.warn_user(
+                f"torchlike.jit: {self._name} runs eagerly, because it cannot be compiled: {why}"
+            )
 
     # -- capture -----------------------------------------------------------------------------------
 
@@ -269,9 +286,10 @@ class JitFunction:
             return "a comparison or value of a traced number changed"
         if self._latest_key is None:
             return ""
-        code = getattr(self._fn, "__code__", None)
-        names = () if code is None else code.co_varnames[: code.co_argcount]
-        return key_difference(self._latest_key, key, names)
+        reason = key_difference(self._latest_key, key, parameter_names(self._fn))
+        # What the body read may have changed as well, and would have been enough.
+        changed = "" if self.latest is None else self.latest.snapshot.difference()
+        return " and ".join(filter(None, (changed, reason)))
 
     def _keep(self, key: Any, program: Program) -> None:
         """Remember a program; the one unused for longest goes when there are too many."""
@@ -321,8 +339,6 @@ class JitFunction:
                     if known:  # the code may have looked for them, and not found the stand-ins
                         shared |= known
                         continue
-                    if isinstance(error, NameError) and self._conversion.active:
-                        raise self._unbound(error) from None
                     if isinstance(error, JitCaptureError) and self._conversion.extend(error):
                         continue
                     raise
@@ -333,13 +349,6 @@ class JitFunction:
                     continue
             self._conversion.forgive(run.capture.watch)
             return run, closed, shared
-
-    def _unbound(self, error: NameError) -> JitCaptureError:
-        return JitCaptureError(
-            f"{error}: {self._name} binds this name in one branch on a tensor's value "
-            "(or only within a loop on one), so compiled code has no value for it "
-            "afterwards. Bind it before the branch or loop."
-        )
 
     def _trace_numbers(
         self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int]
@@ -361,10 +370,10 @@ class JitFunction:
 
     def _capture(
         self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any,
-        traced: Sequence[int],
+        traced: Sequence[int], call: Any,
     ) -> Any:  # fmt: skip
         """Trace, compile, run for the first time and remember."""
-        asked = key
+        asked, started = key, time.perf_counter()
         reason = self._reason(key, arguments)
         if not traced:
             key, traced = self._traced_again(key, leaves, structure)
@@ -379,6 +388,8 @@ class JitFunction:
             self._numbers.refuse(structure, traced)
         run, closed, shared = found
         capture, program = run.capture, run.program
+        program.capture_seconds = time.perf_counter() - started
+        run.check_containers(containers(call))
         if run.numbers.static:
             self._numbers.refuse(structure, [run.numbers.positions[i] for i in run.numbers.static])
         key = self._final_key(key, leaves, run)
@@ -388,7 +399,6 @@ class JitFunction:
         if capture.watch.compares or asks_for_bases(capture):
             program.acquaintances = Acquaintances(arguments, capture, program.fixed) or None
         program.take_for_granted(Snapshot(capture), capture)
-        program.numbers = run.numbers if run.numbers.positions else None
         if self._fallback is not None:
             program.effects = run.effects
             if prints := capture.printed.effect():
@@ -411,7 +421,7 @@ class JitFunction:
         if reason and program.cacheable and not capture.unrepeatable:
             self._recompiles.note(reason)
         del first_arrays
-        numbers = run.numbers.evaluate(leaves)
+        numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
         ran = program.run(arguments, run.first_values, numbers)
         result = deliver(program, arguments, ran, run.returned.made, numbers)
         run.returned.cut()
@@ -426,13 +436,11 @@ class JitFunction:
         else:
             self._uncacheable += 1
             if self._fallback is not None and self._uncacheable >= _WARN_AFTER:
-                self._fall_back(asked, program.why_not, stacklevel=4)
+                self._fall_back(asked, program.why_not)
             elif self._uncacheable == _WARN_AFTER:
-                warnings.warn(
+                errors.warn_user(
                     f"torchlike.jit: {self._name} was compiled {self._uncacheable} times and "
-                    f"cannot be kept: {program.why_not}. Each call compiles anew.",
-                    RuntimeWarning,
-                    stacklevel=3,
+                    f"cannot be kept: {program.why_not}. Each call compiles anew."
                 )
         return result
 
@@ -450,7 +458,7 @@ class JitFunction:
                 run = self._tracing(
                     list(call.arguments), leaves, structure, shared, traced, call.drawn
                 )
-                run.create_graph = True
+                run.create_graph = run.capture.is_retraced = True
                 closed = run.trace()
                 run.capture.undo_python()
         finally:

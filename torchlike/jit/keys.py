@@ -40,7 +40,7 @@ class Identity:
 
 class NoKey(TypeError):
     """An argument that no key describes: a NumPy array, whose numbers may change, or a list that
-    holds itself."""
+    is nested too deeply."""
 
 
 def static_key(leaf: Any) -> Any:

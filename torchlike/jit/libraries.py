@@ -29,6 +29,13 @@ def is_library(module: Any, filename: str) -> bool:
     return filename.startswith(_stdlib) and "site-packages" not in filename
 
 
+def trace_counts() -> dict[Any, int]:
+    """How often ``chex.assert_max_traces`` saw each function being traced; chex's own dictionary,
+    where it is in use."""
+    chex = sys.modules.get("chex._src.asserts_internal")
+    return {} if chex is None else getattr(chex, "TRACE_COUNTER", {})
+
+
 @functools.lru_cache(maxsize=4096)
 def is_library_module(name: str) -> bool:
     if name == "builtins" or name.partition(".")[0] in LIBRARIES:

@@ -14,7 +14,7 @@ import numpy as np
 
 from torchlike import modes
 from torchlike.autograd.partial import When
-from torchlike.jit import joint
+from torchlike.jit import given, joint
 from torchlike.jit.acquaintances import Acquaintances
 from torchlike.jit.capture import Capture, Slot, hooks_of, rebound_slots
 from torchlike.jit.keys import static_key
@@ -23,7 +23,15 @@ from torchlike.jit.recorded import Effect
 from torchlike.jit.scalars import Table
 from torchlike.jit.scheduling import compiled
 from torchlike.jit.steady import guard, written_out
-from torchlike.jit.templates import Anew, NumberTemplate, Template, build, number, once_each
+from torchlike.jit.templates import (
+    Anew,
+    GivenContainer,
+    NumberTemplate,
+    Template,
+    build,
+    number,
+    once_each,
+)
 from torchlike.jit.updates import each_in_its_memory, updates_last
 from torchlike.storage import Storage, device_array
 from torchlike.tape import Edge, gradient_edge
@@ -57,7 +65,7 @@ class Program:
         self.getters: list[Callable[[], Any]] = []
         self.used_getters: list[int] = []
         #: Numbers among the arguments, and which of the numbers made of them are inputs.
-        self.numbers: Table | None = None
+        self.numbers: Table | given.CallValues | None = None
         #: Traces the function once more for create_graph, and what that gave.
         self.retrace: Callable[[Ran], Any] | None = None
         self.double: Any = None
@@ -100,6 +108,9 @@ class Program:
         self.effects: list[Effect] = []
         #: What the function returned: templates of its leaves, and their structure (trees.py).
         self.result: Any = None
+        #: Containers among the arguments that it changes, by their places among the numbers of a
+        #: call: what is in them stands behind the result (see ``given``).
+        self.changes: tuple[int, ...] = ()
         self.cotangent_avals: list[Any] = []
         #: For each cotangent, the others whose outputs were computed from its own, as bits.
         self.behind: list[int] = []
@@ -129,6 +140,8 @@ class Program:
         self.input_avals: list[Any] = []
         self.input_sources: list[tuple[str, Any]] = []
         self.n_residuals = 0
+        #: Seconds that the run of the Python body took.
+        self.capture_seconds = 0.0
         self.cacheable = True
         self.why_not = ""
 
@@ -386,7 +399,8 @@ def deliver(
     found = [
         give(leaf, arguments, made, node) if isinstance(leaf, Template)
         else number(leaf, made, numbers) if isinstance(leaf, NumberTemplate)
-        else copy.deepcopy(leaf.example) if type(leaf) is Anew else leaf
+        else copy.deepcopy(leaf.example) if type(leaf) is Anew
+        else numbers[leaf.index] if type(leaf) is GivenContainer else leaf
         for leaf in leaves
     ]  # fmt: skip
     for of_view, of_base, made_by in program.views:
@@ -398,7 +412,8 @@ def deliver(
         del found[n_leaves:]
     for slot, value in bound:
         slot.bind(arguments, value)
-    return found[0] if structure is None else unflatten(structure, found)
+    result = found[0] if structure is None else unflatten(structure, found)
+    return given.write(program.changes, numbers, result) if program.changes else result
 
 
 def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike import errors
 from torchlike.environment_variables import LOGS
 from torchlike.jit.arguments import TRACED
+from torchlike.jit.naming import leaf_names, structure_difference
 
 #: After so many recompilations of one function, warn once. As PyTorch's compiler's limit.
 WARN_AFTER = 8
@@ -39,39 +40,50 @@ if LOGS.said():
     logger.setLevel(logging.INFO)
     logger.propagate = False
 
-_MODES = ("the structure of the arguments", "grad mode", "the default dtype",
-          "inference mode or autocast", "the default device")  # fmt: skip
+_MODES = ("grad mode", "the default dtype", "inference mode or autocast", "the default device")
 _PARTS = ("shape", "dtype", "memory order", "view", "requires_grad", "being a leaf",
           "sharing of memory with another argument", "type", "attributes",
           "hooks")  # fmt: skip
+#: Those of which two values say something in a line.
+_SAID = frozenset(("shape", "dtype", "requires_grad", "type"))
 
 
-def key_difference(old: Sequence[Any], new: Sequence[Any], names: Sequence[str]) -> str:
-    """What differs between the keys of two calls, in words."""
-    for what, a, b in zip(_MODES, old, new, strict=False):
+def key_difference(old: Sequence[Any], new: Sequence[Any], parameters: Sequence[str]) -> str:
+    """What differs between the keys of two calls, in words. ``parameters``: see `naming`."""
+    if old[0] != new[0]:
+        return structure_difference(old[0], new[0], parameters)
+    n = len(_MODES) + 1
+    for what, a, b in zip(_MODES, old[1:n], new[1:n], strict=True):
         if a != b:
-            return f"{what} changed" + ("" if what == _MODES[0] else f": {a} → {b}")
-    arguments = zip(old[len(_MODES) :], new[len(_MODES) :], strict=False)
-    for i, (a, b) in enumerate(arguments):
+            return f"{what} changed: {a} → {b}"
+    names = leaf_names(new[0], parameters)
+    for name, a, b in zip(names, old[n:], new[n:], strict=True):
         if a == b:
             continue
-        name = f"argument `{names[i]}`" if i < len(names) else f"argument {i}"
-        if _is_tensor(a) and _is_tensor(b):
+        if is_tensor_key(a) and is_tensor_key(b):
             part = next(k for k, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
-            return f"the {_PARTS[part]} of {name} changed: {a[part]} → {b[part]}"
-        return f"{name} changed: {_shown(a)} → {_shown(b)}"
-    return "the arguments changed"
+            what = _PARTS[part]
+            values = f": {_said(a[part])} → {_said(b[part])}" if what in _SAID else ""
+            return f"the {what} of argument `{name}` changed{values}"
+        return f"argument `{name}` changed: {shown(a)} → {shown(b)}"
+    return ""
 
 
-def _is_tensor(key: Any) -> bool:
+def is_tensor_key(key: Any) -> bool:
+    """Whether this stands in a key for a tensor."""
     return isinstance(key, tuple) and len(key) == len(_PARTS)
 
 
-def _shown(key: Any) -> str:
-    if _is_tensor(key):
+def _said(value: Any) -> str:
+    return value.__qualname__ if isinstance(value, type) else str(value)
+
+
+def shown(key: Any) -> str:
+    """What stands in a key for an argument, in words."""
+    if is_tensor_key(key):
         return "a tensor"
     if isinstance(key, tuple):
-        kind, value = key[0], key[1]
+        kind, value = key[0], key[1] if len(key) == 2 else key[1:]
         if value == TRACED:
             return f"a traced {kind.__name__}"
         return repr(float.fromhex(value) if kind is float else value)
@@ -91,17 +103,20 @@ class Recompiles:
         self.reasons[reason.partition(": ")[0]] += 1
         if self.reasons.total() == WARN_AFTER:
             worst, count = self.reasons.most_common(1)[0]
-            warnings.warn(
+            errors.warn_user(
                 f"torchlike.jit: {self.name} was compiled {WARN_AFTER + 1} times; {count} times "
-                f"because {worst}. {_remedy(worst)} TORCHLIKE_LOGS=recompiles shows each.",
-                RuntimeWarning,
-                stacklevel=5,
+                f"because {worst}. {_remedy(worst)} TORCHLIKE_LOGS=recompiles shows each."
             )
 
 
 def _remedy(reason: str) -> str:
     if reason.startswith("the shape"):
         return "Pad the input to a few fixed shapes (torchlike.jit.pad_to_bucket)."
+    if reason.startswith(("the length of", "the keys of")):
+        return (
+            "Each length of a list or dictionary is compiled for: keep what grows in a tensor of "
+            "its full length, written in place."
+        )
     if reason.startswith("argument"):
         return (
             "Each value of a Python argument is compiled for: pass a changing number as a tensor."

@@ -317,9 +317,12 @@ class RegionNode(tape.Node):
         return self._backward(cotangents)
 
     def run_graph(self, cotangents: list[Any]) -> Any:
+        asked = f"create_graph through {self.short_name()}"
+        capture = modes.current.capture
+        if capture is not None and not capture.is_retraced:
+            capture.refuse(asked, "a function that is called eagerly")
         raise NotImplementedError(
-            f"create_graph through {self.short_name()} in compiled code is not supported: call the "
-            "function eagerly"
+            f"{asked} in compiled code is not supported: call the function eagerly"
         )
 
 

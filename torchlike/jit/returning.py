@@ -16,7 +16,7 @@ from torchlike.jit.capture import Capture, Slot
 from torchlike.jit.places import VALUES
 from torchlike.jit.program import Program
 from torchlike.jit.scalars import Number
-from torchlike.jit.templates import Again, Anew, NumberTemplate, Template
+from torchlike.jit.templates import Again, Anew, GivenContainer, NumberTemplate, Template
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge, Node
 from torchlike.tensor import _FIELDS, Tensor
@@ -54,6 +54,8 @@ class Returned:
         """How to give one leaf of the result back at each call."""
         if isinstance(x, Tensor):
             return self.tensor(x)
+        if type(x) is GivenContainer:
+            return x
         if type(x) is not Number:
             return self._made_anew(x)
         if x.table is not None:

@@ -279,8 +279,18 @@ def _not(name: str) -> ast.expr:
     return ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load()))
 
 
-def _at(node: Any, where: ast.AST) -> Any:
-    return ast.fix_missing_locations(ast.copy_location(node, where))
+def _at(node: Any, where: Any) -> Any:
+    """A node that was made, with the place of the user's: of a statement its head, on one line.
+
+    Where a function is named by an attribute of several lines Python shows the last one, which
+    would be the end of an ``if`` whose test is meant.
+    """
+    head = ast.copy_location(ast.Pass(), where)
+    end = getattr(where, "test", None) or getattr(where, "iter", None) or where
+    one_line = end.end_lineno == where.lineno
+    head.end_lineno = where.lineno
+    head.end_col_offset = end.end_col_offset if one_line else where.col_offset + 1
+    return ast.fix_missing_locations(ast.copy_location(node, head))
 
 
 # -- calls of the helper ---------------------------------------------------------------------------
@@ -301,8 +311,34 @@ class Rewriter(ast.NodeTransformer):
         if _inside(node.body, (ast.Yield, ast.YieldFrom)):
             return node
         node.body = Jumps().function(node.body)
-        node.body = self._statements(node.body)
+        node.body = self._guarded(self._statements(node.body), node)
         return node
+
+    def visit_Try(self, node: Any) -> Any:
+        """What handlers catch may be a name without value, which is no error of the user's."""
+        node.body = self._guarded(self._statements(node.body), node.body[0])
+        for handler in node.handlers:
+            handler.body = self._statements(handler.body)
+        node.orelse = self._statements(node.orelse)
+        node.finalbody = self._statements(node.finalbody)
+        return node
+
+    visit_TryStar = visit_Try
+
+    def visit_With(self, node: ast.With) -> Any:
+        """As ``try``: the manager may catch it."""
+        node.items = [self.visit(item) for item in node.items]
+        node.body = self._guarded(self._statements(node.body), node.body[0])
+        return node
+
+    def _guarded(self, body: list[ast.stmt], where: Any) -> list[ast.stmt]:
+        """Statements that refuse to go on with a name that only one branch on a value bound."""
+        if all(isinstance(s, ast.Pass) for s in body):
+            return body
+        error = self._name("error")
+        refused = ast.Raise(expression("H.unbound(E)", E=ast.Name(error, ast.Load())))
+        handler = ast.ExceptHandler(expression("H.Unbound"), error, [refused])
+        return [_at(ast.Try(body, [handler], [], []), where)]
 
     def visit_AsyncFunctionDef(self, node: Any) -> Any:
         return node
@@ -311,7 +347,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def body(self, stmts: list[ast.stmt]) -> list[ast.stmt]:
-        return self._statements(stmts)
+        return self._guarded(self._statements(stmts), stmts[0])
 
     def _statements(self, stmts: Iterable[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []

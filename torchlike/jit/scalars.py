@@ -53,7 +53,13 @@ class Table:
     def step(self, fn: Callable[..., Any], *operands: Any) -> Any:
         """What ``fn`` gives for host numbers and plain values, to be computed at each call."""
         given = [o.value if type(o) is Number else o for o in operands]
-        value = fn(*given)
+        try:
+            value = fn(*given)
+        except Exception:
+            for o in operands:  # user code may catch it: the program is for these values then
+                if type(o) is Number:
+                    self.needed(o)
+            raise
         references = tuple((True, o.index) if type(o) is Number else (False, o) for o in operands)
         self._steps.append((fn, references))
         self._values.append(value)
@@ -80,7 +86,7 @@ class Table:
                 found = self.placeholders[number.index] = jnp.asarray(number.value)
         return found
 
-    def evaluate(self, leaves: Sequence[Any]) -> list[Any] | None:
+    def evaluate(self, leaves: Sequence[Any], call: Any = None) -> list[Any] | None:
         """All numbers at a call with these leaves; None where the program does not fit."""
         values = [leaves[i] for i in self.positions]
         try:

@@ -16,7 +16,8 @@ from sys import getrefcount
 from typing import Any
 
 from torchlike import modes
-from torchlike.jit.templates import Anew, NumberTemplate, Template, build
+from torchlike.jit import given
+from torchlike.jit.templates import Anew, GivenContainer, NumberTemplate, Template, build
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
 from torchlike.trees import unflatten
@@ -164,9 +165,12 @@ class _Call(Source):
         self._lines += bound
         if structure is None:
             self.line("return r0")
-        else:
-            found = ", ".join(f"r{i}" for i in range(len(leaves)))
-            self.line(f"return unflatten({self.name(structure)}, [{found}])")
+            return
+        found = ", ".join(f"r{i}" for i in range(len(leaves)))
+        result = f"unflatten({self.name(structure)}, [{found}])"
+        if changes := self._program.changes:
+            result = f"{self.name(given.write)}({changes}, numbers, {result})"
+        self.line(f"return {result}")
 
     def _object(self, leaf: Any) -> str:
         """What stands for a leaf, which is built where it was not."""
@@ -177,7 +181,9 @@ class _Call(Source):
     def _build(self, target: str, leaf: Any) -> None:
         """``target`` is what a template stands for, or the leaf itself."""
         first = self._built.setdefault(id(leaf), target)
-        if not isinstance(leaf, Template):
+        if type(leaf) is GivenContainer:
+            self.line(f"{target} = numbers[{leaf.index}]")
+        elif not isinstance(leaf, Template):
             self.line(f"{target} = {self.name(leaf)}")
         elif first is not target:
             self.line(f"{target} = {first}")

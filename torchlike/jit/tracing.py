@@ -18,18 +18,21 @@ from torchlike.jit import joint
 from torchlike.jit.acquaintances import asks_for_bases
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.effects import ThreadModes
+from torchlike.jit.given import CallValues, Copies
+from torchlike.jit.naming import defined_at
 from torchlike.jit.places import MISSING, Name, describe, same
 from torchlike.jit.program import Program
 from torchlike.jit.recorded import Effect
 from torchlike.jit.returning import Returned, without_unknown_place
 from torchlike.jit.scalars import Table, is_device
+from torchlike.jit.templates import GivenContainer
 from torchlike.sharing import tensors_on
 from torchlike.storage import Storage
 from torchlike.tape import AccumulateGrad, Edge
 from torchlike.tensor import _FIELDS, Tensor, wrap
 from torchlike.trees import (
-    flatten,
-    flatten_call,
+    Made,
+    flatten_result,
     forget_examples,
     unflatten_call,
 )
@@ -45,6 +48,7 @@ class Tracing:
     ) -> None:  # fmt: skip
         self.fn = fn
         self.capture = Capture(name, drawn)
+        self.capture.defined_at = defined_at(fn)
         self.program = Program()
         self.arguments = arguments
         self.n_forward = 0
@@ -72,8 +76,11 @@ class Tracing:
         ]
         self._structure = structure
         self.returned = Returned(self.capture, self.program, self._position)
-        self.args, self.kwargs = unflatten_call(structure, self._given)
+        made = Made()
+        self.args, self.kwargs = unflatten_call(structure, self._given, made)
         watch = self.capture.watch
+        self.copies = Copies(made, self._refuse_of_container)
+        watch.containers = self.copies.leaves.keys()
         watch.visit(fn, name)
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
@@ -141,12 +148,15 @@ class Tracing:
             # JAX folds a number's conversion in NumPy, which warns of 1e30 as float16.
             with np.errstate(over="ignore"), capture.printed:
                 if avals is not None:
-                    return jax.make_jaxpr(with_arguments)(*avals)
-                return jax.make_jaxpr(self.body)()
+                    closed = jax.make_jaxpr(with_arguments)(*avals)
+                else:
+                    closed = jax.make_jaxpr(self.body)()
+                capture.end_refused()
+                return closed
         except BaseException as error:
             capture.fail()
             capture.undo_python()
-            raise cleaned(error) from error.__cause__
+            raise cleaned(capture.reason_to_end(error)) from None
         finally:
             tape.saving.hooks = hooks
             saved.choose_node()
@@ -183,7 +193,8 @@ class Tracing:
         watch.start()
         try:
             result = self.fn(*self.args, **self.kwargs)
-            leaves, structure = flatten(result, dataclass_too=True, own=self._is_own)
+            self.capture.end_refused()
+            leaves, structure = self._flattened(result)
             del result
             if changed := before.changed():
                 watch.reasons.append(
@@ -198,6 +209,42 @@ class Tracing:
             return self._results(leaves, structure)
         finally:
             watch.stop()
+
+    def _flattened(self, result: Any) -> tuple[list[Any], Any]:
+        """Leaves and structure of the result, and of what is in containers that were changed."""
+        changed = self.copies.changed()
+        if changed:
+            result = result, self.copies.contents(changed)
+        try:
+            leaves, structure = flatten_result(result, self._is_own, self.copies.leaves)
+        except RecursionError:
+            self.capture.refuse("a result that is nested too deeply", "fewer levels")
+            raise  # never: refuse() does
+        own = list(self.copies.leaves.values())
+        self.program.changes = tuple(own[i].index for i in changed)
+        if changed or any(type(x) is GivenContainer for x in leaves):
+            self.program.numbers = CallValues(self.numbers if self.numbers.positions else None)
+        elif self.numbers.positions:
+            self.program.numbers = self.numbers
+        return leaves, structure
+
+    def check_containers(self, own: list[Any]) -> None:
+        """JitCaptureError where a container that is changed was also reached past the argument: the
+        body saw another one there. ``own``: the caller's."""
+        n = len(own)
+        for index in self.program.changes:
+            if self.capture.watch.has_visited(own[n + index]):
+                self.capture.fail()
+                self.capture.undo_python()
+                self._refuse_of_container(
+                    "changing a list or dictionary that was passed as an argument and is also "
+                    f"reached as `{self.capture.watch.label_of(own[n + index])}`",
+                    "one of the two ways", self.copies.copy(index),
+                )  # fmt: skip
+
+    def _refuse_of_container(self, asked: str, instead: str, container: Any) -> None:
+        watch = self.capture.watch
+        self.capture.refuse(asked, instead, watch.lines_that_change(container))
 
     def _is_own(self, x: Any) -> bool:
         """Whether the body made an object, so that each call has to make another."""
@@ -292,6 +339,7 @@ class Tracing:
         for key, (owner, name, before) in self.capture.attributes_written.items():
             label, space = f"{type(owner).__name__}.{name}", owner.__dict__
             self._refuse_kept_number(space.get(name), label)
+            self.copies.check_kept(space.get(name), label)
             if isinstance(before, Tensor) or key in slots or id(owner) in own or (
                 same(space.get(name, MISSING), before)
             ):  # fmt: skip
@@ -324,15 +372,9 @@ class Tracing:
                     )
 
     def _check_arguments(self) -> None:
-        """Lists and dictionaries reach the function as copies: a change would be lost."""
-        leaves, structure = flatten_call(self.args, self.kwargs)
-        if structure != self._structure or any(
-            a is not b for a, b in zip(leaves, self._given, strict=True)
-        ):
-            self.capture.refuse(
-                "changing a list or dictionary that was passed as an argument",
-                "a returned list or dictionary",
-            )
+        """Attributes of tensors, and registered classes, reach the function as copies: a change
+        would be lost."""
+        self.copies.check_registered()
         for t, argument in zip(self._seen, self.arguments, strict=True):
             now, before = ({k: v for k, v in vars(x).items() if k not in _FIELDS}
                            for x in (t, argument))  # fmt: skip
@@ -349,6 +391,7 @@ class Tracing:
             self._record(p.label, watch.effect_of(p))
         for p in watch.changes():
             self._refuse_kept_number(p.now(), p.label)
+            self.copies.check_kept(p.now(), p.label)
         changes = [
             f"`{p.label}` ({describe(p.before())} → {describe(p.now())})" for p in watch.changes()
         ]

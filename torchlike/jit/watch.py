@@ -31,12 +31,19 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
+import jax
 import numpy as np
 
 from torchlike import devices, dtypes
 from torchlike.errors import JitCaptureError
 from torchlike.jit import places
-from torchlike.jit.bytecode import given_to, mentions, only_adds, only_records
+from torchlike.jit.bytecode import (
+    given_to,
+    lines_that_store,
+    mentions,
+    only_adds,
+    only_records,
+)
 from torchlike.jit.libraries import LIBRARIES, is_library
 from torchlike.jit.places import MISSING, Place
 from torchlike.jit.reach import ATOMS, MAX_ELEMENTS, Entered, Reach, legacy_state
@@ -54,8 +61,21 @@ _ENTROPY = frozenset(
      ("__init__", "random.py"))
 )  # fmt: skip
 _FILES = io.TextIOWrapper, io.BufferedWriter
+#: Methods that change a list or dictionary.
+_CHANGES = frozenset(
+    ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
+     "popitem", "setdefault", "move_to_end", "__setitem__", "__delitem__", "__iadd__", "__ior__")
+)  # fmt: skip
 #: The function through which all that loggers take goes.
 _LOG = "_log", "__init__.py"
+#: What gives work to other threads.
+_THREADS = frozenset((("start", "threading.py"), ("submit", "thread.py")))
+#: What makes the errors by which JAX refuses a traced array's value.
+_ERROR_OF_JAX = "__init__", "errors.py"
+_REFUSALS_OF_JAX = (
+    jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError, jax.errors.TracerIntegerConversionError,
+)  # fmt: skip
 #: Functions of torchlike's generators that only the Python body would call.
 _GENERATORS = {
     "manual_seed": "seeds a generator", "seed": "seeds a generator",
@@ -75,6 +95,8 @@ class Watch(Reach):
 
     def __init__(self, stand_ins: Container[int] = ()) -> None:
         super().__init__()
+        #: Errors that JAX made because it has no value yet of a traced array.
+        self.errors_of_jax: list[BaseException] = []
         #: By their ids, what the function sees instead of its arguments.
         self._stand_ins = stand_ins
         self._random = random.getstate()
@@ -87,6 +109,9 @@ class Watch(Reach):
         #: Branches and loops on values that are being traced, the innermost last.
         self.within: list[str] = []
         self._gc_was_on = False
+        #: Ids of lists and dictionaries that are arguments, and where a method changed them first.
+        self.containers: Container[int] = ()
+        self._changed_at: dict[int, str] = {}
         #: Ids of generators' frames that ran.
         self._resumed: set[int] = set()
 
@@ -171,6 +196,14 @@ class Watch(Reach):
                             f"it {_GENERATORS[source[0]]} ({source[0]}()), which compiled code "
                             "would do once per compile; do it outside"
                         )
+                elif source in _THREADS:
+                    if event == "call":
+                        self._see_thread(frame)
+                elif source == _ERROR_OF_JAX:
+                    error = frame.f_locals.get("self")
+                    made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
+                    if made and error not in self.errors_of_jax:
+                        self.errors_of_jax.append(error)
                 elif source not in _ENTROPY:
                     _library_code[key] = code
                 elif event == "call" and frame.f_locals.get("x") is None:
@@ -193,30 +226,45 @@ class Watch(Reach):
         elif event == "c_call":
             self._see_builtin(frame, arg)
 
+    def _see_thread(self, frame: Any) -> None:
+        """Work is about to be given to another thread, in which nothing is captured:
+        JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
+        given = frame.f_locals
+        thread = given.get("self")
+        work = given.get("fn") or getattr(thread, "_target", None) or (
+            getattr(thread, "function", None) or type(thread).run  # of a Timer
+        )  # fmt: skip
+        code = getattr(inspect.unwrap(work), "__code__", None)
+        if code is None or "site-packages" in code.co_filename:
+            return
+        if not is_library(getattr(work, "__module__", None), code.co_filename):
+            at = frame
+            while id(at.f_code) not in self._entered and at.f_back is not None:
+                at = at.f_back
+            raise JitCaptureError(
+                f"work in another thread ({_line(at.f_code, at.f_lineno)}) cannot be compiled: "
+                f"nothing captures {code.co_qualname} there.\n  Call it here, or start the thread "
+                "outside the jitted function."
+            )
+
     def say(self, by: str) -> None:
         """The code is about to tell the outside something: JitCaptureError where a tensor's value
         decides whether it would."""
         self.said.append(by)
         if self.within:
-            self._refuse_said()
+            raise JitCaptureError(
+                f"{by} in {self.within[-1]} cannot be compiled: it would be done whether the code "
+                "is taken or not.\n  Return what is to be told, or move it outside."
+            )
 
     @contextlib.contextmanager
     def tracing(self, what: str) -> Iterator[None]:
         """While a branch or loop on a value is being traced."""
-        n = len(self.said)
         self.within.append(what)
         try:
             yield
-            if len(self.said) > n:  # user code caught the error
-                self._refuse_said()
         finally:
             self.within.pop()
-
-    def _refuse_said(self) -> None:
-        raise JitCaptureError(
-            f"{self.said[-1]} in {self.within[-1]} cannot be compiled: it would be done whether "
-            "the code is taken or not.\n  Return what is to be told, or move it outside."
-        )
 
     def _logs_for_user(self, frame: Any) -> bool:
         """Whether what the standard library's logging writes comes from user code."""
@@ -306,6 +354,9 @@ class Watch(Reach):
 
     def _see_builtin(self, frame: Any, function: Any) -> None:
         """A user's frame calls a function written in C."""
+        owner = id(getattr(function, "__self__", None))
+        if owner in self.containers and function.__name__ in _CHANGES:
+            self._changed_at.setdefault(owner, _line(frame.f_code, frame.f_lineno))
         if function is warnings.warn:
             self.say("warnings.warn")
         elif function is id or function is hash:
@@ -332,6 +383,15 @@ class Watch(Reach):
                 f"it calls {function.__name__}() ({file}:{frame.f_lineno}), whose result would be "
                 "frozen; call it outside and pass the value as a tensor"
             )
+
+    def lines_that_change(self, container: Any) -> str:
+        """`` (model.py:12)``: where the code changes a container that is an argument, or may: by a
+        method, or by a statement like ``d[k] = …``. The first lines of its functions at worst."""
+        found = self._changed_at.get(id(container))
+        lines = [found] if found else list(dict.fromkeys(
+            _line(e.code, line) for e in self._entered.values() for line in lines_that_store(e.code)
+        )) or [_line(e.code, e.code.co_firstlineno) for e in self._entered.values()]  # fmt: skip
+        return f" ({' or '.join(lines[:3])})" if lines else ""
 
     def see_setting(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """A switch of torchlike's own, as it is before the body reads or sets it."""
@@ -505,6 +565,10 @@ class Watch(Reach):
             name, keys, *rest = self._numpy_random
             np.random.set_state((name, np.frombuffer(keys, np.uint32), *rest))
 
+    def has_visited(self, value: Any) -> bool:
+        """Whether a value was reached from outside."""
+        return id(value) in self._visited and self._visited[id(value)][0] is value
+
     def label_of(self, value: Any) -> str:
         """How a visited value was reached."""
         return self._visited[id(value)][1]
@@ -512,6 +576,10 @@ class Watch(Reach):
     def spaces(self) -> list[tuple[Any, dict[str, Any]]]:
         """Instances and the attribute dictionaries they had."""
         return list(self._spaces.values())
+
+
+def _line(code: types.CodeType, line: int) -> str:
+    return f"{code.co_filename.rpartition('/')[2]}:{line}"
 
 
 def _look_up(value: Any, name: str) -> Any:

@@ -1,22 +1,27 @@
 """A script's traceback as its author wants it: without the frames of the machinery below.
 
-Standard library only: the process that runs a script with real PyTorch uses it too.
+``TORCHLIKE_TRACEBACK=full`` in the environment shows them. Standard library only: the process that
+runs a script with real PyTorch uses it too.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from torchlike.environment_variables import TRACEBACK
 
 #: Frames of this package are left out, and so is what it calls inside these.
 _BENEATH = ("importlib", "jax", "jaxlib", "optax", "flax", "chex", "numpy")
 
-_PACKAGE = str(Path(__file__).parent.parent) + os.sep
+_PACKAGE = str(Path(__file__).parent) + os.sep
 #: JAX tells with a note that it has left out frames. A script that never calls JAX need not know.
 _JAX_NOTE = "JAX_TRACEBACK_FILTERING"
 _IMPORT_SYSTEM = "<frozen importlib"
@@ -40,6 +45,36 @@ def trim(exception: BaseException) -> None:
         notes = getattr(one, "__notes__", None)
         if notes and any(ours):
             notes[:] = [note for note in notes if _JAX_NOTE not in note]
+
+
+def install() -> None:
+    """Have what ends the process, or a thread, shown without our frames: ``sys.excepthook`` and
+    ``threading.excepthook`` are called as before, with shorter tracebacks."""
+    sys.excepthook = _shortening(sys.excepthook)
+    threading.excepthook = _shortening_of_threads(threading.excepthook)
+
+
+def _shortening(hook: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(hook)
+    def excepthook(kind: Any, error: BaseException, traceback: Any) -> None:
+        if error is not None and traceback is error.__traceback__:
+            trim(error)
+            traceback = error.__traceback__
+        hook(kind, error, traceback)
+
+    return excepthook
+
+
+def _shortening_of_threads(hook: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(hook)
+    def excepthook(args: Any) -> None:
+        if args.exc_value is not None and args.exc_traceback is args.exc_value.__traceback__:
+            trim(args.exc_value)
+            traceback = args.exc_value.__traceback__
+            args = threading.ExceptHookArgs((args.exc_type, args.exc_value, traceback, args.thread))
+        hook(args)
+
+    return excepthook
 
 
 def _family(exception: BaseException) -> Iterator[BaseException]:
@@ -86,6 +121,7 @@ def _ours(files: list[str], beneath: tuple[str, ...]) -> list[bool]:
     return ours
 
 
+@functools.lru_cache(maxsize=1)
 def _directories(packages: tuple[str, ...]) -> tuple[str, ...]:
     found = []
     for package in packages:
