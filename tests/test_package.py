@@ -24,6 +24,7 @@ FLOORS = [
         "inlining",
         "lazy",
         "modes",
+        "pending",
         "printing",
         "compilation_cache",
         "layouts",
