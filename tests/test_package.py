@@ -44,6 +44,7 @@ FLOORS = [
         "sparse_array",
         "boxes",
         "streams",
+        "tree_leaf",
         "version",
         "torch_version",
         "profiler",

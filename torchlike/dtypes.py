@@ -54,6 +54,14 @@ class dtype:
             return self
         return complex128 if self is float64 else complex64
 
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy's, for NumPy and JAX: ``np.zeros(2, dtype=torch.float32)``."""
+        return self.numpy
+
+    #: The same to NumPy 2.4 and later.
+    __numpy_dtype__ = dtype
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
@@ -114,6 +122,11 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
                 f"{supported}."
             ) from None
         return found
+
+
+def is_known(numpy_dtype: Any) -> Any:
+    """Whether a numpy/JAX dtype is one that PyTorch has."""
+    return numpy_dtype in _BY_NUMPY
 
 
 #: Python's types as dtype arguments: PyTorch means 64 bits, whatever the default dtype is.
