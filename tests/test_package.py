@@ -31,6 +31,7 @@ FLOORS = [
         "size",
         "symbolic",
         "trees",
+        "x64",
         "xla_flags",
     },
     {

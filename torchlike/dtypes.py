@@ -1,7 +1,7 @@
 """dtypes, the default dtype, PyTorch's promotion rules, and the 64-bit policy.
 
-PyTorch's integers are 64-bit by default, so importing torchlike turns on ``jax_enable_x64``; the
-default float stays float32. Nothing else in the package may touch that switch.
+PyTorch's integers are 64-bit by default, so importing torchlike turns on JAX's 64-bit types
+(``x64``); the default float stays float32.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import ml_dtypes
 import numpy as np
 
-jax.config.update("jax_enable_x64", True)
+from torchlike import x64
+
+x64.enable()
 
 _BOOLS = (bool, np.bool_)  # before this module's own `bool` hides Python's
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Layout, with_layout_constraint
 
-from torchlike import casts, xla_flags
+from torchlike import casts, x64, xla_flags
 from torchlike.inlining import AT_ONCE
 from torchlike.views.geometry import Geometry, may_overlap
 from torchlike.views.steps import (
@@ -122,7 +122,7 @@ def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
 @functools.cache
 def reader(steps: Steps) -> Callable[..., Any]:
     """Compiled ``read_chain``: ``reader(steps)(x, *dynamic)``."""
-    return jax.jit(functools.partial(read_chain, steps), inline=AT_ONCE)
+    return jax.jit(x64.requiring(functools.partial(read_chain, steps)), inline=AT_ONCE)
 
 
 @functools.cache
@@ -157,6 +157,7 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
     """
 
     def write(x: Any, value: Any, *dynamic: Any) -> Any:
+        x64.require()
         shape = jax.eval_shape(functools.partial(read_chain, steps), x, *dynamic)
         value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
         return write_chain(steps, x, value, *dynamic)
