@@ -37,3 +37,4 @@ def test_the_code_of_a_page_runs(name, tmp_path):
 def test_lines_are_those_of_the_page():
     assert program("one\n```python\nx = 1\n```\ntwo\n").splitlines()[2] == "x = 1"
     assert "changing-shapes.md" in PAGES
+    assert "timing.md" in PAGES

@@ -24,6 +24,7 @@ FLOORS = [
         "inlining",
         "lazy",
         "modes",
+        "pending",
         "printing",
         "compilation_cache",
         "environment_variables",
@@ -32,6 +33,7 @@ FLOORS = [
         "symbolic",
         "tracebacks",
         "trees",
+        "x64",
         "xla_flags",
     },
     {
@@ -45,6 +47,7 @@ FLOORS = [
         "sparse_array",
         "boxes",
         "streams",
+        "tree_leaf",
         "version",
         "torch_version",
         "profiler",

@@ -111,6 +111,7 @@ from torchlike.export.torchscript import ScriptModule as ScriptModule
 from torchlike.func.vmap import vmap as vmap
 from torchlike.futures import Future as Future
 from torchlike.interop import from_jax_function as from_jax_function
+from torchlike.interop import to_jax_function as to_jax_function
 from torchlike.layouts import channels_last as channels_last
 from torchlike.layouts import channels_last_3d as channels_last_3d
 from torchlike.layouts import contiguous_format as contiguous_format

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from torchlike import cuda as _cuda
-from torchlike import devices
+from torchlike import devices, pending
 from torchlike.dtypes import ALL as _DTYPES
 from torchlike.streams import Stream
 
@@ -46,9 +46,7 @@ def set_device_index(device: Any) -> None:
 def synchronize(device: Any = None) -> None:
     """Wait until all work on the devices is done. RuntimeError without an accelerator."""
     _require()
-    jax.effects_barrier()
-    for d in jax.local_devices():
-        jax.device_put(0, d).block_until_ready()
+    pending.wait()
 
 
 def current_stream(device: Any = None) -> Stream:

@@ -1,7 +1,7 @@
 """dtypes, the default dtype, PyTorch's promotion rules, and the 64-bit policy.
 
-PyTorch's integers are 64-bit by default, so importing torchlike turns on ``jax_enable_x64``; the
-default float stays float32. Nothing else in the package may touch that switch.
+PyTorch's integers are 64-bit by default, so importing torchlike turns on JAX's 64-bit types
+(``x64``); the default float stays float32.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import ml_dtypes
 import numpy as np
 
-jax.config.update("jax_enable_x64", True)
+from torchlike import x64
+
+x64.enable()
 
 _BOOLS = (bool, np.bool_)  # before this module's own `bool` hides Python's
 _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
@@ -53,6 +54,14 @@ class dtype:
         if self.is_complex:
             return self
         return complex128 if self is float64 else complex64
+
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy's, for NumPy and JAX: ``np.zeros(2, dtype=torch.float32)``."""
+        return self.numpy
+
+    #: The same to NumPy 2.4 and later.
+    __numpy_dtype__ = dtype
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -114,6 +123,11 @@ def from_numpy_dtype(numpy_dtype: Any) -> dtype:
                 f"{supported}."
             ) from None
         return found
+
+
+def is_known(numpy_dtype: Any) -> Any:
+    """Whether a numpy/JAX dtype is one that PyTorch has."""
+    return numpy_dtype in _BY_NUMPY
 
 
 #: Python's types as dtype arguments: PyTorch means 64 bits, whatever the default dtype is.

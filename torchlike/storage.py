@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import core
 
-from torchlike import devices, modes
+from torchlike import devices, modes, x64
 from torchlike.addresses import Address, address_of
 from torchlike.boxes import BOXES, adopt
 from torchlike.errors import NO_DATA, UNWRAP_TRANSFORMED
@@ -35,7 +35,10 @@ def device_array(values: np.ndarray) -> Any:
     """
     capture = modes.current.capture
     if capture is None:
-        return jax.device_put(values)
+        found = jax.device_put(values)
+        if found.dtype != values.dtype:
+            x64.require()
+        return found
     return capture.watch.unseen(jnp.asarray, values)
 
 
@@ -218,6 +221,7 @@ def _is_alone(host: np.ndarray) -> bool:
 
 def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -> Storage:
     """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
+    x64.require()
     target = devices.device(device)
     array = jnp.asarray(values)
     if target.type != "cpu" and devices.available(target.type):

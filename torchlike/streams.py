@@ -9,16 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import jax
-
-from torchlike import devices
-
-
-def wait_for_devices() -> None:
-    """Return when all work asked of all devices is done."""
-    jax.effects_barrier()
-    for d in jax.local_devices():
-        jax.device_put(0, d).block_until_ready()
+from torchlike import devices, pending
 
 
 class Stream:
@@ -43,7 +34,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait until all work is done."""
-        wait_for_devices()
+        pending.wait()
 
     def wait_stream(self, stream: Any) -> None:
         """Nothing to do: there is one stream."""
@@ -94,7 +85,7 @@ class Event:
 
     def record(self, stream: Any = None) -> None:
         """Note the time, once everything asked for so far is done."""
-        wait_for_devices()
+        pending.wait()
         self._time = time.perf_counter()
 
     def query(self) -> bool:

@@ -21,6 +21,7 @@ from torchlike.python_values import PythonValues
 from torchlike.size import Size, size_of
 from torchlike.sparse_array import SparseArray, tensor_of
 from torchlike.storage import Storage, device_array
+from torchlike.tree_leaf import TreeLeaf
 from torchlike.untyped_storage import UntypedStorage
 from torchlike.views import Geometry, View
 
@@ -143,10 +144,14 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         storage.write(write(storage.read(), array, *view.dynamic))
 
     def jax(self) -> Any:
-        """The value as a ``jax.Array``: a snapshot, since jax arrays are immutable."""
+        """The value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has no
+        history: gradients end there."""
         array, capture = self._read(), modes.current.capture
+        if type(array) is TreeLeaf:
+            return array.value
         return array if capture is None else capture.traced(self._storage, array)
 
+    #: The same for JAX itself; interop says where a gradient is lost by it.
     __jax_array__ = jax
 
     # -- geometry ----------------------------------------------------------------------------------
@@ -479,6 +484,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         if type(self._storage.cell) in boxes.BOXES:
             return repr(self._read())
         own = type(self)
+        if type(self._storage.cell) is TreeLeaf:
+            return f"{own.__name__}({self._storage.cell!r})"
         parameter = getattr(self, "_is_param", False)
         if modes.current.capture is not None:  # no values yet: say what is known
             size = tuple(self.shape)
@@ -568,10 +575,13 @@ def wrap(array: Any) -> Tensor:
 
 
 def from_jax(array: Any) -> Tensor:
-    """A tensor with the value of a jax array (which stays as it is: writes make new arrays)."""
-    if not isinstance(array, jax.Array):
-        raise TypeError(f"from_jax expects a jax.Array, not {type(array).__name__}")
-    return wrap(array)
+    """A tensor with the value of a jax array (which stays as it is: writes make new arrays), or of
+    a NumPy array or number, which is copied. TypeError for anything else, and for a dtype that
+    PyTorch does not have."""
+    if not isinstance(array, (jax.Array, np.ndarray, np.generic)):
+        raise TypeError(f"from_jax expects a jax.Array or NumPy array, not {type(array).__name__}")
+    dtypes.from_numpy_dtype(array.dtype)
+    return wrap(array if isinstance(array, jax.Array) else device_array(np.array(array)))
 
 
 def _checked_dim(dim: Any, ndim: int) -> int:

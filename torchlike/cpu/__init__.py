@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from torchlike import pending
 from torchlike.cpu import amp as amp
 from torchlike.settings import get_num_threads
 from torchlike.streams import Event as _Event
@@ -41,7 +42,12 @@ def set_device(device: Any) -> None:
 
 
 def synchronize(device: Any = None) -> None:
-    """Nothing to do: reading a value waits for it."""
+    """Wait until all that was asked of the devices is computed. Reading a value waits for that
+    value; a time of one's own code needs this before the clock is read.
+
+    Differs from PyTorch, where the CPU has always finished.
+    """
+    pending.wait()
 
 
 _current = Stream("cpu")
@@ -76,7 +82,7 @@ def stream(stream: Stream | None) -> StreamContext:
 
 
 class Event(_Event):
-    """A point in the host's work, which is done as soon as it is asked for."""
+    """A point in the host's work."""
 
     def __init__(self) -> None:
         super().__init__("cpu")

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from torchlike import streams
+from torchlike import pending, streams
 from torchlike.cuda._device import is_available, require
 
 
@@ -66,7 +66,7 @@ def set_stream(stream: Any) -> None:
 def synchronize(device: Any = None) -> None:
     """Wait until all work on the devices is done. AssertionError without a GPU."""
     require()
-    streams.wait_for_devices()
+    pending.wait()
 
 
 _GRAPHS = (

@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 from jax import tree_util
 
-from torchlike import dtypes, first_calls, meta, modes, targets
+from torchlike import dtypes, first_calls, meta, modes, targets, x64
 from torchlike.dispatch import recycling
 from torchlike.inlining import AT_ONCE
 from torchlike.memory_size import check_bytes
@@ -179,6 +179,7 @@ class Executable:
 
         @functools.wraps(pure)
         def strong(*operands: Any) -> Any:
+            x64.require()
             out = pure(*operands)
             for o in flatten(out):  # while it is traced: XLA would end the process
                 check_bytes(o.shape, o.dtype.itemsize)
@@ -291,6 +292,7 @@ class Executable:
     def _run_backward(
         self, dropped_avals: tuple[Aval, ...], kept: Any, residuals: Any, cotangents: Any
     ) -> tuple[Any, ...]:
+        x64.require()
         if self.rule is not None:
             return (_strengthen(self.rule(cotangents[0], kept[0])),)
         operands: list[Any] = [None] * (len(self.kept) + len(self.dropped))

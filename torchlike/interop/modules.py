@@ -12,9 +12,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike.interop.leaves import leaf_of, storage_of
+from torchlike.interop.subclasses import subclasses
 from torchlike.jit.keys import Identity, static_key
 from torchlike.nn import Module
-from torchlike.storage import Storage
 from torchlike.tensor import Tensor
 
 _TABLES = ("_parameters", "_buffers", "_modules")
@@ -89,7 +90,7 @@ def flatten(module: Module) -> tuple[tuple[Any, ...], Structure]:
     tensors = tensors_of(module)
     order = {key: i for i, key in enumerate(tensors)}
     shared = tuple(order[id(t)] for t in places)
-    arrays = tuple(t.jax() for t in tensors.values())
+    arrays = tuple(map(leaf_of, tensors.values()))
     return arrays, Structure(module, (_key_of(module), shared))
 
 
@@ -113,7 +114,7 @@ def unflatten(structure: Structure, leaves: Any) -> Module:
     for (key, old), leaf in zip(tensors_of(template).items(), leaves, strict=True):
         new = tensors[key] = object.__new__(type(old))
         vars(new).update({k: v for k, v in vars(old).items() if k in _KEPT})
-        new._storage = Storage(leaf)
+        new._storage = storage_of(leaf)
         new._requires_grad = old._requires_grad
     for (table, name), (old_table, _) in zip(_places(made), _places(template), strict=True):
         table[name] = tensors[id(old_table[name])]
@@ -124,11 +125,7 @@ def unflatten(structure: Structure, leaves: Any) -> Module:
 _KEPT = frozenset(("persistent", "_is_buffer", "_is_param"))
 
 
-def _with_subclasses(cls: type) -> set[type]:
-    return {cls}.union(*map(_with_subclasses, cls.__subclasses__()))
-
-
-for _cls in _with_subclasses(Module):
+for _cls in {Module, *subclasses(Module)}:
     jax.tree_util.register_pytree_node(_cls, flatten, unflatten)
 
 

@@ -1,27 +1,132 @@
 """Tensors are pytrees: jax.jit, jax.grad, jax.tree.map, optax and chex take them as they are.
 
-The one leaf of a tensor is its array; a transformed tensor is a new one without history.
+The one leaf of a tensor is its array; a transformed tensor is a new one without history. A
+Parameter becomes a Parameter again, a tensor of another subclass one of its class. JAX tells the
+classes apart: a tree of Parameters and one of plain tensors (their ``.grad``) are two structures,
+and ``arrays`` makes them alike.
 """
 
 from __future__ import annotations
 
+import functools
+import sys
 from typing import Any
 
 import jax
 
-from torchlike.storage import Storage
-from torchlike.tensor import Tensor
+from torchlike.interop import cut
+from torchlike.interop.leaves import leaf_of, storage_of
+from torchlike.interop.subclasses import subclasses
+from torchlike.nn import Module, Parameter
+from torchlike.tensor import _FIELDS, Tensor
 
 
 def _flatten(t: Tensor) -> tuple[tuple[Any], None]:
-    return (t.jax(),), None
+    return (leaf_of(t),), None
 
 
 def _unflatten(_: None, leaves: Any) -> Tensor:
     t = object.__new__(Tensor)
-    # JAX also rebuilds trees around placeholders, so the leaf need not be an array.
-    t._storage = Storage(leaves[0])
+    t._storage = storage_of(leaves[0])
+    return t
+
+
+class _Kind:
+    """All of a tensor of a subclass but its value. JAX compares the class and, of a Parameter,
+    whether it requires grad; further attributes are those of the tensor taken apart."""
+
+    __slots__ = ("attributes", "cls", "requires_grad")
+
+    def __init__(self, t: Tensor) -> None:
+        self.cls = type(t)
+        self.requires_grad = isinstance(t, Parameter) and t._requires_grad
+        self.attributes = {k: v for k, v in vars(t).items() if k not in _FIELDS}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kind) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> Any:
+        return self.cls, self.requires_grad
+
+    def __repr__(self) -> str:
+        return "requires_grad" if self.requires_grad else ""
+
+
+def _flatten_subclass(t: Tensor) -> tuple[tuple[Any], _Kind]:
+    return (leaf_of(t),), _Kind(t)
+
+
+def _unflatten_subclass(kind: _Kind, leaves: Any) -> Tensor:
+    t = object.__new__(kind.cls)
+    vars(t).update(kind.attributes)
+    t._storage = storage_of(leaves[0])
+    t._requires_grad = kind.requires_grad
     return t
 
 
 jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
+for _cls in subclasses(Tensor):
+    jax.tree_util.register_pytree_node(_cls, _flatten_subclass, _unflatten_subclass)
+
+
+def _registered(cls: type[Tensor], **kwargs: Any) -> None:
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    jax.tree_util.register_pytree_node(cls, _flatten_subclass, _unflatten_subclass)
+
+
+Tensor.__init_subclass__ = classmethod(_registered)  # type: ignore[assignment]
+
+
+#: JAX's functions that give the type of an array, and take nothing else.
+_ABSTRACTING = frozenset(("canonicalize_value", "shaped_abstractify", "typeof"))
+
+
+class _JaxArray:
+    """``__jax_array__``, by which JAX's functions take a tensor for its value.
+
+    Where JAX wants arrays alone it asks whether there is such a method, to say that it does not
+    help; here is said what does.
+    """
+
+    def __get__(self, t: Tensor | None, owner: Any = None) -> Any:
+        if t is None:
+            return self
+        if sys._getframe(1).f_code.co_name in _ABSTRACTING:
+            raise ValueError(
+                "JAX got a torchlike.Tensor where it takes arrays alone: give it tensor.jax(). A "
+                "function for jax.grad returns result.jax(), or is made one of JAX's by "
+                "torchlike.to_jax_function(function)."
+            )
+        return functools.partial(_converted, t)
+
+
+def _converted(t: Tensor) -> Any:
+    array = t._read()
+    cut.converted(t, array)
+    return array
+
+
+Tensor.__jax_array__ = _JaxArray()
+#: What NumPy (2.4 and later) and JAX ask for where they want to know the dtype alone.
+Tensor.__numpy_dtype__ = property(lambda self: self.dtype.numpy)  # type: ignore[attr-defined]
+
+
+def arrays(tree: Any) -> Any:
+    """A pytree with the array (``t.jax()``) of each tensor in the tensor's place.
+
+    For JAX's libraries where tensors meet arrays, or Parameters plain tensors: trees of different
+    classes are different structures to JAX. ``arrays(dict(module.named_parameters()))`` and
+    ``arrays({n: p.grad for n, p in module.named_parameters()})`` are alike, and so are
+    ``arrays(tensor)`` and an array in chex's assertions. A module gives the dictionary of its
+    ``state_dict()``'s arrays.
+    """
+
+    def plain(x: Any) -> Any:
+        if isinstance(x, Module):
+            return {name: t.jax() for name, t in x.state_dict().items()}
+        return x.jax() if isinstance(x, Tensor) else x
+
+    return jax.tree.map(plain, tree, is_leaf=lambda x: isinstance(x, (Tensor, Module)))

@@ -8,6 +8,8 @@ from typing import Any
 
 import jax
 
+from torchlike import x64
+
 
 def compiled(function: Any, eqns: Sequence[Any], donated: tuple[int, ...] = ()) -> Any:
     """``jax.jit`` of a part of the program. One with checkpointed regions is ordered for memory.
@@ -21,6 +23,7 @@ def compiled(function: Any, eqns: Sequence[Any], donated: tuple[int, ...] = ()) 
     time, a GPT step 0.99. Not where there are loops, which leave a thread to what else there is to
     do (an LSTM step 1.03).
     """
+    function = x64.requiring(function)
     barriers = [e for e in eqns if e.primitive.name == "optimization_barrier"]
     names = {e.primitive.name for e in eqns}
     has_regions = "checkpoint" in names or any(len(e.invars) > 1 for e in barriers)

@@ -24,6 +24,7 @@ from torchlike import (
     literals,
     modes,
     views,
+    x64,
 )
 from torchlike import tensor as tensors
 from torchlike.dispatch.memory_order import strides_like
@@ -57,6 +58,7 @@ def finish(
             f"layout={layout!r}: torchlike's dense tensors are strided; sparse ones are made by "
             "torchlike.sparse_coo_tensor and Tensor.to_sparse()"
         )
+    x64.require()
     target = devices.resolve(device)
     if target.type == "meta":
         array = MetaArray(array.shape, array.dtype)

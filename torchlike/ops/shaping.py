@@ -19,6 +19,7 @@ from torchlike.ops.outputs import given
 from torchlike.ops.promotion import in_float32
 from torchlike.ops.views import shape_arguments, tensor_split
 from torchlike.ops.views.making import one_argument
+from torchlike.storage import device_array
 from torchlike.tensor import Tensor
 
 
@@ -96,7 +97,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
             raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         counts = _counts(input)
         positions = np.repeat(np.arange(len(counts)), counts)
-        return tensors.wrap(jnp.asarray(positions.astype(input.dtype.numpy)))
+        return tensors.wrap(device_array(positions.astype(input.dtype.numpy)))
     x, d = (input.reshape(-1), 0) if dim is None else (input, errors.wrap_dim(dim, input.dim()))
     n = x.shape[d] if x.dim() else 1
     if isinstance(repeats, (list, tuple)):

@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, errors
+from torchlike import dtypes, errors, x64
 from torchlike import tensor as tensors
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Bool, Operand
@@ -30,6 +30,7 @@ def _on_host(t: Tensor, name: str) -> np.ndarray:
 
 
 def _back(values: np.ndarray, dtype: dtypes.dtype = dtypes.int64) -> Tensor:
+    x64.require()
     return tensors.wrap(jnp.asarray(values.astype(dtype.numpy)))
 
 

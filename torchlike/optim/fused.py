@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import first_calls, meta, modes, sparse_sums
+from torchlike import first_calls, meta, modes, sparse_sums, x64
 from torchlike.autograd.partial import GIVEN
 from torchlike.dispatch.executable import unwatched
 from torchlike.dispatch.memory_order import strides_like
@@ -37,6 +37,7 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
     if found is None:
 
         def update(rule: Rule, owned: Any, gradients: tuple[Any, ...], scalars: Any) -> Any:
+            x64.require()
             return updated(rule, owned, gradients, scalars, n, n_states)
 
         name = f"optimizer step {getattr(rule, '__name__', '')}".rstrip()

@@ -14,6 +14,8 @@ from typing import Any
 
 import jax
 
+from torchlike import pending
+
 
 class ProfilerActivity(enum.Enum):
     """What PyTorch tells apart; JAX traces all there is."""
@@ -166,7 +168,7 @@ class profile:
     def _end(self) -> None:
         if not self._running:
             return
-        jax.effects_barrier()
+        pending.wait()
         jax.profiler.stop_trace()
         self._running = False
         if self.on_trace_ready is not None:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from safetensors import numpy as safetensors_numpy
 
+from torchlike import x64
 from torchlike.tensor import Tensor, wrap
 
 
@@ -25,5 +26,6 @@ def save_safetensors(
 
 def load_safetensors(filename: Any) -> dict[str, Tensor]:
     """Load named tensors."""
+    x64.require()
     arrays = safetensors_numpy.load_file(os.fspath(filename))
     return {name: wrap(jnp.asarray(a)) for name, a in arrays.items()}

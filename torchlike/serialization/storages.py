@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import devices, dtypes
+from torchlike import devices, dtypes, x64
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGES
 from torchlike.serialization.options import data_is_skipped, unnamed_is_big
@@ -75,6 +75,7 @@ class Storages:
                 "device is available. If you are running on a CPU-only machine, please use "
                 "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
             )
+        x64.require()
         array = jnp.asarray(flat)
         return array if device.type == "cpu" else jax.device_put(array, devices.to_jax(device))
 

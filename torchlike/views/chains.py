@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Layout, with_layout_constraint
 
-from torchlike import casts, first_calls, xla_flags
+from torchlike import casts, first_calls, x64, xla_flags
 from torchlike.inlining import AT_ONCE
 from torchlike.views.geometry import Geometry, may_overlap
 from torchlike.views.steps import (
@@ -182,12 +182,18 @@ def _of_steps(
     def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
         rest = iter(sizes)
         # Not interned: sizes may be symbols.
-        return function(tuple([kind(*_put_back(params, rest)) for kind, params in pattern]))
+        chain = tuple([kind(*_put_back(params, rest)) for kind, params in pattern])
+        return x64.requiring(function(chain))
 
     families = _families.setdefault((name, pattern, *options.values()), {})
     template = first_calls.Template(make, tuple(numbers))
     return first_calls.jit(
-        function(steps), name=name, template=template, families=families, inline=AT_ONCE, **options
+        x64.requiring(function(steps)),
+        name=name,
+        template=template,
+        families=families,
+        inline=AT_ONCE,
+        **options,
     )
 
 

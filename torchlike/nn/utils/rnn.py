@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from torchlike import dtypes
+from torchlike import dtypes, x64
 from torchlike.layouts import contiguous_format
 from torchlike.ops.joining import cat
 from torchlike.tensor import Tensor, wrap
@@ -21,6 +21,7 @@ _UNKNOWN_LENGTHS = "packing outside the jitted function"
 
 
 def _from_numpy(values: Any) -> Tensor:
+    x64.require()
     return wrap(jax.device_put(np.asarray(values, np.int64)))
 
 

@@ -24,8 +24,9 @@ class Colorize(enum.Enum):
 
 
 class Compare:
-    """Tables of measurements: a table for each ``label``, a row for each ``sub_label`` and number
-    of threads, a column for each ``description``. Measurements of one place are merged."""
+    """Tables of measurements: a table for each ``label``, a row for each ``sub_label`` (or
+    statement) and number of threads, a column for each ``description``. Measurements of one
+    place are merged."""
 
     def __init__(self, results: Iterable[Measurement]) -> None:
         self._results: list[Measurement] = []
@@ -60,7 +61,7 @@ class Compare:
     def __str__(self) -> str:
         merged: dict[tuple[Any, ...], Measurement] = {}
         for m in self._results:
-            key = (m.label, m.num_threads, m.sub_label, m.description)
+            key = (m.label, m.num_threads, m.sub_label or m.task_spec.stmt, m.description)
             old = merged.get(key)
             merged[key] = m if old is None else _joined(old, m)
         labels = ordered_unique(key[0] for key in merged)

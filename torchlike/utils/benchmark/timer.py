@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-import time
 import timeit
 from typing import Any
 
-from torchlike.streams import wait_for_devices
+from torchlike import pending
 
 
 def timer() -> float:
-    """Seconds, once all devices are done."""
-    wait_for_devices()
-    return time.perf_counter()
+    """Seconds, once all work asked of the devices is done."""
+    return pending.time_when_done()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +99,8 @@ class Measurement:
 
 
 class Timer:
-    """Times a statement as ``timeit`` does.
+    """Times a statement as ``timeit`` does, and counts the work that it asked for: the clock is
+    read when the devices have finished.
 
     Args:
       stmt, setup, globals: as in timeit.Timer.
@@ -126,23 +125,33 @@ class Timer:
         )
         self._timer = timeit.Timer(stmt, setup, timer, dict(globals or {}))
 
+    def _timeit(self, number: int) -> float:
+        return max(self._timer.timeit(number), 1e-9)  # no clock of a user's makes a time of 0
+
+    def _warm_up(self) -> None:
+        """What runs for the first time compiles, and modules and jitted functions get their final
+        form with the second call."""
+        self._timer.timeit(2)
+
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One measurement of ``number`` runs, after a few to warm up."""
         self._timer.timeit(max(number // 100, 2))
-        return Measurement(number, [self._timer.timeit(number)], self._task_spec)
+        return Measurement(number, [self._timeit(number)], self._task_spec)
 
     def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
-        """Blocks of runs, long enough to be timed, for ``min_run_time`` seconds."""
+        """Blocks of runs, for ``min_run_time`` seconds. A block is so long that the clock, which
+        waits for the devices, is a thousandth of it at most, or lasts ``min_run_time``."""
+        self._warm_up()
+        overhead = statistics.median(self._timeit(0) for _ in range(5))
         number = 1
         while True:
-            took = self._timer.timeit(number)
-            # A thousandth of the whole: the clock counts nothing then.
-            if took >= min_run_time / 1000:
+            took = self._timeit(number)
+            if took > min_run_time or took >= max(min_run_time / 1000, overhead * 1000):
                 break
             number *= 10
         times: list[float] = []
         while sum(times) < min_run_time:
-            times.append(self._timer.timeit(number))
+            times.append(self._timeit(number))
             if callback is not None:
                 callback(number, times[-1])
         return Measurement(number, times, self._task_spec)
@@ -157,6 +166,6 @@ class Timer:
         while (len(found.times) < 4 or found.iqr > threshold * found.median) and (
             spent < max_run_time
         ):  # fmt: skip
-            found.raw_times.append(self._timer.timeit(found.number_per_run))
+            found.raw_times.append(self._timeit(found.number_per_run))
             spent += found.raw_times[-1]
         return found

@@ -1,0 +1,44 @@
+"""A tensor's one leaf in a pytree, and the storage of a tensor that JAX rebuilds around a leaf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike import boxes, dtypes
+from torchlike.interop import cut
+from torchlike.meta import MetaArray
+from torchlike.storage import Storage
+from torchlike.tensor import Tensor
+from torchlike.tree_leaf import TreeLeaf
+
+
+def leaf_of(t: Tensor) -> Any:
+    """The array; of a tensor on the meta device a ``jax.ShapeDtypeStruct``."""
+    array = t._read()
+    kind = type(array)
+    if kind is MetaArray:
+        return jax.ShapeDtypeStruct(array.shape, array.dtype)
+    if kind is TreeLeaf:
+        return array.value
+    cut.taken_apart(t, array)
+    return t.jax()  # traced, where a capture runs
+
+
+def storage_of(leaf: Any) -> Storage:
+    """A storage that gives back the leaf.
+
+    An array of NumPy's is shared memory, as in ``from_numpy``; a shape and a dtype alone make a
+    meta tensor. JAX also rebuilds trees around whatever a function gave, and around placeholders.
+    """
+    if isinstance(leaf, jax.Array) or type(leaf) in boxes.SPECIAL:
+        return Storage(leaf)
+    if isinstance(leaf, np.ndarray) and dtypes.is_known(leaf.dtype):
+        return Storage(None, leaf)
+    if isinstance(leaf, jax.ShapeDtypeStruct) and leaf.sharding is None and (
+        dtypes.is_known(leaf.dtype)
+    ):  # fmt: skip
+        return Storage(MetaArray(leaf.shape, leaf.dtype))
+    return Storage(TreeLeaf(leaf))

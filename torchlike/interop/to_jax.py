@@ -1,0 +1,49 @@
+"""``to_jax_function``: a function written with torchlike as one of JAX's."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike.nn import Module
+from torchlike.tensor import Tensor, from_jax
+
+
+def _is_leaf(x: Any) -> bool:
+    return isinstance(x, (Tensor, Module))
+
+
+def to_jax_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function on tensors one on arrays, for ``jax.grad``, ``jax.jit`` and JAX's libraries;
+    also a decorator.
+
+    Each array in its arguments (pytrees, of JAX or NumPy) reaches the function as a tensor; tensors
+    and modules reach it as they are. Each tensor in what it returns becomes an array, which is what
+    ``jax.grad`` and ``jax.value_and_grad`` ask of a loss. The gradient is JAX's: the result has no
+    place on the tape.
+
+    Example::
+
+        loss = torchlike.to_jax_function(lambda model, x: model(x).square().mean())
+        value, gradient = jax.value_and_grad(loss)(model, x)   # a module of gradients
+
+    Raises:
+      TypeError: an array in the arguments has a dtype that PyTorch does not have.
+    """
+
+    def as_tensor(x: Any) -> Any:
+        return from_jax(x) if isinstance(x, (jax.Array, np.ndarray)) else x
+
+    def as_array(x: Any) -> Any:
+        return x.jax() if isinstance(x, Tensor) else x
+
+    @functools.wraps(function)
+    def of_arrays(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = jax.tree.map(as_tensor, (args, kwargs), is_leaf=_is_leaf)
+        return jax.tree.map(as_array, function(*args, **kwargs), is_leaf=_is_leaf)
+
+    return of_arrays
