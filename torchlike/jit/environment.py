@@ -21,9 +21,6 @@ from torchlike.tensor import Tensor
 
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
 _TABLES = ("_parameters", "_buffers", "_modules")
-#: What else of a module is kept in a set or dictionary, of which only the keys count.
-_KEYS = ("_non_persistent_buffers_set", "_keys")
-
 
 #: Tables of hooks on every module or optimizer, from the rooms above.
 hook_tables: list[Mapping[Any, Any]] = []
@@ -348,9 +345,11 @@ def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> d
         elif isinstance(value, Tensor):
             found[name] = id(value), value.requires_grad
         elif _is_of_hooks(name, value):
-            found[name] = tuple(value)  # ids of handles: never used twice
-        elif name in _KEYS and isinstance(value, (dict, set)):
-            found[name] = _HeldAs(tuple(sorted(value) if isinstance(value, set) else value))
+            found[name] = tuple(value), _HeldAs(value)  # ids of handles: never used twice
+        elif name == "_non_persistent_buffers_set":
+            found[name] = sorted(value)
+        elif name == "_keys" and _is_by_key(module):
+            found[name] = list(value)
         elif name in named and name not in _TABLES:
             found[name] = "held", _HeldAs(value)
     for table in _TABLES:

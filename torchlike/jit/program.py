@@ -370,6 +370,8 @@ def deliver(
         for storage, array in zip(made, outputs[n : n + program.n_made], strict=True):
             storage.cell = array
     node = None
+    # What was recorded for a leaf reaches it, whether the flag was on before or is on now.
+    _switch(program, arguments, True)
     give = once_each(build, known) if program.repeats or known else build
     if program.cotangent_avals:
         residuals = (tuple(outputs[n + program.n_made :]), tuple(ran.kept))
@@ -387,8 +389,7 @@ def deliver(
     for i, condition in program.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
-    for leaf, _, requires_grad in program.flags:
-        (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
+    _switch(program, arguments, False)
     for template in program.kept:
         give(template, arguments, made, node)
     leaves, structure = program.result
@@ -411,6 +412,13 @@ def deliver(
     for slot, value in bound:
         slot.bind(arguments, value)
     return found[0] if structure is None else unflatten(structure, found)
+
+
+def _switch(program: Program, arguments: Sequence[Tensor], requires_grad: bool) -> None:
+    """Switch on (or off) the flags of the leaves that the body has left so."""
+    for leaf, _, flag in program.flags:
+        if flag is requires_grad:
+            (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(flag)
 
 
 def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:

@@ -42,7 +42,10 @@ _CONTAINERS = frozenset(
     ("collections", "weakref", "queue", "configparser", "multiprocessing.sharedctypes")
 )
 #: A module's tables, and what they hold.
-_TABLES = {"_parameters": "parameters", "_buffers": "buffers", "_modules": "children"}
+_TABLES = {
+    "_parameters": "parameters", "_buffers": "buffers", "_modules": "children",
+    "_non_persistent_buffers_set": "buffers that are not persistent",
+}  # fmt: skip
 #: Containers with more elements are compared, but not looked into.
 MAX_ELEMENTS = 2000
 _MAX_DEPTH = 12
@@ -233,7 +236,7 @@ class Reach:
                     continue
                 if isinstance(value, Tensor) and name in _FIELDS:
                     continue
-                if is_module and name in _TABLES and type(found) is dict:
+                if is_module and name in _TABLES and type(found) in (dict, set):
                     # Compared apart (`environment.Snapshot`), as are the tensors and children.
                     what = f"the {_TABLES[name]} of {type(value).__name__}"
                     self._tables.about_to_change(value, found, what)

@@ -102,6 +102,8 @@ class RegionCapture:
             self._refuse("`tensor.data = value`", "tensor.data.copy_(value)")
 
     def write_attribute(self, owner: Any, name: str) -> None:
+        if id(owner) in self._modules:
+            return
         self._refuse(f"setting `{type(owner).__name__}.{name}`", "a value that is returned from it")
 
     def module_made(self, module: Any) -> None:
