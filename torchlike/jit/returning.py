@@ -89,7 +89,8 @@ class Returned:
         storage = t._storage
         if not self._capture.is_created(storage):
             argument = self._capture.stand_ins.get(id(t), -1)
-            if argument < 0 and (again := self._view_again(t)) is not None:
+            made_inside = self._capture.is_adopted(t)
+            if argument < 0 and made_inside and (again := self._view_again(t)) is not None:
                 template = Template(t, -1, None, -1)
                 template.again = again
                 return template
