@@ -84,6 +84,13 @@ def setting_seen(name: str, ask: Callable[[], Any], tell: Callable[[Any], None])
         current.capture.setting_seen(name, ask, tell)
 
 
+def table_changes(owner: Any, table: Any, what: str) -> None:
+    """A table of ``owner`` (a dictionary, list or set of parameters, children, hooks, groups) is
+    about to change: a running capture remembers it. ``what`` names it in messages."""
+    if current.capture is not None:
+        current.capture.table_write(owner, table, what)
+
+
 class Switch:
     """A setting that is on or off, off at first. Compiled programs see it."""
 

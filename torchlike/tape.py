@@ -187,6 +187,7 @@ class RemovableHandle:
     def remove(self) -> None:
         """Remove the hook; doing so twice is harmless."""
         for table in (self._hooks, *self._extra):
+            modes.table_changes(self, table, "the hooks that a handle removes")
             table.pop(self.id, None)
         modes.epoch.advance()
 

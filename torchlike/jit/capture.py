@@ -31,6 +31,7 @@ from torchlike.jit import advice
 from torchlike.jit.libraries import is_library, trace_counts
 from torchlike.jit.places import MISSING
 from torchlike.jit.printed import Printed
+from torchlike.jit.structure import Tables
 from torchlike.jit.watch import Watch
 from torchlike.storage import Storage
 from torchlike.tensor import Tensor
@@ -56,7 +57,7 @@ def hooks_of(t: Tensor) -> Any:
 class Slot:
     """An attribute that holds a tensor or None: who has it, its name, its value at first sight."""
 
-    __slots__ = ("argument", "initial", "is_read", "name", "of_tensor", "owner")
+    __slots__ = ("argument", "initial", "is_missing", "is_read", "name", "of_tensor", "owner")
 
     def __init__(self, owner: Any, name: str, argument: int) -> None:
         self.owner = owner
@@ -66,6 +67,8 @@ class Slot:
         #: Whether it is a tensor's own (``_grad``), kept in its dictionary and nowhere else.
         self.of_tensor = isinstance(owner, Tensor)
         self.initial = slot_value(owner, name)
+        #: Whether there was none, not even None.
+        self.is_missing = not self.is_there()
         self.is_read = False
 
     def value(self, arguments: Sequence[Any]) -> Any:
@@ -74,6 +77,15 @@ class Slot:
         if self.of_tensor:
             return owner.__dict__.get(self.name)
         return slot_value(owner, self.name)
+
+    def is_there(self) -> bool:
+        """Whether the owner has an attribute of this name. A tensor always has its own."""
+        return self.of_tensor or any(self.name in table for table in _tables(self.owner))
+
+    def remove(self) -> None:
+        """Take away what the owner has under this name."""
+        for table in _tables(self.owner):
+            table.pop(self.name, None)
 
     def bind(self, arguments: Sequence[Any], value: Any) -> None:
         """Bind the slot at a call with these arguments."""
@@ -171,6 +183,8 @@ class Capture:
         self.attributes: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.attributes_written: dict[tuple[int, str], tuple[Any, str, Any]] = {}
         self.modules: dict[int, Any] = {}
+        #: Ids of modules that the body made.
+        self.made_modules: set[int] = set()
         self.optimizers: dict[int, Any] = {}
         #: What the function sees instead of its arguments: {id(stand-in): which argument}.
         self.stand_ins: dict[int, int] = {}
@@ -178,8 +192,10 @@ class Capture:
         self.maybe_unbound: set[str] = set()
         #: What was refused, first things first, whatever user code made of the errors.
         self.refusals: list[JitCaptureError] = []
+        #: Tables of modules, hooks and optimizers that the body was about to change.
+        self.tables = Tables(self.slots_written.values())
         #: Plain Python values that user code can read.
-        self.watch = Watch(self.stand_ins)
+        self.watch = Watch(self.stand_ins, self.tables)
         self.printed = Printed(self.watch.say, self.refuse_value)
         #: Entries of parameter groups that are asked for anew at each run: (id(group), name).
         self.host_places: set[tuple[int, str]] = set()
@@ -344,6 +360,8 @@ class Capture:
         """Whether a slot may hold another tensor at each call: one that this function or another
         jitted one binds, or a tensor's own (``.grad``). A module's other slots change only when
         ``modes.epoch`` moves."""
+        if not (slot.is_missing or slot.is_there()):
+            return False  # the body deleted it
         key = (id(slot.owner), slot.name)
         return (
             slot.of_tensor or key in self.slots_written
@@ -361,6 +379,14 @@ class Capture:
         self.attributes_written.setdefault(
             (id(owner), name), (owner, name, owner.__dict__.get(name, MISSING))
         )
+
+    def table_write(self, owner: Any, table: Any, what: str) -> None:
+        """A table of parameters, children, hooks or groups is about to change."""
+        self.tables.about_to_change(owner, table, what, users_line)
+
+    def module_made(self, module: Any) -> None:
+        """A module is being made."""
+        self.made_modules.add(id(module))
 
     def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """A switch is about to be read or set: a guard."""
@@ -548,7 +574,10 @@ class Capture:
         for t, before, _ in self._fields.values():
             t._view, t._node, t._output_nr, t._requires_grad = before
         for slot in self.slots_written.values():
-            set_slot(slot.owner, slot.name, slot.initial)
+            # One that was made or deleted inside is left as it is: no program that is kept reads
+            # it, and its place in the table is the right one.
+            if not slot.is_missing and slot.is_there():
+                set_slot(slot.owner, slot.name, slot.initial)
 
     def undo_python(self) -> None:
         """Put plain Python values back: the capture failed, or the body runs once more."""
@@ -561,6 +590,12 @@ class Capture:
         counts = trace_counts()
         counts.clear()
         counts.update(self._traces)
+        self.tables.restore()
+        for slot in self.slots_written.values():
+            if slot.is_missing:
+                slot.remove()
+            elif not slot.is_there():  # in no table
+                slot.owner.__dict__[slot.name] = slot.initial
 
 
 def _another_handle(array: Any) -> Any:

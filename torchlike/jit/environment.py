@@ -21,8 +21,6 @@ from torchlike.tensor import Tensor
 
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
 _TABLES = ("_parameters", "_buffers", "_modules")
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
 
 #: Tables of hooks on every module or optimizer, from the rooms above.
 hook_tables: list[Mapping[Any, Any]] = []
@@ -60,6 +58,12 @@ class Snapshot:
             for kind in _TABLES for table in [m.__dict__.get(kind)]
             if table or (table is not None and kind != "_modules")
         ]  # fmt: skip
+        #: So may those of hooks, which most modules have none of.
+        self._tables += [
+            places.Bindings(table, frozenset())
+            for m in {**watch.modules, **capture.modules}.values()
+            for name, table in m.__dict__.items() if _is_of_hooks(name, table) and table
+        ]  # fmt: skip
         self._checks += [table.holds for table in self._tables]
         self._spaces = watch.spaces()
         self._optimizers = [Settings(o, capture) for o in capture.optimizers.values()]
@@ -91,7 +95,7 @@ class Snapshot:
         self._modules = [
             (m, skip, known, _plain(m, skip, known))
             for m in modules.values()
-            for known in [None if watch.is_whole(m) else names]
+            for known in [None if watch.is_whole(m) or _is_by_key(m) else names]
             for skip in [rebound_slots.of(m) | {name for owner, name in bound if owner == id(m)}]
         ]
 
@@ -320,6 +324,16 @@ def _library_names(cls: type) -> frozenset[str]:
     return frozenset(found)
 
 
+def _is_of_hooks(name: str, table: Any) -> bool:
+    """Whether a module's attribute is a table of hooks."""
+    return name.endswith("_hooks") and isinstance(table, dict)
+
+
+def _is_by_key(module: Any) -> bool:
+    """Whether attributes of a module are asked for by keys, which code does not name."""
+    return getattr(type(module), "_attributes_by_key", False)
+
+
 def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> dict[str, Any]:
     """What a module's graph depends on besides cells: its class, plain values that some code names
     (any of them, where ``names`` is None), and the identities of its tensors, submodules, functions
@@ -334,8 +348,12 @@ def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> d
                 found[name] = type(value).__name__, repr(value)
         elif isinstance(value, Tensor):
             found[name] = id(value), value.requires_grad
-        elif name in _HOOKS:
-            found[name] = tuple(value)  # ids of handles: never used twice
+        elif _is_of_hooks(name, value):
+            found[name] = tuple(value), _HeldAs(value)  # ids of handles: never used twice
+        elif name == "_non_persistent_buffers_set":
+            found[name] = sorted(value)
+        elif name == "_keys" and _is_by_key(module):
+            found[name] = list(value)
         elif name in named and name not in _TABLES:
             found[name] = "held", _HeldAs(value)
     for table in _TABLES:

@@ -9,6 +9,7 @@ import threading
 import time
 import types
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -78,7 +79,9 @@ class JitFunction:
         #: The program that ran last.
         self.latest: Program | None = None
         self._max_programs = max_programs
-        self._uncacheable = 0
+        #: Captures that could not be kept: in a row, by the key of the call, where the body
+        #: changed the structure of modules or optimizers; all others under None.
+        self._unkept: Counter[Any] = Counter()
         self._recorded: set[str] = set()
         self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
         self._conversion = Conversion()
@@ -99,6 +102,7 @@ class JitFunction:
     def reset(self) -> None:
         """Forget every compiled program."""
         self._programs.clear()
+        self._unkept.clear()
         self.fell_back.clear()
         self._told.clear()
         self._parts = None
@@ -423,23 +427,27 @@ class JitFunction:
         del first_arrays
         numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
         ran = program.run(arguments, run.first_values, numbers)
-        result = deliver(program, arguments, ran, run.returned.made, numbers)
-        run.returned.cut()
+        made, known = run.returned.made, run.returned.cut()
+        result = deliver(program, arguments, ran, made, numbers, known)
+        del made, known
         if run.modes_left is not None:
             run.modes_left.restore()
         if capture.unrepeatable:
             return result
         if program.cacheable:
+            self._unkept.pop(asked, None)
             self._keep(key, program)
             if self._fallback is None:
                 self._say_recorded(run.records)
         else:
-            self._uncacheable += 1
-            if self._fallback is not None and self._uncacheable >= _WARN_AFTER:
+            # What is changed once is made at the first call of its kind: so it is counted for each.
+            kind = asked if program.changes_structure else None
+            self._unkept[kind] += 1
+            if self._fallback is not None and self._unkept[kind] >= _WARN_AFTER:
                 self._fall_back(asked, program.why_not)
-            elif self._uncacheable == _WARN_AFTER:
+            elif self._unkept[kind] == _WARN_AFTER:
                 errors.warn_user(
-                    f"torchlike.jit: {self._name} was compiled {self._uncacheable} times and "
+                    f"torchlike.jit: {self._name} was compiled {self._unkept[kind]} times and "
                     f"cannot be kept: {program.why_not}. Each call compiles anew."
                 )
         return result

@@ -285,26 +285,25 @@ class Entries(Place):
 
 
 class Bindings(Place):
-    """What a module's table of parameters, buffers or children binds, in order, but for the names
-    ``apart``, which programs bind."""
+    """What a module's table of parameters, buffers, children or hooks binds, in order; but not what
+    the names ``apart`` are bound to, which programs bind."""
 
-    __slots__ = ("apart", "bound")
+    __slots__ = ("apart", "bound", "names")
 
     def __init__(self, owner: dict[str, Any], apart: frozenset[str] | set[str]) -> None:
         super().__init__(owner, "")
-        self.apart = frozenset(apart)
+        self.names = list(owner)
+        self.apart = frozenset(apart).intersection(owner)
         self.bound = {name: t for name, t in owner.items() if name not in self.apart}
 
     def holds(self) -> bool:
         owner, bound = self.owner, self.bound
-        if len(owner) == len(bound) and all(map(is_, owner.values(), bound.values())):
-            return owner.keys() == bound.keys()
-        return [name for name in owner if name not in self.apart] == list(bound) and all(
-            owner[name] is t for name, t in bound.items()
-        )
+        if not self.apart:
+            return all(map(is_, owner.values(), bound.values())) and owner.keys() == bound.keys()
+        return list(owner) == self.names and all(owner[name] is t for name, t in bound.items())
 
     def condition(self, name: Callable[[Any], str]) -> str:
-        if self.bound or self.apart:
+        if self.names:
             return super().condition(name)
         return f"not {name(self.owner)}"  # most modules have no buffers: 30 ns, not 300
 

@@ -17,7 +17,7 @@ from torchlike.autograd.partial import When
 from torchlike.jit import given, joint
 from torchlike.jit.acquaintances import Acquaintances
 from torchlike.jit.capture import Capture, Slot, hooks_of, rebound_slots
-from torchlike.jit.keys import static_key
+from torchlike.jit.keys import Identity, static_key
 from torchlike.jit.node import node_of_call
 from torchlike.jit.recorded import Effect
 from torchlike.jit.scalars import Table
@@ -100,6 +100,8 @@ class Program:
         #: What tensors given back hold besides: whose, under which name (``_grad``, or one of the
         #: user's), a leaf like those of the result.
         self.held: list[tuple[Template, str, Any]] = []
+        #: Tensors that the body put somewhere outside, where no later call can put its own.
+        self.kept: list[Template] = []
         self.written: list[tuple[str, Any]] = []
         #: The storages written, where they are the same at each call.
         self.written_cells: list[Storage] | None = None
@@ -143,6 +145,9 @@ class Program:
         #: Seconds that the run of the Python body took.
         self.capture_seconds = 0.0
         self.cacheable = True
+        #: Whether it is not only because the body changed the structure of modules or optimizers,
+        #: which it may do once.
+        self.changes_structure = False
         self.why_not = ""
 
     # -- guards ------------------------------------------------------------------------------------
@@ -152,7 +157,8 @@ class Program:
         self.snapshot = snapshot
         described = [s for s in capture.slots.values() if s.is_read]
         rebound = [s for s in described if capture.is_rebound(s)]
-        self.guard_slots = [(s, describe_slot(s.initial)) for s in rebound]
+        self.guard_slots = [(s, describe_slot(s.initial) if s.initial is not None
+                             else not s.is_missing) for s in rebound]  # fmt: skip
         leaves = {id(s.owner): s.owner for s in capture.slots.values() if s.argument < 0}
         self.hooked = [(t, hooks_of(t)) for t in leaves.values() if isinstance(t, Tensor)]
         self.structure = [(s, s.initial) for s in described if not capture.is_rebound(s)]
@@ -199,9 +205,10 @@ class Program:
         """Whether slots, flags and shared memory are as they were."""
         for slot, descriptor in self.guard_slots:
             now = slot.value(arguments)
-            if (now is None) if descriptor is not True else (now is not None):
-                return False
-            if now is not None and describe_slot(now) != descriptor:
+            if now is None:
+                if descriptor is not (slot.of_tensor or slot.is_there()):
+                    return False
+            elif describe_slot(now) != descriptor:
                 return False
         for leaf, before, _ in self.flags:
             if isinstance(leaf, Tensor) and leaf._requires_grad is not before:
@@ -239,12 +246,14 @@ class Program:
         """Why this program does not fit a call with the same key, in words."""
         for slot, descriptor in self.guard_slots:
             now = slot.value(arguments)
-            if describe_slot(now) != descriptor:
+            present = describe_slot(now) if now is not None else slot.is_there()
+            if present != descriptor:
                 name = f"`{type(slot.owner).__name__}.{slot.name.removeprefix('_')}`"
-                if now is None or descriptor is True:
-                    return (
-                        f"{name} changed: {'a tensor → None' if now is None else 'None → a tensor'}"
-                    )
+                if isinstance(present, bool) or isinstance(descriptor, bool):
+                    words = {True: "None", False: "nothing"}
+                    before, after = (words[x] if isinstance(x, bool) else "a tensor"
+                                     for x in (descriptor, present))  # fmt: skip
+                    return f"{name} changed: {before} → {after}"
                 return f"the shape or kind of {name} changed"
         changed = self.snapshot.difference()
         if changed:
@@ -350,11 +359,12 @@ def _target(where: tuple[str, Any], arguments: Sequence[Tensor]) -> Storage:
 
 def deliver(
     program: Program, arguments: Sequence[Tensor], ran: Ran, made: list[Storage] | None,
-    numbers: Any = (),
+    numbers: Any = (), known: dict[int, Tensor] | None = None,
 ) -> Any:  # fmt: skip
     """Write outputs into cells and slots, and build the result.
 
-    ``made`` are the storages of the capture itself on the first call, None on later ones.
+    ``made`` are the storages of the capture itself on the first call, None on later ones, and
+    ``known`` its tensors (see `Returned.cut`).
     """
     n = len(program.written)
     outputs = ran.outputs
@@ -373,7 +383,9 @@ def deliver(
         for storage, array in zip(made, outputs[n : n + program.n_made], strict=True):
             storage.cell = array
     node = None
-    give = once_each(build) if program.repeats else build
+    # What was recorded for a leaf reaches it, whether the flag was on before or is on now.
+    _switch(program, arguments, True)
+    give = once_each(build, known) if program.repeats or known else build
     if program.cotangent_avals:
         residuals = (tuple(outputs[n + program.n_made :]), tuple(ran.kept))
         edges = [
@@ -390,8 +402,9 @@ def deliver(
     for i, condition in program.slot_conditions.items():
         if not bool(made[condition].cell):
             bound[i] = bound[i][0], None
-    for leaf, _, requires_grad in program.flags:
-        (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(requires_grad)
+    _switch(program, arguments, False)
+    for template in program.kept:
+        give(template, arguments, made, node)
     leaves, structure = program.result
     n_leaves = len(leaves)
     if program.held:
@@ -414,6 +427,13 @@ def deliver(
         slot.bind(arguments, value)
     result = found[0] if structure is None else unflatten(structure, found)
     return given.write(program.changes, numbers, result) if program.changes else result
+
+
+def _switch(program: Program, arguments: Sequence[Tensor], requires_grad: bool) -> None:
+    """Switch on (or off) the flags of the leaves that the body has left so."""
+    for leaf, _, flag in program.flags:
+        if flag is requires_grad:
+            (leaf if isinstance(leaf, Tensor) else arguments[leaf]).requires_grad_(flag)
 
 
 def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:
@@ -451,8 +471,11 @@ def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
 
 
 def describe_slot(value: Any) -> Any:
-    """What of a slot's value a program depends on."""
-    return signature(value, {}) if isinstance(value, Tensor) else value is None
+    """What of a slot's value a program depends on. In its place True says that the slot is None,
+    False that there is none."""
+    if isinstance(value, Tensor):
+        return signature(value, {})
+    return Identity(value) if isinstance(value, np.ndarray) else ("value", static_key(value))
 
 
 def _source_key(source: tuple[str, Any]) -> tuple[str, int]:

@@ -29,6 +29,7 @@ from torchlike.jit.bytecode import Reads, reads_of, rebinds
 from torchlike.jit.libraries import is_library, is_library_file, is_library_module
 from torchlike.jit.places import MISSING, Attributes, Place
 from torchlike.jit.scalars import Number
+from torchlike.jit.structure import Tables
 from torchlike.tensor import _FIELDS, Tensor
 
 ATOMS = frozenset(
@@ -40,6 +41,11 @@ ATOMS = frozenset(
 _CONTAINERS = frozenset(
     ("collections", "weakref", "queue", "configparser", "multiprocessing.sharedctypes")
 )
+#: A module's tables, and what they hold.
+_TABLES = {
+    "_parameters": "parameters", "_buffers": "buffers", "_modules": "children",
+    "_non_persistent_buffers_set": "buffers that are not persistent",
+}  # fmt: skip
 #: Containers with more elements are compared, but not looked into.
 MAX_ELEMENTS = 2000
 _MAX_DEPTH = 12
@@ -61,8 +67,10 @@ class Entered:
 class Reach:
     """What user code can reach, as places with the values they had when first seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, tables: Tables | None = None) -> None:
         self.places: dict[Any, Place] = {}
+        #: Tables of modules that code names.
+        self._tables = Tables(()) if tables is None else tables
         #: Why the program cannot be kept, from what was seen to happen.
         self.reasons: list[str] = []
         #: Tensors that were reached, for their requires_grad, and all ways to them.
@@ -227,6 +235,11 @@ class Reach:
                 if name not in self._read and not callable(found) and name in self.names:
                     continue
                 if isinstance(value, Tensor) and name in _FIELDS:
+                    continue
+                if is_module and name in _TABLES and type(found) in (dict, set):
+                    # Compared apart (`environment.Snapshot`), as are the tensors and children.
+                    what = f"the {_TABLES[name]} of {type(value).__name__}"
+                    self._tables.about_to_change(value, found, what)
                     continue
                 if not is_module:
                     self._name(value, space, name, found, f"{label}.{name}")

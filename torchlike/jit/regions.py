@@ -23,7 +23,7 @@ from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial, When
 from torchlike.jit import joint
 from torchlike.jit.scalars import Number, device_number, weak
-from torchlike.tape import Edge, gradient_edge
+from torchlike.tape import Edge, RemovableHandle, gradient_edge
 from torchlike.tensor import Tensor, wrap
 
 
@@ -35,6 +35,9 @@ class RegionCapture:
         self.what = what
         self.first_sequence = tape.next_sequence()
         self._own: dict[int, Any] = {}
+        #: Modules made inside, and the number of the first handle of a hook that was.
+        self._modules: dict[int, Any] = {}
+        self._first_handle = next(RemovableHandle._ids)
         self._given: dict[int, Any] = {}
         self._views: dict[int, Any] = {}
 
@@ -64,6 +67,7 @@ class RegionCapture:
     def leave(self) -> None:
         """The region has been traced: what it made holds its tracers, and is nobody's any more."""
         self._own.clear()
+        self._modules.clear()
         self._given.clear()
         self._views.clear()
 
@@ -98,7 +102,19 @@ class RegionCapture:
             self._refuse("`tensor.data = value`", "tensor.data.copy_(value)")
 
     def write_attribute(self, owner: Any, name: str) -> None:
+        if id(owner) in self._modules:
+            return
         self._refuse(f"setting `{type(owner).__name__}.{name}`", "a value that is returned from it")
+
+    def module_made(self, module: Any) -> None:
+        self._modules[id(module)] = module
+
+    def table_write(self, owner: Any, table: Any, what: str) -> None:
+        is_own = id(owner) in self._modules or (
+            isinstance(owner, RemovableHandle) and owner.id > self._first_handle
+        )  # fmt: skip
+        if not is_own:
+            self._refuse(f"changing {what}", "a change before or after it")
 
     def adopt_view(self, t: Any) -> None:
         self._views[id(t)] = t

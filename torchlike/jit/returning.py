@@ -91,7 +91,8 @@ class Returned:
         storage = t._storage
         if not self._capture.is_created(storage):
             argument = self._capture.stand_ins.get(id(t), -1)
-            if argument < 0 and (again := self._view_again(t)) is not None:
+            made_inside = self._capture.is_adopted(t)
+            if argument < 0 and made_inside and (again := self._view_again(t)) is not None:
                 template = Template(t, -1, None, -1)
                 template.again = again
                 return template
@@ -193,7 +194,8 @@ class Returned:
             if self.where(t._storage)[0] == "slot":
                 return None
             if self._capture.is_adopted(t) and parent is None:
-                where = t  # a new object at each call: the user may write to it
+                # A new object at each call: the user may write to it. The first gets this one.
+                where = t._alias()
             elif view is None or parent is None:
                 return None
             else:
@@ -245,13 +247,20 @@ class Returned:
                 found.append(("fixed", storage))
         return found
 
-    def cut(self) -> None:
-        """Cut the capture's own tensors off its tape: their nodes hold tracers."""
+    def cut(self) -> dict[int, Tensor]:
+        """Cut the capture's own tensors off its tape: their nodes hold tracers. Gives them by the
+        ids of their templates: the first call gives back the very objects that the body made, which
+        it may have put anywhere."""
+        known = {
+            id(template): t for t, template in self._templates.values()
+            if self._capture.is_created(t._storage) or self._capture.is_adopted(t)
+        }  # fmt: skip
         self._templates.clear()
         for t in self._new:
             t._node, t._base = None, None
             if t._view is not None:
                 t._view.cached_version = -1
+        return known
 
 
 def without_unknown_place(x: Any) -> Any:

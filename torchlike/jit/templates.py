@@ -12,7 +12,7 @@ from torchlike.dispatch.record import OpNode
 from torchlike.jit.capture import Slot
 from torchlike.storage import Storage
 from torchlike.tape import Node, gradient_edge
-from torchlike.tensor import Tensor
+from torchlike.tensor import _FIELDS, Tensor
 
 
 class FreedNode(Node):
@@ -116,15 +116,17 @@ class Anew(NamedTuple):
 
 
 def build(
-    template: Template, arguments: Sequence[Tensor], made: list[Storage], node: Any
-) -> Tensor:
+    template: Template, arguments: Sequence[Tensor], made: list[Storage], node: Any,
+    into: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """The tensor of a call; where it is a new one, ``into`` if that is given."""
     if template.argument >= 0:
         return arguments[template.argument]
     if template.existing is not None:
         return template.existing
     if template.whole:
         return template.slot.value(arguments)  # type: ignore[union-attr]
-    t = object.__new__(template.type)
+    t = object.__new__(template.type) if into is None else _emptied(into)
     if template.again is not None:
         if template.inference:
             t._inference = True
@@ -151,14 +153,27 @@ def build(
     return t
 
 
-def once_each(build: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``build``, which gives the same tensor for the same template."""
+def _emptied(t: Tensor) -> Tensor:
+    """A tensor without memory and history: what a user set on it stays."""
+    own = vars(t)
+    for name in _FIELDS & own.keys():
+        if name != "_hooks":
+            del own[name]
+    return t
+
+
+def once_each(
+    build: Callable[..., Tensor], known: dict[int, Tensor] | None = None
+) -> Callable[..., Tensor]:
+    """``build``, which gives the same tensor for the same template; of those ``known`` by their
+    ids, the one that is there."""
     made: dict[int, Tensor] = {}
+    known = known or {}
 
     def given(template: Template, *rest: Any) -> Tensor:
         found = made.get(id(template))
         if found is None:
-            found = made[id(template)] = build(template, *rest)
+            found = made[id(template)] = build(template, *rest, known.get(id(template)))
         return found
 
     return given

@@ -19,6 +19,7 @@ from torchlike.jit.acquaintances import asks_for_bases
 from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.effects import ThreadModes
 from torchlike.jit.given import CallValues, Copies
+from torchlike.jit.held import tensors_held
 from torchlike.jit.naming import defined_at
 from torchlike.jit.places import MISSING, Name, describe, same
 from torchlike.jit.program import Program
@@ -62,6 +63,10 @@ class Tracing:
         self.effects: list[Effect] = []
         self.not_again: list[str] = []
         self._as_themselves = as_themselves
+        #: Of which arguments something was put outside, and how many tensors of the body's own
+        #: were, other than into tables.
+        self._held_arguments: set[int] = set()
+        self._n_kept = 0
         self._seen = self._stand_ins()
         self._position: dict[int, int] = {}
         for i, t in enumerate(self._seen):
@@ -169,9 +174,10 @@ class Tracing:
 
     def arguments_that_are_state(self) -> frozenset[int]:
         """Arguments whose own storage was used as well, reached past the stand-in, or compared
-        with it."""
+        with it, and those of which the body put the stand-in, or a view of it, somewhere outside.
+        """
         used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
-        return self.acquainted_arguments() | {
+        return self.acquainted_arguments() | self._held_arguments | {
             i for i, t in enumerate(self.arguments)
             if i not in self._as_themselves and id(t._storage) in used
         }  # fmt: skip
@@ -263,8 +269,8 @@ class Tracing:
         ]
         slots = [
             (s, without_unknown_place(slot_value(s.owner, s.name)))
-            for s in capture.slots_written.values()
-        ]
+            for s in capture.slots_written.values() if s.is_there()
+        ]  # fmt: skip
         gradients: list[Any] = []
         templates = [returned.leaf(x) for x in leaves]
         program.slot_outputs = [
@@ -274,10 +280,11 @@ class Tracing:
             _, condition = capture.conditions.get(id(v), (None, None))
             if condition is not None:
                 program.slot_conditions[i] = returned.add(wrap(condition)._storage)
+        capture.watch.settle()
+        self._find_held(leaves)
         returned.add_held()
         returned.join_views()
         capture.conditions.clear()  # they would keep gradients that were dropped
-        capture.watch.settle()
         self._check_kept()
         if returned.roots:
             if self.create_graph:
@@ -314,6 +321,42 @@ class Tracing:
             found[id(placeholder)] = ("second cotangent", i)
         return found
 
+    def _find_held(self, leaves: list[Any]) -> None:
+        """Tensors that the body put into what it changed outside, or into an object of its own that
+        it returns."""
+        capture, watch = self.capture, self.capture.watch
+        is_own = watch.own_objects()
+        capture.tables.drop(is_own)
+        for owner in capture.tables.owners():
+            own = getattr(owner, "__dict__", {})  # the handle of a hook has none
+            if "_parameters" in own:
+                capture.enter_module(owner)
+            elif "param_groups" in own:
+                capture.enter_optimizer(owner)
+        for key in capture.made_modules:
+            capture.modules.pop(key, None)
+        roots = [p.now() for p in watch.changes()]
+        for owner, name, before in capture.attributes_written.values():
+            now = owner.__dict__.get(name, MISSING)
+            if now is not before and not is_own(owner):
+                roots.append(now)
+        roots += [x for x in leaves if not isinstance(x, Tensor) and is_own(x)]
+        self._keep(tensors_held(roots, is_own))
+        self._n_kept = len(self.program.kept)
+        self._keep(tensors_held(capture.tables.changed(), is_own))
+
+    def _keep(self, tensors: list[Tensor]) -> None:
+        """These are held outside: the first call gives them values, history and memory."""
+        capture = self.capture
+        for t in tensors:
+            argument = capture.stand_ins.get(id(t), self._position.get(id(t._storage), -1))
+            if argument >= 0:
+                self._held_arguments.add(argument)
+            elif capture.is_adopted(t) or (
+                capture.is_created(t._storage) and isinstance(t._storage.cell, core.Tracer)
+            ):  # fmt: skip
+                self.program.kept.append(self.returned.tensor(t))
+
     def _check_kept(self) -> None:
         """Tensors made inside and kept outside by other means than results and slots."""
         written = {id(owner): owner for owner, *_ in self.capture.attributes_written.values()}
@@ -326,13 +369,13 @@ class Tracing:
             gc.collect()
             kept = [s for s in self.capture.created_alive() if s not in self.returned]
         kept = [s for s in kept if isinstance(s.cell, core.Tracer)]
-        if kept:
+        if kept or self._n_kept:
             # They get their values from this run, but a later run could not find their owners.
             self.returned.made += kept
             self.program.cacheable = False
             self.program.why_not = (
-                f"{len(kept)} tensor(s) made inside are kept outside (in a list, dict or "
-                "attribute); return them instead"
+                f"{len(kept) + self._n_kept} tensor(s) made inside are kept outside (in a list, "
+                "dict or attribute); return them instead"
             )
         slots = self.capture.slots_written
         watch, changed = self.capture.watch, []
@@ -400,6 +443,17 @@ class Tracing:
                 0, f"it changes the Python value(s) {', '.join(changes[:5])}, which a compiled "
                 "program would do only once; use a tensor, return the value, or change it outside",
             )  # fmt: skip
+        gone = [f"`{type(s.owner).__name__}.{s.name}`" for s in self.capture.slots_written.values()
+                if not s.is_missing and not s.is_there()]  # fmt: skip
+        if gone:
+            watch.reasons.append(f"it deletes {', '.join(gone)}; delete outside")
+        if tables := self.capture.tables.changes():
+            modes.epoch.advance()
+            program.changes_structure = program.cacheable and not watch.reasons
+            watch.reasons.append(
+                f"it changes {', '.join(dict.fromkeys(tables))}, which a compiled program would do "
+                "only once; do so before the first call, or outside"
+            )
         if watch.reasons:
             program.cacheable = False
             program.why_not = "; ".join(dict.fromkeys((*watch.reasons, program.why_not))).rstrip(

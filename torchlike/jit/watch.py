@@ -48,6 +48,7 @@ from torchlike.jit.libraries import LIBRARIES, is_library
 from torchlike.jit.places import MISSING, Place
 from torchlike.jit.reach import ATOMS, MAX_ELEMENTS, Entered, Reach, legacy_state
 from torchlike.jit.recorded import Effect, counting, logging
+from torchlike.jit.structure import Tables
 from torchlike.tensor import Tensor
 
 #: What differs at each call and cannot be seen to: asked for inside a capture, it would be frozen.
@@ -93,8 +94,8 @@ _library_code: dict[int, types.CodeType] = {}
 class Watch(Reach):
     """What one capture's user code named, reached and found."""
 
-    def __init__(self, stand_ins: Container[int] = ()) -> None:
-        super().__init__()
+    def __init__(self, stand_ins: Container[int] = (), tables: Tables | None = None) -> None:
+        super().__init__(tables)
         #: Errors that JAX made because it has no value yet of a traced array.
         self.errors_of_jax: list[BaseException] = []
         #: By their ids, what the function sees instead of its arguments.
@@ -477,6 +478,18 @@ class Watch(Reach):
         if not gc.is_tracked(value):
             return False  # the collector does not know when it was made
         return not any(o is value for o in gc.get_objects(generation=0))
+
+    def own_objects(self) -> Callable[[Any], bool]:
+        """Whether an object was made during the capture, asked of many; see `is_from_outside`."""
+        young = frozenset(map(id, gc.get_objects(generation=0)))
+
+        def is_own(value: Any) -> bool:
+            key = id(value)
+            if key not in young or isinstance(value, (type, types.ModuleType, enum.Enum)):
+                return False
+            return key not in self._visited or key in self._unrooted
+
+        return is_own
 
     def changes(self) -> list[Place]:
         """Places that hold something else than when they were first seen."""

@@ -57,6 +57,7 @@ class Conversions:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     children: Callable[[], Any]
+    _rebind_tensor: Callable[[str], None]
 
     def _apply(self, fn: Convert, recurse: bool = True) -> Any:
         """Replace every parameter, gradient and buffer by what ``fn`` makes of it."""
@@ -71,6 +72,7 @@ class Conversions:
                 grad = parameter.grad
                 new = replaced(parameter, fn(parameter))
                 if new is not parameter:
+                    self._rebind_tensor(name)
                     self._parameters[name] = new
                 if grad is not None:
                     converted = replaced(grad, fn(grad))
@@ -82,7 +84,10 @@ class Conversions:
             if is_lazy(buffer):  # goes on waiting
                 buffer.data = fn(buffer)
             else:
-                self._buffers[name] = fn(buffer)
+                new = fn(buffer)
+                if new is not buffer:
+                    self._rebind_tensor(name)
+                    self._buffers[name] = new
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Any:

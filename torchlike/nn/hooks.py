@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from torchlike import modes
 from torchlike.autograd.function import Function
 from torchlike.dispatch.registry import NAMESPACES
 from torchlike.tape import RemovableHandle
@@ -329,8 +330,12 @@ def _with_module(hook: Hook, module: Any) -> Hook:
 
 
 def _add(
-    table: OrderedDict[int, Hook], hook: Hook, prepend: bool = False, *extra: dict[int, bool]
-) -> RemovableHandle:
+    owner: Any, table: OrderedDict[int, Hook], hook: Hook, prepend: bool = False,
+    *extra: dict[int, bool],
+) -> RemovableHandle:  # fmt: skip
+    whose = "all modules" if owner is everywhere else type(owner).__name__
+    for changed in (table, *extra):
+        modes.table_changes(owner, changed, f"the hooks of {whose}")
     handle = RemovableHandle.on(table, hook, *extra)
     if prepend:
         table.move_to_end(handle.id, last=False)
@@ -365,7 +370,7 @@ class Hooks:
         ``with_kwargs``: ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``.
         """
         taking_kwargs = self._forward_pre_hooks_with_kwargs
-        handle = _add(self._forward_pre_hooks, hook, prepend, taking_kwargs)
+        handle = _add(self, self._forward_pre_hooks, hook, prepend, taking_kwargs)
         if with_kwargs:
             taking_kwargs[handle.id] = True
         return handle
@@ -380,7 +385,7 @@ class Hooks:
         exception is raised during the call.
         """
         taking_kwargs, always = self._forward_hooks_with_kwargs, self._forward_hooks_always_called
-        handle = _add(self._forward_hooks, hook, prepend, taking_kwargs, always)
+        handle = _add(self, self._forward_hooks, hook, prepend, taking_kwargs, always)
         if with_kwargs:
             taking_kwargs[handle.id] = True
         if always_call:
@@ -389,7 +394,7 @@ class Hooks:
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` before the module's backward."""
-        return _add(self._backward_pre_hooks, hook, prepend)
+        return _add(self, self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` after the gradients of the inputs are
@@ -406,20 +411,24 @@ class Hooks:
                 "Cannot use both regular backward hooks and full backward hooks on a single "
                 "Module. Please use only one of them."
             )
+        if modes.current.capture is not None:
+            modes.current.capture.write_attribute(self, "_is_full_backward_hook")
         self.__dict__["_is_full_backward_hook"] = full
-        return _add(self._backward_hooks, hook, prepend)
+        return _add(self, self._backward_hooks, hook, prepend)
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call ``hook(module, args)`` before every module's ``forward``."""
-    return _add(everywhere.forward_pre, hook)
+    return _add(everywhere, everywhere.forward_pre, hook)
 
 
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Call ``hook(module, args, output)`` after every module's ``forward``."""
-    handle = _add(everywhere.forward, hook)
+    handle = _add(everywhere, everywhere.forward, hook)
+    for names in (everywhere.forward_with_kwargs, everywhere.forward_always):
+        modes.table_changes(everywhere, names, "the hooks of all modules")
     if with_kwargs:
         everywhere.forward_with_kwargs.add(handle.id)
     if always_call:
@@ -433,8 +442,10 @@ def _register_global_backward(hook: Hook, full: bool) -> RemovableHandle:
             "Cannot use both regular backward hooks and full backward hooks as a global Module "
             "hook. Please use only one of them."
         )
+    if modes.current.capture is not None:
+        modes.current.capture.write_attribute(everywhere, "backward_is_full")
     everywhere.backward_is_full = full
-    return _add(everywhere.backward, hook)
+    return _add(everywhere, everywhere.backward, hook)
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
@@ -449,19 +460,19 @@ def register_module_backward_hook(hook: Hook) -> RemovableHandle:
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call ``hook(module, grad_output)`` before every module's backward."""
-    return _add(everywhere.backward_pre, hook)
+    return _add(everywhere, everywhere.backward_pre, hook)
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
     """Call ``hook(module, name, parameter)`` when a parameter is registered anywhere."""
-    return _add(everywhere.on_parameter, hook)
+    return _add(everywhere, everywhere.on_parameter, hook)
 
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
     """Call ``hook(module, name, buffer)`` when a buffer is registered anywhere."""
-    return _add(everywhere.on_buffer, hook)
+    return _add(everywhere, everywhere.on_buffer, hook)
 
 
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
     """Call ``hook(module, name, submodule)`` when a module is registered anywhere."""
-    return _add(everywhere.on_module, hook)
+    return _add(everywhere, everywhere.on_module, hook)

@@ -298,13 +298,13 @@ class StateDicts:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before state is saved."""
-        return RemovableHandle.on(self._state_dict_pre_hooks, hook)
+        return self._on(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` afterwards; it may change the
         dictionary in place."""
         hook._from_public_api = True  # type: ignore[attr-defined]
-        return RemovableHandle.on(self._state_dict_hooks, hook)
+        return self._on(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         if getattr(hook, "_from_public_api", False):
@@ -312,7 +312,7 @@ class StateDicts:
                 "Cannot register the same function as the state dict post hook that was previously "
                 "registered via register_state_dict_post_hook"
             )
-        return RemovableHandle.on(self._state_dict_hooks, hook)
+        return self._on(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
@@ -322,8 +322,12 @@ class StateDicts:
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
-        return RemovableHandle.on(self._load_state_dict_pre_hooks, _LoadPreHook(hook, with_module))
+        return self._on(self._load_state_dict_pre_hooks, _LoadPreHook(hook, with_module))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after loading; it may change the lists."""
-        return RemovableHandle.on(self._load_state_dict_post_hooks, hook)
+        return self._on(self._load_state_dict_post_hooks, hook)
+
+    def _on(self, table: dict[int, Any], hook: Any) -> RemovableHandle:
+        modes.table_changes(self, table, f"the hooks on the state of {type(self).__name__}")
+        return RemovableHandle.on(table, hook)

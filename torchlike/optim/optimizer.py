@@ -34,11 +34,13 @@ _everywhere: dict[str, dict[int, Any]] = {"step_pre": OrderedDict(), "step_post"
 
 def register_optimizer_step_pre_hook(hook: Any) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` before each step of any optimizer."""
+    modes.table_changes(Optimizer, _everywhere["step_pre"], "the hooks of all optimizers")
     return RemovableHandle.on(_everywhere["step_pre"], hook)
 
 
 def register_optimizer_step_post_hook(hook: Any) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after each step of any optimizer."""
+    modes.table_changes(Optimizer, _everywhere["step_post"], "the hooks of all optimizers")
     return RemovableHandle.on(_everywhere["step_post"], hook)
 
 
@@ -96,6 +98,9 @@ class Optimizer:
         """Add a group. ValueError for parameters that are no leaves or already in a group."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        modes.table_changes(
+            self, self.param_groups, f"the parameter groups of {type(self).__name__}"
+        )
         params = param_group["params"]
         if isinstance(params, Tensor):
             params = [params]
@@ -204,9 +209,10 @@ class Optimizer:
         return self._on("load_state_dict_post", hook, prepend)
 
     def _on(self, kind: str, hook: Any, prepend: bool = False) -> RemovableHandle:
-        handle = RemovableHandle.on(self._hooks[kind], hook)
+        table: Any = self._hooks[kind]
+        modes.table_changes(self, table, f"the hooks of {type(self).__name__}")
+        handle = RemovableHandle.on(table, hook)
         if prepend:
-            table: Any = self._hooks[kind]
             table.move_to_end(next(reversed(table)), last=False)
         return handle
 
@@ -275,6 +281,7 @@ class Optimizer:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        modes.table_changes(self, self.__dict__, f"the state of {type(self).__name__}")
         self.__dict__.update(state)
         self.defaults.setdefault("differentiable", False)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from torchlike import modes
 from torchlike.nn.modules.module import Module, _indented
 from torchlike.nn.parameter import Parameter
 from torchlike.tensor import Tensor
@@ -29,8 +30,10 @@ class _Ordered(Module):
         return next(islice(self._modules, at, None))
 
     def _renumber(self, modules: Iterable[Any]) -> None:
-        self._rebind_plain("_modules")
-        self.__dict__["_modules"] = {str(i): m for i, m in enumerate(modules)}
+        self._table_changes("_modules")
+        renumbered = {str(i): m for i, m in enumerate(modules)}
+        self._modules.clear()
+        self._modules.update(renumbered)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -222,7 +225,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
-        self._rebind_plain("_modules")
+        self._table_changes("_modules")
         del self._modules[key]
 
     def __len__(self) -> int:
@@ -236,7 +239,7 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         """Take all modules out."""
-        self._rebind_plain("_modules")
+        self._table_changes("_modules")
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
@@ -302,6 +305,8 @@ def _type_name(value: Any) -> str:
 class ParameterList(Module):
     """A list of parameters; plain tensors become parameters, other values are kept as they are."""
 
+    _attributes_by_key = True
+
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
@@ -360,6 +365,8 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """Parameters by key; plain tensors become parameters, other values are kept as they are."""
 
+    _attributes_by_key = True
+
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
@@ -378,14 +385,21 @@ class ParameterDict(Module):
     def __getitem__(self, key: str) -> Any:
         return getattr(self, self._attribute(key))
 
+    def _keys_change(self) -> None:
+        modes.table_changes(self, self._keys, f"the keys of {type(self).__name__}")
+        if modes.current.capture is None:
+            modes.epoch.advance()
+
     def __setitem__(self, key: str, value: Any) -> None:
         name = self._attribute(key)
+        self._keys_change()
         self._keys[name] = None
         if isinstance(value, Tensor) and not isinstance(value, Parameter):
             value = Parameter(value)
         setattr(self, name, value)
 
     def __delitem__(self, key: str) -> None:
+        self._keys_change()
         del self._keys[key]
         delattr(self, self._attribute(key))
 
@@ -424,6 +438,7 @@ class ParameterDict(Module):
 
     def popitem(self) -> tuple[str, Any]:
         """Take out the last key and its value."""
+        self._keys_change()
         key, _ = self._keys.popitem()
         self._keys[key] = None
         return key, self.pop(key)

@@ -98,6 +98,8 @@ class Module(StateDicts, Hooks, Conversions):
             training=True, _parameters={}, _buffers={}, _modules={},
             _non_persistent_buffers_set=set(),
         )  # fmt: skip
+        if modes.current.capture is not None:
+            modes.current.capture.module_made(self)
         self._init_hooks()
         self._init_state_hooks()
         if self.call_super_init:
@@ -190,6 +192,8 @@ class Module(StateDicts, Hooks, Conversions):
                     if capture is not None:
                         capture.slot_read(self, name)
                 return found[name]
+        if modes.current.capture is not None and found is not None:
+            modes.current.capture.enter_module(self)  # that there is none is seen
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -231,15 +235,38 @@ class Module(StateDicts, Hooks, Conversions):
             return
         if kind == "module" and name in own["_parameters"]:
             self._rebind("_parameters", name, value)  # refuses it
-        for table in (own, *(own[t] for t in _TABLES if t != target)):
-            table.pop(name, None)
+        for table in _TABLES:
+            if table == target or name in own[table]:
+                self._table_changes(table)
+        if kind == "module" and (name in own["_buffers"] or isinstance(own.get(name), Tensor)):
+            self._rebind_tensor(name)
+        elif name in own and not isinstance(own[name], Tensor):
+            self._rebind_plain(name)
+        for space in (own, *(own[t] for t in _TABLES if t != target)):
+            space.pop(name, None)
+        self._forget_not_persistent(name)
         if kind == "parameters":
-            self._non_persistent_buffers_set.discard(name)
             self.register_parameter(name, value)
         else:
-            self._non_persistent_buffers_set.discard(name)
             own["_modules"][name] = hooks.registered(hooks.everywhere.on_module, self, name, value)
+
+    def _table_changes(self, table: str) -> None:
+        """A table of parameters, buffers or children is about to change: a running capture
+        remembers it, compiled programs check again."""
+        if modes.current.capture is None:
             modes.epoch.advance()
+            return
+        of = {"_parameters": "parameters", "_buffers": "buffers", "_modules": "children"}
+        what = f"the {of[table]} of {type(self).__name__}"
+        modes.table_changes(self, self.__dict__[table], what)
+
+    def _forget_not_persistent(self, name: str) -> None:
+        """No buffer of this name is left out of the state any more."""
+        names = self._non_persistent_buffers_set
+        if name in names:
+            what = f"which buffers of {type(self).__name__} are persistent"
+            modes.table_changes(self, names, what)
+            names.discard(name)
 
     def _register_buffer(self, name: str, value: Any) -> None:
         """`register_buffer`, which a subclass may override with two arguments."""
@@ -272,7 +299,7 @@ class Module(StateDicts, Hooks, Conversions):
                     f"cannot assign '{_type_name(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
-            self._rebind_plain(name)
+            self._table_changes("_modules")
             own["_modules"][name] = hooks.registered(hooks.everywhere.on_module, self, name, None)
         else:
             if value is not None and not isinstance(value, Tensor):
@@ -303,16 +330,20 @@ class Module(StateDicts, Hooks, Conversions):
             modes.epoch.advance()
 
     def __delattr__(self, name: str) -> None:
-        capture = modes.current.capture
-        if capture is not None:
-            capture.refuse(f"del {type(self).__name__}.{name}", "assignment of None")
-        modes.epoch.advance()
-        for table in _TABLES:
-            if name in self.__dict__.get(table, ()):
-                del self.__dict__[table][name]
-                self._non_persistent_buffers_set.discard(name)
-                return
-        object.__delattr__(self, name)
+        own = self.__dict__
+        table = next((t for t in _TABLES if name in own.get(t, ())), None)
+        held = own.get(name) if table is None else own[table][name]
+        if table is not None:
+            self._table_changes(table)
+        if table in ("_parameters", "_buffers") or isinstance(held, Tensor):
+            self._rebind_tensor(name)
+        elif table is None:
+            self._rebind_plain(name)
+        if table is None:
+            object.__delattr__(self, name)
+            return
+        del own[table][name]
+        self._forget_not_persistent(name)
 
     def __dir__(self) -> list[str]:
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules,
@@ -339,6 +370,8 @@ class Module(StateDicts, Hooks, Conversions):
 
         KeyError for a bad or taken name, TypeError for what is no tensor.
         """
+        if "_buffers" in self.__dict__:
+            self._table_changes("_buffers")
         self._check_name(name, "buffer", "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -349,13 +382,18 @@ class Module(StateDicts, Hooks, Conversions):
         tensor = hooks.registered(hooks.everywhere.on_buffer, self, name, tensor)
         self.__dict__["_buffers"][name] = tensor
         if persistent:
-            self._non_persistent_buffers_set.discard(name)
+            self._forget_not_persistent(name)
         else:
-            self._non_persistent_buffers_set.add(name)
+            names = self._non_persistent_buffers_set
+            what = f"which buffers of {type(self).__name__} are persistent"
+            modes.table_changes(self, names, what)
+            names.add(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Register a parameter. KeyError for a bad or taken name; TypeError for another type;
         ValueError for a tensor with history."""
+        if "_parameters" in self.__dict__:
+            self._table_changes("_parameters")
         self._check_name(name, "parameter", "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -383,10 +421,11 @@ class Module(StateDicts, Hooks, Conversions):
             raise TypeError(f"{_type_name(module)} is not a Module subclass")
         if not isinstance(name, str):
             raise TypeError(f"module name should be a string. Got {_type_name(name)}")
+        if "_modules" in self.__dict__:
+            self._table_changes("_modules")
         if hasattr(self, name) and name not in self._modules:
             raise KeyError(f"attribute '{name}' already exists")
         self._check_name(name, "module", "_modules")
-        self._rebind_plain(name)
         self._modules[name] = hooks.registered(hooks.everywhere.on_module, self, name, module)
 
     # -- look-up by dotted name --------------------------------------------------------------------

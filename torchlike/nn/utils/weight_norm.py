@@ -54,7 +54,7 @@ class WeightNorm(WeightHook):
         weight = self.compute_weight(module)
         delattr(module, self.name)
         for part in ("_g", "_v"):
-            del module._parameters[self.name + part]
+            delattr(module, self.name + part)
         setattr(module, self.name, Parameter(weight.data))
 
     def __call__(self, module: Any, inputs: Any) -> None:

@@ -1,0 +1,56 @@
+"""Random programs that make and change modules, hooks and optimizers inside compiled functions do
+what PyTorch does."""
+
+import logging
+
+import pytest
+
+import torchlike
+from torchlike.errors import JitCaptureError
+
+real = pytest.importorskip("torch")
+
+from programs.structure import Structure, difference  # noqa: E402
+
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+WAYS = {"eager": lambda f: f, "jit": torchlike.jit, "compile": torchlike.compile}
+#: The programs of one test, so that a failure names its seed and a run can be told from another.
+AT_A_TIME = 10
+
+
+@pytest.fixture(autouse=True)
+def _without_logs():
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def check(first: int) -> None:
+    """Compare the programs of ten seeds."""
+    compared = 0
+    for seed in range(first, first + AT_A_TIME):
+        program = Structure(seed)
+        try:
+            expected = program.run(real, WAYS["eager"])
+        except Exception:
+            continue  # it is none in PyTorch either
+        for way, compile in WAYS.items():
+            try:
+                found = program.run(torchlike, compile)
+            except JitCaptureError:
+                assert way == "jit", program
+                continue
+            compared += 1
+            assert not difference(found, expected), (way, difference(found, expected), program)
+    assert compared >= 2 * AT_A_TIME  # most of them compile
+
+
+@pytest.mark.parametrize("first", range(0, 30, AT_A_TIME))
+def test_random_structure(first):
+    check(first)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(30, 1000, AT_A_TIME))
+def test_much_random_structure(first):
+    check(first)

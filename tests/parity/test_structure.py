@@ -1,0 +1,50 @@
+"""A body that changes modules, hooks or optimizers does so at each call, compiled too."""
+
+import logging
+import math
+
+import pytest
+
+import torchlike
+import torchlike.nn.utils.prune
+from torchlike.errors import JitCaptureError
+
+real = pytest.importorskip("torch")
+pytest.importorskip("torch.nn.utils.prune")
+
+from structure_cases import CASES, REFUSED  # noqa: E402
+
+pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+WAYS = {"eager": lambda f: f, "jit": torchlike.jit, "compile": torchlike.compile}
+
+
+@pytest.fixture(autouse=True)
+def _without_logs():
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def assert_alike(ours, theirs):
+    """Equal, numbers to float32's precision."""
+    if isinstance(theirs, (list, tuple)):
+        assert len(ours) == len(theirs), (ours, theirs)
+        for a, b in zip(ours, theirs, strict=True):
+            assert_alike(a, b)
+    elif isinstance(theirs, float):
+        assert math.isclose(ours, theirs, rel_tol=1e-5, abs_tol=1e-5), (ours, theirs)
+    else:
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("way", WAYS)
+def test_as_in_pytorch(name, way):
+    program = CASES[name]
+    theirs = program(real, lambda f: f)
+    if way == "jit" and name in REFUSED:
+        with pytest.raises(JitCaptureError, match=REFUSED[name]):
+            program(torchlike, WAYS[way])
+    else:
+        ours = program(torchlike, WAYS[way])
+        assert_alike(ours, theirs)
