@@ -34,8 +34,16 @@ def test_what_they_may_say(variable, text, said):
     ("variable", "text", "words"),
     [
         (COMPILE, "all", "TORCHLIKE_COMPILE is 'all'; it must be one of off, regions, modules"),
-        (LOGS, "recompile", "TORCHLIKE_LOGS is 'recompile'; it must be recompiles"),
-        (LOGS, "recompiles,graph", "TORCHLIKE_LOGS is 'recompiles,graph'; it must be recompiles"),
+        (
+            LOGS,
+            "recompile",
+            "TORCHLIKE_LOGS is 'recompile'; it must be one of recompiles, first_calls",
+        ),
+        (
+            LOGS,
+            "recompiles,graph",
+            "TORCHLIKE_LOGS is 'recompiles,graph'; it must be one of recompiles, first_calls",
+        ),
         (ALLOCATOR, "System", "TORCHLIKE_ALLOCATOR is 'System'; it must be system"),
     ],
 )

@@ -47,15 +47,23 @@ COMPILE = Variable(
     "module, too",
 )
 LOGS = Variable(
-    "TORCHLIKE_LOGS", ("recompiles",), "say what changed when a function is compiled again", True
+    "TORCHLIKE_LOGS",
+    ("recompiles", "first_calls"),
+    "say what changed when a function is compiled again; when an operation is compiled",
+    True,
 )
 TRACEBACK = Variable("TORCHLIKE_TRACEBACK", ("full",), "show torchlike's own frames in tracebacks")
 ALLOCATOR = Variable("TORCHLIKE_ALLOCATOR", ("system",), "leave glibc's allocator as it is")
 XLA_FLAGS = Variable("TORCHLIKE_XLA_FLAGS", ("system",), "leave XLA's flags as they are")
+FIRST_CALLS = Variable(
+    "TORCHLIKE_FIRST_CALLS",
+    ("numpy", "compiled"),
+    "how an operation on a new shape is computed at first: by NumPy (the default), or compiled",
+)
 CACHE_DIR = Variable(
     "TORCHLIKE_CACHE_DIR",
     None,
     "the folder for compiled programs, by default torchlike in the user's cache; empty: keep none",
 )
 
-ALL = (COMPILE, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR)
+ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR)

@@ -7,7 +7,6 @@ because MLIR never frees the types and attributes that a context has met.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +14,9 @@ from typing import Any
 import jax
 from jax._src.interpreters import mlir
 
-log = logging.getLogger("torchlike.first_calls")
+from torchlike import logs
+
+log = logs.logger("first_calls")
 
 #: Programs lowered in one context: less than 1 % of a context's cost for each, and a few MB held.
 _RENEWED_AFTER = 200

@@ -7,13 +7,14 @@ call is compiled at once.
 from __future__ import annotations
 
 import importlib
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
-log = logging.getLogger("torchlike.first_calls")
+from torchlike import logs
+
+log = logs.logger("first_calls")
 
 #: Where each name is found: module, attribute.
 NAMES = {

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
+from torchlike.environment_variables import FIRST_CALLS
 
-NUMPY, COMPILED = "numpy", "compiled"
-_MODES = (NUMPY, COMPILED)
-
-
-def _checked(mode: Any, where: str) -> str:
-    if mode not in _MODES:
-        raise ValueError(f"{where} must be one of {', '.join(map(repr, _MODES))}, got {mode!r}")
-    return mode
+assert FIRST_CALLS.values is not None
+NUMPY, COMPILED = FIRST_CALLS.values
 
 
 class Settings:
     """What holds for the whole process, other threads included."""
 
     def __init__(self) -> None:
-        self.mode = _checked(
-            os.environ.get("TORCHLIKE_FIRST_CALLS", NUMPY), "TORCHLIKE_FIRST_CALLS"
-        )
+        self.mode = next(iter(FIRST_CALLS.said()), NUMPY)
         #: Whether an error of a NumPy rule is raised, rather than logged and the form compiled.
         self.strict = False
         #: Whether every program made from a trace of other sizes is compared with one of its own.
@@ -46,8 +37,9 @@ class set_first_calls:
     """
 
     def __init__(self, mode: str) -> None:
-        self._previous = settings.mode
-        settings.mode = _checked(mode, "first calls")
+        if mode not in (NUMPY, COMPILED):
+            raise ValueError(f"first calls must be {NUMPY!r} or {COMPILED!r}, got {mode!r}")
+        self._previous, settings.mode = settings.mode, mode
 
     def __enter__(self) -> set_first_calls:
         return self

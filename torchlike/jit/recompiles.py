@@ -6,39 +6,18 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike import errors
-from torchlike.environment_variables import LOGS
+from torchlike import errors, logs
 from torchlike.jit.arguments import TRACED
 from torchlike.jit.naming import leaf_names, structure_difference
 
 #: After so many recompilations of one function, warn once. As PyTorch's compiler's limit.
 WARN_AFTER = 8
 
-logger = logging.getLogger("torchlike.recompiles")
-
-
-class _Stderr(logging.StreamHandler[Any]):
-    """Writes to whatever ``sys.stderr`` is at the moment."""
-
-    @property
-    def stream(self) -> Any:
-        return sys.stderr
-
-    @stream.setter
-    def stream(self, value: Any) -> None:
-        pass  # the base class sets it once, which would keep an earlier stderr
-
-
-if LOGS.said():
-    logger.addHandler(_Stderr())
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+logger = logs.logger("recompiles")
 
 _MODES = ("grad mode", "the default dtype", "inference mode or autocast", "the default device")
 _PARTS = ("shape", "dtype", "memory order", "view", "requires_grad", "being a leaf",
