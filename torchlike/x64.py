@@ -23,6 +23,8 @@ from typing import Any
 
 import jax
 
+_config: Any = jax.config  # which has attributes that are not declared
+
 WORDS = (
     "JAX was in use before torchlike was imported, which turns on JAX's 64-bit types for the whole "
     "process, as PyTorch's integers need them: jnp.ones(3) is float64 from now on, jnp.arange(3) "
@@ -33,15 +35,15 @@ WORDS = (
 
 def enable() -> None:
     """Turn 64-bit types on. Where JAX computed before, warn at the line that imports torchlike."""
-    if not jax.config.jax_enable_x64:
+    if not _config.jax_enable_x64:
         if _has_started():
             warnings.warn(WORDS, UserWarning, stacklevel=_importer())
-        jax.config.update("jax_enable_x64", True)
+        _config.update("jax_enable_x64", True)
 
 
 def require() -> None:
     """RuntimeError where 64-bit types are off: JAX would give 32 bits instead."""
-    if not jax.config.jax_enable_x64:
+    if not _config.jax_enable_x64:
         raise RuntimeError(
             "torchlike needs JAX's 64-bit types, which are off here (jax.enable_x64(False), or "
             "jax_enable_x64 was set to False after torchlike was imported). Leave that region for "

@@ -29,6 +29,8 @@ WORDS = (
     "tensor.detach() where no gradient is wanted. (Said once.)"
 )
 
+_HERE = f"{__package__}."
+
 #: JAX's functions that differentiate by the arguments they are given.
 _DIFFERENTIATING = frozenset(
     ("grad", "value_and_grad", "jvp", "vjp", "linearize", "jacfwd", "jacrev", "hessian")
@@ -95,7 +97,7 @@ def _functions_of_jax() -> set[str]:
 def _caller() -> Any:
     """The innermost frame that is not this package's."""
     frame = sys._getframe(1)
-    while frame is not None and _module(frame).startswith(__package__):
+    while frame is not None and _module(frame).startswith(_HERE):
         frame = frame.f_back
     return frame
 

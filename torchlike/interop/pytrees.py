@@ -109,7 +109,7 @@ def _converted(t: Tensor) -> Any:
     return array
 
 
-Tensor.__jax_array__ = _JaxArray()
+Tensor.__jax_array__ = _JaxArray()  # type: ignore[assignment]
 #: What NumPy (2.4 and later) and JAX ask for where they want to know the dtype alone.
 Tensor.__numpy_dtype__ = property(lambda self: self.dtype.numpy)  # type: ignore[attr-defined]
 
