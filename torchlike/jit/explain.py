@@ -211,7 +211,7 @@ def _role(kind: str, what: Any, names: dict[int, str], arguments: Sequence[str])
     if kind == "slot":
         return "hidden input", _slot_name(what, names)
     if kind == "argument":
-        return "argument", arguments[what]
+        return "argument", str(arguments[what])
     return ("number", "") if kind == "number" else ("host value", "")
 
 

@@ -1,4 +1,4 @@
-"""JAX's classes of a traced program, by example.
+"""Traced programs: JAX's classes of them, by example, and how a function becomes one.
 
 ``jax.extend.core`` names them, but importing it loads Pallas: 18 ms of a process's first
 compilation (of 450 for a small network).
@@ -7,6 +7,8 @@ compilation (of 450 for a small network).
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import jax
@@ -37,3 +39,25 @@ def kinds() -> Kinds:
 def is_literal(x: Any) -> bool:
     """Whether an operand or a result is a number written into the program, and no variable."""
     return type(x) is kinds().Literal
+
+
+def make_jaxpr(function: Callable[..., Any], *avals: Any) -> Any:
+    """``jax.make_jaxpr(function)(*avals)``, but that errors keep their traceback: JAX shows where
+    each frame stood last (in a ``finally``), not the line that the error came through."""
+    raised: list[tuple[BaseException, TracebackType | None]] = []
+
+    def watched(*arrays: Any) -> Any:
+        try:
+            return function(*arrays)
+        except BaseException as error:
+            raised.append((error, error.__traceback__))
+            raise
+
+    try:
+        return jax.make_jaxpr(watched)(*avals)
+    except BaseException as error:
+        for own, traceback in raised:
+            if own is error:
+                error.__traceback__ = traceback
+        raised.clear()
+        raise

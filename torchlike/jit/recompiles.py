@@ -62,7 +62,8 @@ def shown(key: Any) -> str:
     if is_tensor_key(key):
         return "a tensor"
     if isinstance(key, tuple):
-        kind, value = key[0], key[1] if len(key) == 2 else key[1:]
+        kind: Any = key[0]
+        value: Any = key[1] if len(key) == 2 else key[1:]
         if value == TRACED:
             return f"a traced {kind.__name__}"
         return repr(float.fromhex(value) if kind is float else value)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import core
 
@@ -22,6 +21,7 @@ from torchlike import modes, tape
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial, When
 from torchlike.jit import joint
+from torchlike.jit.jaxprs import make_jaxpr
 from torchlike.jit.scalars import Number, device_number, weak
 from torchlike.tape import Edge, RemovableHandle, gradient_edge
 from torchlike.tensor import Tensor, wrap
@@ -250,7 +250,7 @@ class Region:
 
         try:
             with modes.capturing(capture):
-                closed = jax.make_jaxpr(body)(*avals)
+                closed = make_jaxpr(body, *avals)
         finally:
             capture.leave()
         jaxpr = closed.jaxpr

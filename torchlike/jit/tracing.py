@@ -20,6 +20,7 @@ from torchlike.jit.capture import Capture, slot_value
 from torchlike.jit.effects import ThreadModes
 from torchlike.jit.given import CallValues, Copies
 from torchlike.jit.held import tensors_held
+from torchlike.jit.jaxprs import make_jaxpr
 from torchlike.jit.naming import defined_at
 from torchlike.jit.places import MISSING, Name, describe, same
 from torchlike.jit.program import Program
@@ -153,9 +154,9 @@ class Tracing:
             # JAX folds a number's conversion in NumPy, which warns of 1e30 as float16.
             with np.errstate(over="ignore"), capture.printed:
                 if avals is not None:
-                    closed = jax.make_jaxpr(with_arguments)(*avals)
+                    closed = make_jaxpr(with_arguments, *avals)
                 else:
-                    closed = jax.make_jaxpr(self.body)()
+                    closed = make_jaxpr(self.body)
                 capture.end_refused()
                 return closed
         except BaseException as error:
