@@ -312,3 +312,18 @@ def test_leaves_that_a_body_lets_require_grad_get_gradients():
             y.backward()
             assert w.grad.tolist() == [i]
             w.grad = None
+
+
+def test_a_module_compiled_in_place_and_modules_of_a_function_that_runs_eagerly():
+    net, other = Running(), Running()
+    net.compile()
+    assert [net(torch.ones(1)).item() for _ in range(6)] == [1, 2, 3, 4, 5, 6]
+    assert net._compiled_call_impl.compiles == 2
+
+    @torch.compile
+    def f(x):
+        return x * other(x).item()  # a value: the function runs eagerly, its module compiled
+
+    with pytest.warns(RuntimeWarning, match="runs eagerly"):
+        found = [f(torch.ones(1)).item()]
+    assert [*found, *(f(torch.ones(1)).item() for _ in range(5))] == [1, 2, 3, 4, 5, 6]

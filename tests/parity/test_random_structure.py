@@ -14,6 +14,8 @@ from programs.structure import Structure, difference  # noqa: E402
 
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 WAYS = {"eager": lambda f: f, "jit": torchlike.jit, "compile": torchlike.compile}
+#: A compiled call is one node, whose graph is freed as a whole; eagerly a sum frees nothing.
+FREED = "Trying to backward through the graph a second time"
 #: The programs of one test, so that a failure names its seed and a run can be told from another.
 AT_A_TIME = 10
 
@@ -39,6 +41,10 @@ def check(first: int) -> None:
                 found = program.run(torchlike, compile)
             except JitCaptureError:
                 assert way == "jit", program
+                continue
+            except RuntimeError as error:
+                if way == "eager" or FREED not in str(error):
+                    raise
                 continue
             compared += 1
             assert not difference(found, expected), (way, difference(found, expected), program)

@@ -108,6 +108,7 @@ class RegionCapture:
 
     def module_made(self, module: Any) -> None:
         self._modules[id(module)] = module
+        self.outer.module_made(module)
 
     def table_write(self, owner: Any, table: Any, what: str) -> None:
         is_own = id(owner) in self._modules or (

@@ -481,13 +481,16 @@ class Watch(Reach):
 
     def own_objects(self) -> Callable[[Any], bool]:
         """Whether an object was made during the capture, asked of many; see `is_from_outside`."""
-        young = frozenset(map(id, gc.get_objects(generation=0)))
+        young: frozenset[int] | None = None  # most captures ask for none
 
         def is_own(value: Any) -> bool:
+            nonlocal young
             key = id(value)
-            if key not in young or isinstance(value, (type, types.ModuleType, enum.Enum)):
+            if isinstance(value, (*places.VALUES, type, types.ModuleType, enum.Enum)):
                 return False
-            return key not in self._visited or key in self._unrooted
+            if young is None:
+                young = frozenset(map(id, gc.get_objects(generation=0)))
+            return key in young and (key not in self._visited or key in self._unrooted)
 
         return is_own
 
