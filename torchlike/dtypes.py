@@ -266,6 +266,11 @@ def _combine(higher: dtype | None, lower: dtype | None) -> dtype | None:
     if higher.is_complex:
         return higher
     if higher.is_floating_point:
+        if lower.is_complex and higher is float16:
+            raise NotImplementedError(
+                "a float16 tensor and a complex number give torch.complex32, and XLA has no "
+                "complex numbers of 16-bit floats. Convert the tensor first: x.to(torch.float32)"
+            )
         return higher.to_complex() if lower.is_complex else higher
     if higher is bool or lower.category >= 2:
         return promote_types(higher, lower)

@@ -6,9 +6,8 @@ before XLA sees it.
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -23,11 +22,13 @@ def check_count(shape: Sequence[Any]) -> None:
 
     A size that only an exported program knows is not looked at.
     """
-    if not all(type(n) is int for n in shape):
-        return
-    if math.prod(shape) >= _BEYOND:
+    for n in shape:
+        if type(n) is not int:
+            return
+    count = math.prod(shape)
+    if count >= _BEYOND:
         raise RuntimeError("numel: integer multiplication overflow")
-    if math.prod(n or 1 for n in shape) >= _BEYOND:  # empty, but its strides are not
+    if not count and math.prod([n or 1 for n in shape]) >= _BEYOND:  # its strides are not empty
         raise RuntimeError("Stride calculation overflowed")
 
 
@@ -37,25 +38,35 @@ def check_bytes(shape: Sequence[Any], itemsize: int) -> None:
     A size that only an exported program knows is not looked at.
     """
     check_count(shape)
-    if all(type(n) is int for n in shape) and math.prod(shape) * itemsize >= _BEYOND:
+    for n in shape:
+        if type(n) is not int:
+            return
+    if math.prod(shape) * itemsize >= _BEYOND:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
 
 
-@contextlib.contextmanager
-def allocating(shape: Sequence[Any], dtype: Any) -> Iterator[None]:
+class allocating:
     """OutOfMemoryError in place of NumPy's and XLA's errors for memory that cannot be had.
 
-    RuntimeError before anything is tried where the size overflows.
+    RuntimeError before anything is tried where the size overflows. (A class: a generator costs 2 µs
+    more, of the 9 that ``zeros(3)`` takes.)
     """
-    check_bytes(shape, dtype.itemsize)
-    try:
-        yield
-    except MemoryError:
-        raise _not_enough(shape, dtype) from None
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error):
-            raise
-        raise _not_enough(shape, dtype) from None
+
+    __slots__ = ("_dtype", "_shape")
+
+    def __init__(self, shape: Sequence[Any], dtype: Any) -> None:
+        self._shape, self._dtype = shape, dtype
+
+    def __enter__(self) -> None:
+        check_bytes(self._shape, self._dtype.itemsize)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is None:
+            return
+        if isinstance(error, MemoryError) or (
+            isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+        ):
+            raise _not_enough(self._shape, self._dtype) from None
 
 
 def _not_enough(shape: Sequence[Any], dtype: Any) -> errors.OutOfMemoryError:

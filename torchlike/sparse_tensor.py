@@ -76,7 +76,9 @@ class SparseTensor(Tensor):
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
         """Say whether they are."""
         cell = self._storage.cell
-        self._storage.cell = SparseArray(cell.at, cell.held, cell.shape, coalesced)
+        said = SparseArray(cell.at, cell.held, cell.shape, coalesced)
+        said.coalesced = coalesced  # also of a single value, which is sorted anyway
+        self._storage.cell = said
         return self
 
     def _require_coalesced(self, what: str) -> None:

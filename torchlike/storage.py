@@ -26,16 +26,17 @@ from torchlike.boxes import BOXES, adopt
 from torchlike.errors import NO_DATA, UNWRAP_TRANSFORMED
 from torchlike.meta import MetaArray
 from torchlike.sparse_array import SparseArray
+from torchlike.transfer import to_device
 
 
 def device_array(values: np.ndarray) -> Any:
     """A jax array of NumPy values that nobody writes any more (JAX may keep their memory).
 
-    ``jnp.asarray`` compiles a copy for each new shape (7-24 ms); ``device_put`` takes 0.2 ms.
+    ``jnp.asarray`` compiles a copy for each new shape (7-24 ms).
     """
     capture = modes.current.capture
     if capture is None:
-        found = jax.device_put(values)
+        found = to_device(values)
         if found.dtype != values.dtype:
             x64.require()
         return found

@@ -67,3 +67,49 @@ def test_no_gradient_no_history():
         return x._version, v._version, x.grad_fn
 
     assert versions(torchlike) == versions(torch) == (1, 1, None)
+
+
+OTHERS = {
+    "t_()": lambda v, p, q: v.t_(),
+    "transpose_(0, 1)": lambda v, p, q: v.transpose_(0, 1),
+    "squeeze_(1)": lambda v, p, q: v.squeeze_(1),
+    "squeeze_(0), which changes nothing": lambda v, p, q: v.squeeze_(0),
+    "unsqueeze_(0)": lambda v, p, q: v.unsqueeze_(0),
+    "as_strided_()": lambda v, p, q: v.as_strided_([3], [4]),
+    "the view between them": lambda v, p, q: p.squeeze_(2),
+    "the last view": lambda v, p, q: q.unsqueeze_(0),
+    "two": lambda v, p, q: (v.t_(), p.squeeze_(2)),
+    "none": lambda v, p, q: None,
+}
+
+
+def strided_twice(lib, change, beside, run=lambda f: f):
+    """The gradient of a view by as_strided of another, after a change of the shape of a third."""
+
+    def weighted(t):
+        return (t * lib.arange(1.0, t.numel() + 1, dtype=lib.float64).reshape(t.shape)).sum()
+
+    def total(leaf):
+        a = leaf * 1
+        p = a.as_strided([2, 3, 1], [0, 1, 4], 7)
+        v = a[:, 3:4]
+        q = p.as_strided([3, 3, 3], [0, 0, 2], 7)
+        h, more = q[0], beside(lib, a)
+        change(v, p, q)
+        return weighted(a) + weighted(p) + weighted(q) + weighted(h) + weighted(more)
+
+    leaf = lib.arange(12.0, dtype=lib.float64).reshape(3, 4).requires_grad_()
+    try:
+        run(total)(leaf).backward()
+    except RuntimeError as error:
+        return str(error)
+    return leaf.grad.tolist()
+
+
+@pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize("beside", VIEWS.values(), ids=VIEWS)
+def test_gradients_of_strided_views_after_another_view_changed_its_shape(beside, change):
+    expected = strided_twice(torch, change, beside)
+    assert strided_twice(torchlike, change, beside) == expected
+    if isinstance(expected, list):
+        assert strided_twice(torchlike, change, beside, torchlike.jit) == expected

@@ -16,9 +16,10 @@ from torchlike.random.engine import Engine
 
 @pytest.fixture
 def compiled():
-    """The shared program, built; a build of its own would compile a second time."""
-    if block_transform.compiled.build() is None:
-        pytest.skip("this CPU or XLA contracts differently: numpy serves, as designed")
+    """The shared programs, built; a build of its own would compile a second time."""
+    for made in (block_transform.compiled_small, block_transform.compiled):
+        if made.build() is None:
+            pytest.skip("this CPU or XLA contracts differently: numpy serves, as designed")
     return block_transform.compiled
 
 
@@ -34,7 +35,7 @@ def transformed(words, mean, std):
     return out
 
 
-@pytest.mark.parametrize("blocks", [1, 2047, 2048, 2049, 5000])
+@pytest.mark.parametrize("blocks", [1, 4, 255, 256, 257, 2047, 2048, 2049, 5000])
 @pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (-7.25, 0.013), (1e20, 1e-20), (0.0, 1e37)])
 def test_compiled_gives_the_bits_of_numpy(compiled, blocks, mean, std):
     words = Engine(blocks).words32(16 * blocks).reshape(-1, 16)
@@ -51,20 +52,20 @@ def test_polynomials_are_accurate():
 
 
 def test_numpy_serves_until_compiling_pays():
-    fresh = block_transform._Compiled()
+    fresh = block_transform._Compiled(block_transform.PIECE)
     fresh.build = lambda: "built"
     calls = 0
     while fresh.program(16) is None:
         calls += 1
     assert 100 < calls < 10_000
-    assert block_transform._Compiled().program(16) is None
+    assert block_transform._Compiled(block_transform.PIECE).program(16) is None
 
 
 def test_a_program_with_other_bits_is_not_used(monkeypatch):
     """A CPU without FMA, or another XLA, may round elsewhere."""
     half = np.zeros((block_transform.PIECE // 16, 8), np.float32)
-    monkeypatch.setattr(block_transform, "_compile", lambda: lambda words, mean_std: (half, half))
-    fresh = block_transform._Compiled()
+    monkeypatch.setattr(block_transform, "_compile", lambda numbers: lambda *given: (half, half))
+    fresh = block_transform._Compiled(block_transform.PIECE)
     assert fresh.build() is None
     assert not fresh.usable
     assert fresh.program(1 << 30) is None
@@ -94,19 +95,20 @@ import numpy as np
 from torchlike.random import block_transform, fills
 from torchlike.random.engine import Engine
 
-built = block_transform.compiled.build() is not None
+made = block_transform.compiled, block_transform.compiled_small
+built = [one.build() is not None for one in made]
 parent = fills.normal(Engine(3), (1000,), np.dtype("float32")).tobytes()
 read, write = os.pipe()
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pid = os.fork()
 if pid == 0:
-    assert not block_transform.compiled.usable
+    assert not any(one.usable for one in made)
     os.write(write, fills.normal(Engine(3), (1000,), np.dtype("float32")).tobytes())
     os._exit(0)
 os.waitpid(pid, 0)
 assert os.read(read, 4000) == parent
-assert built == block_transform.compiled.usable
+assert built == [one.usable for one in made]
 """
 
 

@@ -185,7 +185,9 @@ def prelu(input: Input, weight: Input):
             )
     floats_only(input, "prelu_cpu")
     slopes = weight.reshape((-1,) + (1,) * max(input.ndim - 2, 0) if input.ndim else ())
-    return jnp.where(input > 0, input, slopes * input)
+    # Chosen before the product, too: 0 times an infinity that the slope does not see is NaN.
+    positive = input > 0
+    return jnp.where(positive, input, slopes * jnp.where(positive, 0, input))
 
 
 # -- smooth ----------------------------------------------------------------------------------------

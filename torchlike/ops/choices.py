@@ -35,10 +35,10 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones of probability ``p`` (a number, or a tensor of probabilities) and zeros."""
     dtype = input.dtype.numpy
     if isinstance(p, Tensor):
-        chosen = _bernoulli_each(p.expand(input.shape), generator, input._geometry.stride)
+        chosen = _bernoulli_each(p.expand(input.shape), generator, dtype, input._geometry.stride)
         check_in_place(input)
         views.check_writable(input._geometry)
-        return replace(input, chosen.astype(dtype), "Bernoulli1")
+        return replace(input, chosen, "Bernoulli1")
     _check_probability(float(p))
     return refill(
         input, generator,
@@ -46,30 +46,37 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     )  # fmt: skip
 
 
-def _bernoulli_each(p: Tensor, generator: Any, stride: tuple[int, ...] | None = None) -> Any:
-    """Bools by each element's probability. The uniforms are drawn, the comparison is traced.
+def _bernoulli_each(
+    p: Tensor, generator: Any, dtype: np.dtype, stride: tuple[int, ...] | None = None
+) -> Any:
+    """Zeros and ones by each element's probability. The uniforms are drawn, the comparison is
+    traced; where nothing is traced, NumPy compares what it has drawn.
 
     They are drawn in the order in which what is filled lies in memory (``stride``).
     """
     if p.dtype.category < 2:
         raise RuntimeError("expected probabilities tensor to have floating type, got "
                            f"{dtypes.scalar_type(p.dtype)}")  # fmt: skip
+    values = None
     if modes.current.capture is None and p.numel():
         values = boxes.innermost(p.detach())._value("bernoulli")
         if not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     n, shape = p.numel(), tuple(p.shape)
     along = stride if stride is not None and n else views.contiguous_strides(shape)
-    if p.dtype.name == "float64":
-        fill = in_memory_order(
-            shape, along, lambda s: lambda e: uniforms.unit_doubles(e, n).reshape(s)
-        )
-        return boxes.apply(jnp.less, draw(generator, fill), p._read())
-    fill = in_memory_order(
-        shape, along, lambda s: lambda e: uniforms.unit_floats(e.words32(n)).reshape(s)
-    )
-    u = draw(generator, fill)
-    return boxes.apply(jnp.less, u, p._read().astype(np.float32))
+    wide = p.dtype.name == "float64"
+
+    def units(size: tuple[int, ...]) -> Any:
+        if wide:
+            return lambda e: uniforms.unit_doubles(e, n).reshape(size)
+        return lambda e: uniforms.unit_floats(e.words32(n)).reshape(size)
+
+    fill = in_memory_order(shape, along, units)
+    if values is not None and not modes.current.levels:
+        bounds = values if wide else values.astype(np.float32)
+        return draw(generator, lambda e: np.ascontiguousarray((fill(e) < bounds).astype(dtype)))
+    bounds = p._read() if wide else p._read().astype(np.float32)
+    return boxes.apply(jnp.less, draw(generator, fill), bounds).astype(dtype)
 
 
 @composite()
@@ -87,7 +94,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     if kind.is_complex and input.numel():
         scalar = dtypes.scalar_type(kind)
         raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'")
-    result = drawn(wrap(_bernoulli_each(input, generator).astype(kind.numpy)), input)
+    result = drawn(wrap(_bernoulli_each(input, generator, kind.numpy)), input)
     return given(out, result, resizes=True)
 
 

@@ -16,13 +16,20 @@ from torchlike.ops.promotion import promoted, require_tensor
 from torchlike.tensor import Tensor
 
 
+def _widened(x: Any, y: Any) -> tuple[Any, Any]:
+    """Half precision beside complex numbers in float32: there are no complex numbers of 16 bits."""
+    if jnp.iscomplexobj(x) == jnp.iscomplexobj(y):
+        return x, y
+    return tuple(v.astype(np.float32) if v.dtype == np.float16 else v for v in (x, y))  # type: ignore[return-value]
+
+
 def _comparison(name: str, fn: Any, aliases: tuple[str, ...] = (), other: Any = Operand,
                 real: Any = False) -> None:  # fmt: skip
     if real:
         fn = real_only(f"{name}_cpu")(fn)
 
     def pure(input: Input, other: other):  # type: ignore[valid-type]
-        return fn(*promoted(input, other))
+        return fn(*promoted(*_widened(input, other)))
 
     pure.__annotations__["other"] = other
 

@@ -212,6 +212,7 @@ def sigmoid(x: Any) -> Any:
 
 
 exponential = with_edges(jnp.exp, exp)
+logarithm = with_edges(jnp.log, log)
 root = with_edges(along_reals(jnp.sqrt), sqrt)
 
 

@@ -17,12 +17,16 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
 from torchlike import dtypes
+from torchlike.ops.complex_quotients import quotient
 from torchlike.ops.sums import added
 
 
 def divide(x: Any, y: Any) -> Any:
     """``x / y`` of two arrays of one dtype, which broadcast."""
-    if dtypes.kind_of(x.dtype) != "f":
+    kind = dtypes.kind_of(x.dtype)
+    if kind == "c":
+        return quotient(*jnp.broadcast_arrays(x, y))
+    if kind != "f":
         return jnp.divide(x, y)
     return _divide(*jnp.broadcast_arrays(x, y))
 
@@ -34,13 +38,17 @@ def _divide(x: Any, y: Any) -> Any:
 
 
 def _divide_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
-    """That of ``lax.div``: a division of tangents has to be linear, so XLA may have its way."""
+    """That of ``lax.div``: a division of tangents has to be linear, so XLA may have its way.
+
+    That to the divisor has no square in it, which overflows beyond 1.8e19. (XLA would make one of a
+    quotient that is divided.)
+    """
     (x, y), (dx, dy) = primals, tangents
     parts = []
     if not isinstance(dx, SymbolicZero):
         parts.append(jax.jvp(lambda x: lax.div(x, y), (x,), (dx,))[1])
     if not isinstance(dy, SymbolicZero):
-        parts.append(jax.jvp(lambda y: lax.div(x, y), (y,), (dy,))[1])
+        parts.append(-_divide(x, y) * lax.div(dy, y))
     return _divide(x, y), sum(parts[1:], parts[0])
 
 

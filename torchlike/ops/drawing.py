@@ -167,6 +167,10 @@ def make_like(
     dtype: np.dtype, device: Any, requires_grad: Any, memory_format: Any,
 ) -> Tensor:  # fmt: skip
     """Random numbers in the memory order of a model; ``fill_of(size, contiguous)``."""
+    if memory_format is None and model._view is None and model._storage.strides is None:
+        size = model._storage.shape  # row-major, as most are: nothing to work out
+        fill = fill_of(size, True)
+        return make(fill, generator, size, dtype, None, device or model.device, requires_grad)
     size = model._geometry.size
     stride = strides_like(model._geometry, memory_format)
     contiguous = views.is_contiguous(size, stride)

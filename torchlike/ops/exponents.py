@@ -99,6 +99,13 @@ def ldexp(input: Input, other: Input):
     if other.dtype.kind in "iub" and dtypes.kind_of(input.dtype) == "f":
         return _scaled_exactly(input, other)
     (exponent,) = promoted_float(other)
+    if not other.ndim and dtypes.kind_of(input.dtype) == "f":
+        # Of an exponent without dimensions PyTorch's power has the wider dtype of both, unless the
+        # input has the default one.
+        own = dtypes.from_numpy_dtype(input.dtype)
+        if own is not dtypes.get_default_dtype():
+            wider = dtypes.promote_types(own, dtypes.from_numpy_dtype(exponent.dtype))
+            exponent = exponent.astype(wider.numpy)
     power = in_float32(lambda n: jnp.power(jnp.asarray(2, n.dtype), n))(exponent)
     x, y = promoted(input, power)
     return x * y

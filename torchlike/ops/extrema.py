@@ -64,6 +64,23 @@ def _extremum_of_all_jvp(largest: bool, primals: Any, tangents: Any) -> Any:
     return found, total / jnp.sum(chosen, dtype=x.dtype)
 
 
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def extreme_size(x: Any, over: tuple[int, ...], largest: bool) -> Any:
+    """The extremum over axes, which stay as 1. The gradient is shared evenly by those that are it;
+    there is none where it is NaN."""
+    return (jnp.max if largest else jnp.min)(x, over, keepdims=True)
+
+
+@extreme_size.defjvp
+def _extreme_size_jvp(over: tuple[int, ...], largest: bool, primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    found = extreme_size(x, over, largest)
+    chosen = x == found
+    total = jnp.sum(jnp.where(chosen, dx, jnp.zeros((), dx.dtype)), over, keepdims=True)
+    count = jnp.sum(chosen, over, keepdims=True, dtype=x.dtype)
+    return found, total / jnp.maximum(count, 1)
+
+
 def _places(x: Any, axis: int) -> Any:
     return lax.broadcasted_iota(np.int32, x.shape, axis)
 

@@ -72,7 +72,7 @@ def _trigamma(x: Any) -> Any:
     mirrored = wide < 0.5
     positive = jnp.where(mirrored, 1 - wide, wide)
     value = special.zeta(jnp.asarray(2.0, wide.dtype), positive)
-    value = jnp.where(positive == jnp.inf, 0, value)
+    value = jnp.where(positive > 1e9, 1 / positive, value)  # to all digits; zeta's square is inf
     sine = jnp.pi / jnp.sin(jnp.pi * wide)
     return jnp.where(mirrored, sine * sine - value, value).astype(x.dtype)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -11,8 +13,10 @@ from jax import lax
 from torchlike import absent_dtypes, casts, dtypes
 from torchlike.dispatch.registry import OPS, composite, op
 from torchlike.dispatch.schema import Bound, Factor, Input, Number, Operand, OptBound
-from torchlike.ops import subgradients
+from torchlike.ops import divisors, subgradients
 from torchlike.ops.checks import integers_only, real_only, scalar_type_of
+from torchlike.ops.complex_edges import root
+from torchlike.ops.division import divide
 from torchlike.ops.promotion import (
     beside_scalars,
     check_broadcast,
@@ -105,8 +109,15 @@ def _product(x: Any, y: Any) -> Any:
 def number_divided(input: Input, number: Operand):
     """``number / input``, as PyTorch makes it of a reciprocal and a product."""
     (x,) = promoted_float(input)
+    if x.dtype.kind == "c":
+        return jnp.multiply(*promoted(divide(jnp.ones_like(x), x), number))
     inverse = in_float32(jnp.reciprocal)(x)
-    return beside_scalars(jnp.multiply, inverse, number, floats=True)
+    product = beside_scalars(jnp.multiply, inverse, number, floats=True)
+    if dtypes.is_half(x.dtype):
+        return product
+    # The reciprocal of a large number is denormal, which is 0 to XLA.
+    large = abs(x) > 1 / jnp.finfo(x.dtype).tiny
+    return jnp.where(large, beside_scalars(divide, number, jnp.where(large, x, 1)), product)
 
 
 @op("pow_scalar", namespaces=(), method=False, inplace=True, elementwise=True,
@@ -121,14 +132,38 @@ def pow_scalar(input: Input, exponent: Number):
             raise RuntimeError("Integers to negative integer powers are not allowed.")
         casts.check_fits(power, x.dtype)
         return lax.integer_pow(x, int(power)) if x.dtype != np.bool_ else x | (power == 0)
-    if dtypes.kind_of(x.dtype) == "f" and power == 0.5:
-        return jnp.sqrt(x)
     if isinstance(power, complex) and power in (0, 1):
         power = power.real
-    if float(power.real).is_integer() and not isinstance(power, complex) and -64 <= power <= 64:
+    if x.dtype.kind != "c" and not isinstance(power, complex):
+        return _real_power(x, float(power))
+    if power in (-2, -1, -0.5):
+        return divide(jnp.ones_like(x), x * x if power == -2 else x if power == -1 else root(x))
+    if power == 0.5:
+        return root(x)
+    if not isinstance(power, complex) and float(power).is_integer() and -64 <= power <= 64:
         return _whole_power(x, int(power))
-    exponent = jnp.asarray(power).astype(x.dtype)
-    return (subgradients.power if x.dtype.kind == "c" else jnp.power)(x, exponent)
+    if power != power:  # of a NaN that it knows XLA's CPU backend writes no exponential at all
+        return x * power
+    return subgradients.power(x, jnp.asarray(power).astype(x.dtype))
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _real_power(x: Any, power: float) -> Any:
+    """``x ** power``. PyTorch's powers of ½ and -½ are roots, which know the sign of 0 and of -inf,
+    in all dtypes but float16."""
+    if abs(power) == 0.5 and x.dtype != np.float16:
+        return in_float32(jnp.sqrt)(x) if power > 0 else in_float32(lambda v: 1 / jnp.sqrt(v))(x)
+    if power.is_integer() and -64 <= power <= 64:
+        return _whole_power(x, int(power))
+    return jnp.power(x, jnp.asarray(power).astype(x.dtype))
+
+
+@_real_power.defjvp
+def _real_power_jvp(power: float, primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    if power == 0:
+        return _real_power(x, power), jnp.zeros_like(dx)
+    return _real_power(x, power), power * _real_power(x, power - 1) * dx
 
 
 def _whole_power(x: Any, power: int) -> Any:
@@ -146,7 +181,10 @@ def pow_tensor(input: Operand, exponent: Operand):
     x, y = promoted(input, exponent)
     if x.dtype.kind in "iub":
         return _integer_power(x, y)
-    return subgradients.power(x, y)
+    found = subgradients.power(x, y)
+    if x.dtype.kind == "c" and is_number(input):  # of the number 1, also to what is not finite
+        found = jnp.where(x == 1, jnp.ones_like(found), found)
+    return found
 
 
 @composite()
@@ -195,7 +233,8 @@ def _integer_power(x: Any, y: Any) -> Any:
 def float_power(input: Operand, exponent: Operand):
     """``pow`` in double precision."""
     require_tensor("float_power", input, exponent)
-    wide = np.complex128 if result_dtype(input, exponent).is_complex else np.float64
+    complex_numbers = jnp.iscomplexobj(input) or jnp.iscomplexobj(exponent)
+    wide = np.complex128 if complex_numbers else np.float64
     check_broadcast(input, exponent)
     return subgradients.power(jnp.asarray(input).astype(wide), jnp.asarray(exponent).astype(wide))
 
@@ -240,13 +279,13 @@ _binary("fmax", subgradients.fmax, real=_no_order("fmax"))
 _binary("fmin", subgradients.fmin, real=_no_order("fmin"))
 _binary(
     "atan2",
-    subgradients.arctan2,
+    in_float32(subgradients.arctan2),
     floats=True,
     inplace=True,
     aliases=("arctan2",),
     real=("atan2_cpu",),
 )
-_binary("hypot", subgradients.hypot, inplace=True, real=("hypot_cpu",))
+_binary("hypot", in_float32(subgradients.hypot), inplace=True, real=("hypot_cpu",))
 _binary("logaddexp", in_float32(subgradients.logaddexp), floats=True)
 _binary("logaddexp2", in_float32(subgradients.logaddexp2), floats=True, real=("logaddexp2_cpu",))
 
@@ -277,7 +316,7 @@ def heaviside(input: Input, values: Input):
     return _heaviside(*promoted(input, values))
 
 
-for _name, _fn in (("gcd", jnp.gcd), ("lcm", jnp.lcm)):
+for _name, _fn in (("gcd", divisors.gcd), ("lcm", divisors.lcm)):
     _binary(_name, integers_only(f"{_name}_cpu")(_fn), inplace=True, differentiable=False)
 
 
@@ -351,7 +390,7 @@ def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
             "Integer division with addcdiv is no longer supported, and in a future  release "
             "addcdiv will perform a true division of tensor1 and tensor2."
         )
-    return in_float32(lambda x, a, b: x + scalar_like(value, x) * (a / b))(x, a, b)
+    return in_float32(lambda x, a, b: x + scalar_like(value, x) * divide(a, b))(x, a, b)
 
 
 def _lerp_casts(input: Any, end: Any, weight: Any) -> Any:

@@ -105,10 +105,10 @@ def _rounded_quotient(mode: str, x: Any, y: Any) -> Any:
         return lax.div(*jnp.broadcast_arrays(x, y)) if mode == "trunc" else jnp.floor_divide(x, y)
     if mode == "trunc":
         return jnp.trunc(in_float32(divide)(x, y))
-    # jnp.floor_divide follows Python for infinities; PyTorch gives the plain quotient for y == 0,
-    # and a zero the sign of the quotient.
+    # A division by zero gives the plain quotient, and a zero has its sign.
     plain = divide(x, y)
-    floor = jnp.floor_divide(x, jnp.where(y == 0, jnp.ones_like(y), y))
+    left = lax.rem(*jnp.broadcast_arrays(x, y))
+    floor = jnp.round(divide(x - left, y) - ((left != 0) & ((y < 0) != (left < 0))))
     return jnp.where(y == 0, plain, jnp.where(floor == 0, jnp.copysign(floor, plain), floor))
 
 

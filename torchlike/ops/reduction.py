@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 import math
 import warnings
 from typing import Any
@@ -17,10 +18,11 @@ from torchlike.dispatch.registry import NAMESPACES, composite, op
 from torchlike.dispatch.schema import Bool, Dims, DType, Input, Int, Number, OptInt, plain_bool
 from torchlike.ops import division
 from torchlike.ops.checks import floats_only, real_only, scalar_type_of
-from torchlike.ops.extrema import extremum, extremum_of_all
+from torchlike.ops.extrema import extreme_size, extremum, extremum_of_all
 from torchlike.ops.loops import scan
 from torchlike.ops.outputs import given
 from torchlike.ops.promotion import in_float32, promoted_float
+from torchlike.ops.spread import variance
 from torchlike.ops.subgradients import absolute, logaddexp
 from torchlike.ops.sums import added
 from torchlike.tensor import Tensor
@@ -316,30 +318,23 @@ _AMINMAX = _named("aminmax", "min max")
 @op("var_op", casts_out=True, namespaces=(), method=False, grad_name="VarBackward0")
 def var_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
     """Variance over ``dim`` with ``correction`` degrees of freedom taken off."""
-    return in_float32(lambda x: _variance(x, dim, correction.value, keepdim))(input)
+    return _variance(input, dim, correction.value, keepdim).astype(input.real.dtype)
 
 
 @op("std_op", casts_out=True, namespaces=(), method=False, grad_name="StdBackward0")
 def std_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
     """The square root of the variance; where that is 0, the gradient is."""
-
-    def root(x: Any) -> Any:
-        variance = _variance(x, dim, correction.value, keepdim)
-        zero = variance == 0
-        return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, variance)))
-
-    return in_float32(root)(input)
+    spread = _variance(input, dim, correction.value, keepdim)
+    zero = spread == 0
+    root = jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, spread)))
+    return root.astype(input.real.dtype)
 
 
 def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
     if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError("std and var only support floating point and complex dtypes")
-    over = axes(dim, x.ndim)
-    count = math.prod(x.shape[a] for a in over)
-    centred = x - jnp.mean(x, over, keepdims=True)
-    squares = (centred * jnp.conj(centred)).real
-    total = jnp.sum(squares, over, keepdims=keepdim)
-    return total / jnp.maximum(count - correction, 0).astype(total.dtype)
+    x = x.astype(np.float32) if dtypes.is_half(x.dtype) else x
+    return variance(x, axes(dim, x.ndim), correction, keepdims=keepdim)
 
 
 def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: Any) -> None:
@@ -441,11 +436,23 @@ def logcumsumexp(input: Input, dim: Int):
     if not input.ndim or not input.size:
         return input
     if input.dtype.kind != "c":
-        return in_float32(lambda x: lax.cumlogsumexp(x, d))(input)
+        return in_float32(lambda x: _running_logsumexp(x, d))(input)
     # One after the other, as PyTorch does: the branch of the logarithm depends on the order.
     first, rest = jnp.split(jnp.moveaxis(input, d, 0), [1])
     _, found = scan(_next_logsumexp, first[0], rest)
     return jnp.moveaxis(jnp.concatenate([first, found]), 0, d)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _running_logsumexp(x: Any, axis: int) -> Any:
+    return lax.cumlogsumexp(x, axis)
+
+
+@_running_logsumexp.defjvp
+def _running_logsumexp_jvp(axis: int, primals: Any, tangents: Any) -> Any:
+    """By sums of two, whose gradient beside an infinity is none: JAX's takes the infinity for 0."""
+    scan = functools.partial(lax.associative_scan, logaddexp, axis=axis)
+    return _running_logsumexp(*primals, axis), jax.jvp(scan, primals, tangents)[1]
 
 
 def _next_logsumexp(so_far: Any, x: Any) -> tuple[Any, Any]:
@@ -530,10 +537,9 @@ def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
             f"{dtypes.scalar_type(x.dtype)}"
         )
     size = absolute(x)
-    if p == math.inf:
-        return jnp.max(size, over, keepdims=keepdim)
-    if p == -math.inf:
-        return jnp.min(size, over, keepdims=keepdim)
+    if abs(p) == math.inf:
+        found = extreme_size(size, over, p > 0)
+        return found if keepdim else found.squeeze(over)
     if p == 0:
         return jnp.sum(size != 0, over, keepdims=keepdim).astype(size.dtype)
     if p == 1:

@@ -244,7 +244,11 @@ _median("nanmedian", nanmedian_all, nanmedian_dim)
 @op(residuals=True, returns=named("mode"))
 @real_only("mode_cpu")
 def mode(input: Input, dim: Int = -1, keepdim: Bool = False):
-    """The most frequent value along a dimension (the smallest of several), and where it last is."""
+    """The most frequent value along a dimension (the smallest of several), and where it last is.
+
+    Differs from PyTorch: each NaN is a value by itself, and the largest; PyTorch sorts with a
+    comparison that NaN breaks, so there the result depends on where it stands.
+    """
     d = errors.wrap_dim(dim, input.ndim)
     if not input.ndim:
         return input, jnp.zeros((), np.int64)

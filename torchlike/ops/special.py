@@ -41,7 +41,7 @@ def _unary(name: str, fn: Any) -> None:
 
 for _name, _fn in (
     ("entr", special.entr), ("erfcx", subgradients.erfcx), ("ndtr", special.ndtr),
-    ("ndtri", special.ndtri), ("log_ndtr", accurate.log_ndtr), ("i0e", special.i0e),
+    ("ndtri", subgradients.ndtri), ("log_ndtr", accurate.log_ndtr), ("i0e", special.i0e),
     ("i1", subgradients.i1), ("i1e", special.i1e),
 ):  # fmt: skip
     _unary(_name, _fn)

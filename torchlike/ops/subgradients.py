@@ -12,8 +12,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.scipy.special
+import numpy as np
 
 from torchlike import dtypes
+from torchlike.ops import complex_quotients
 
 
 @jax.custom_jvp
@@ -43,14 +45,7 @@ def sign(x: Any) -> Any:
 @jax.custom_jvp
 def power(x: Any, y: Any) -> Any:
     """``x ** y``."""
-    if x.dtype.kind != "c":
-        return jnp.power(x, y)
-    # Of 0 by logarithms it is NaN throughout; C's is 0 or infinite where the real part says so, and
-    # NaN for a zeroth power.
-    of_zero = jnp.where(
-        y.real > 0, 0, jnp.where(y.real < 0, complex(jnp.inf, jnp.nan), complex(jnp.nan, jnp.nan))
-    )
-    return jnp.where(x == 0, of_zero.astype(x.dtype), jnp.power(x, y))
+    return complex_quotients.power(x, y) if x.dtype.kind == "c" else jnp.power(x, y)
 
 
 @power.defjvp
@@ -80,6 +75,11 @@ def _hypot_jvp(primals: Any, tangents: Any) -> Any:
     return out, x / out * dx + y / out * dy
 
 
+#: From which power of two on a square may not be a normal number, and those by which such numbers
+#: are multiplied or divided first.
+_FAR = {np.dtype(np.float32): (40, 100, 80), np.dtype(np.float64): (400, 900, 700)}
+
+
 @jax.custom_jvp
 def arctan2(y: Any, x: Any) -> Any:
     """The angle of the point (x, y); no gradient at the origin."""
@@ -89,10 +89,16 @@ def arctan2(y: Any, x: Any) -> Any:
 @arctan2.defjvp
 def _arctan2_jvp(primals: Any, tangents: Any) -> Any:
     (y, x), (dy, dx) = primals, tangents
-    size = x * x + y * y
+    far, up, down = _FAR[x.dtype]
+    larger = jnp.maximum(abs(x), abs(y))
+    scale = jnp.where(larger < 2.0**-far, 2.0**up, jnp.where(larger > 2.0**far, 2.0**-down, 1))
+    scale = scale.astype(x.dtype)
+    x_scaled, y_scaled = x * scale, y * scale
+    size = x_scaled * x_scaled + y_scaled * y_scaled
     origin = size == 0
     size = jnp.where(origin, 1, size)
-    return arctan2(y, x), jnp.where(origin, 0, x / size) * dy - jnp.where(origin, 0, y / size) * dx
+    to_y, to_x = x_scaled / size * scale, y_scaled / size * scale
+    return arctan2(y, x), jnp.where(origin, 0, to_y) * dy - jnp.where(origin, 0, to_x) * dx
 
 
 def _times_logarithm(product: Any, logarithm: Any, pole: float) -> Any:
@@ -166,7 +172,8 @@ def logit(x: Any) -> Any:
 @logit.defjvp
 def _logit_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
-    return logit(x), jnp.where((x >= 0) & (x <= 1), 1 / (x * (1 - x)), jnp.nan) * t
+    # The size of x: at -0.0 the derivative is inf as well.
+    return logit(x), jnp.where((x >= 0) & (x <= 1), 1 / (abs(x) * (1 - x)), jnp.nan) * t
 
 
 def _log_of_sum(fn: Any, log_of_base: float) -> Any:
@@ -237,6 +244,19 @@ def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
     value = erfcx(x)
     return value, (2 * x * value - 2 / math.sqrt(math.pi)) * t
+
+
+@jax.custom_jvp
+def ndtri(x: Any) -> Any:
+    """The inverse of the normal distribution's function; infinitely steep at 0 and 1."""
+    return jax.scipy.special.ndtri(x)
+
+
+@ndtri.defjvp
+def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    value = ndtri(x)
+    return value, math.sqrt(2 * math.pi) * jnp.exp(value * value / 2) * t
 
 
 @jax.custom_jvp

@@ -15,6 +15,7 @@ from torchlike.dispatch.schema import Input, OptOperand, Scalar
 from torchlike.ops import accurate, complex_edges, gamma, subgradients, trigonometry
 from torchlike.ops.branch_cuts import along_imaginaries, along_reals
 from torchlike.ops.checks import floats_only, real_only
+from torchlike.ops.division import divide
 from torchlike.ops.promotion import in_float32, promoted_float, scalar_like
 
 
@@ -57,6 +58,10 @@ def _reciprocal_root(x: Any) -> Any:
     return 1 / lax.optimization_barrier(_root(x))
 
 
+def _reciprocal(x: Any) -> Any:
+    return divide(jnp.ones_like(x), x) if x.dtype.kind == "c" else 1 / x
+
+
 for _name, _fn, _aliases in (
     ("log2", _edged(jnp.log2, "log"), ()), ("log10", _edged(jnp.log10, "log"), ()),
     ("sin", _edged(trigonometry.sine, "sin"), ()), ("cos", _edged(trigonometry.cosine, "cos"), ()),
@@ -96,7 +101,7 @@ _unary_float(
     "exp2", accurate.exp2, from_output=_via_output(lambda y: y * np.log(2).astype(y.dtype))
 )
 _unary_float("rsqrt", _reciprocal_root, from_output=_via_output(lambda y: -0.5 * y * y * y))
-_unary_float("reciprocal", lambda x: 1 / x, from_output=_via_output(lambda y: -(y * y)))
+_unary_float("reciprocal", _reciprocal, from_output=_via_output(lambda y: -(y * y)))
 
 
 @op(inplace=True, elementwise=True)
@@ -204,10 +209,15 @@ def round(input: Input, *, decimals: Scalar = 0):
         raise NotImplementedError("\"round_vml_cpu\" not implemented for 'Bool'")
     if input.dtype.kind in "iu":
         return _rounded_integers(input, decimals)
-    scale = jnp.asarray(10.0, np.float64) ** decimals
-    scaled = input * scale.astype(input.dtype)
-    return jnp.where(jnp.asarray(decimals) == 0, jnp.round(input),
-                     jnp.round(scaled) / scale.astype(input.dtype))  # fmt: skip
+    places = jnp.asarray(decimals)
+
+    def rounded(x: Any) -> Any:
+        scale = (jnp.asarray(10.0, np.float64) ** jnp.abs(places)).astype(x.dtype)
+        after = divide(jnp.round(x * scale), scale)
+        before = jnp.round(divide(x, scale)) * scale
+        return jnp.where(places == 0, jnp.round(x), jnp.where(places > 0, after, before))
+
+    return in_float32(rounded)(input)
 
 
 @op(casts_out=False, inplace=True, elementwise=True)

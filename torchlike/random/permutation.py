@@ -1,9 +1,9 @@
 """``randperm``: PyTorch's sequential shuffle, computed without a sequential loop.
 
-A step of the shuffle swaps two places. A loop over the steps costs 450 ns each in Python. But
-what a place holds at a given step can be told from who wrote there last: sort the steps by
-the place they write to, follow the chains of "the value came from there", and every result is
-known at once, at about 50 ns an element.
+A step of the shuffle swaps two places. A loop over the steps costs 130 to 450 ns each in Python,
+which is best for few elements. But what a place holds at a given step can be told from who wrote
+there last: sort the steps by the place they write to, follow the chains of "the value came from
+there", and every result is known at once, at about 50 ns an element.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from torchlike.random.engine import Engine, atomic
 
 #: From (2**32 - 1) // 20 elements on PyTorch uses 64-bit words and the inside-out shuffle.
 LARGE = ((1 << 32) - 1) // 20
+
+#: Up to this many the loop is the faster way: 60 µs.
+_FEW = 256
 
 #: The largest n whose values 0 ... n - 1 a float dtype takes, and how PyTorch writes it.
 _FLOAT_LIMITS = {
@@ -94,6 +97,12 @@ def swap_forward(words: np.ndarray, n: int) -> np.ndarray:
     """
     if n <= 1:
         return np.zeros(n, np.int64)
+    if n <= _FEW:
+        values = list(range(n))
+        for i, word in enumerate(words.tolist()):
+            j = i + word % (n - i)
+            values[i], values[j] = values[j], values[i]
+        return np.array(values)
     own = np.arange(n - 1, dtype=np.uint32)
     # int32 places: half the memory traffic of the gathers below; n is below 2**31 here.
     targets = (own + words % (np.uint32(n) - own)).astype(np.int32)

@@ -239,8 +239,9 @@ def same_dtype(t: Any) -> Any:
 def view_strided(s: Source) -> str:
     n, _ = s.tensor(lambda t: t.numel() >= 4 and is_real(t) and same_dtype(t))
     geometry = s.pick((("(2, 2)", "(2, 1)"), ("(2, 2)", "(1, 2)"), ("(3,)", "(1,)"),
-                       ("(2, 2)", "(1, 1)"), ("(2,)", "(2,)")))  # fmt: skip
-    offset = s.pick(("", ", 0", ", 1"))
+                       ("(2, 2)", "(1, 1)"), ("(2,)", "(2,)"), ("(3, 2)", "(0, 2)"),
+                       ("(2,)", "(3,)")))  # fmt: skip
+    offset = s.pick(("", ", 0", ", 1", ", 2"))
     return f"{s.new()} = {n}.as_strided({geometry[0]}, {geometry[1]}{offset})"
 
 

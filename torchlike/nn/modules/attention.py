@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from torchlike.nn import init
 from torchlike.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torchlike.nn.modules.module import Module
+from torchlike.nn.modules.native_attention import takes_native_kernel, without_keys
 from torchlike.nn.modules.utils import new_parameter
 from torchlike.ops.multihead import multi_head_attention_forward
 from torchlike.tensor import Tensor
@@ -18,6 +20,9 @@ class MultiheadAttention(Module):
     Query (L, N, embed_dim), key (S, N, kdim), value (S, N, vdim); with ``batch_first`` the batch
     comes first; without a batch two dimensions. Gives the output in the query's shape and, unless
     ``need_weights=False``, the attention weights (N, L, S).
+
+    A query all of whose keys are masked gives NaN with weights. Without them it gives zeros before
+    the last projection, but NaN where PyTorch runs its kernel for inference (`native_attention`).
     """
 
     in_proj_weight: Any
@@ -90,7 +95,9 @@ class MultiheadAttention(Module):
         need_weights: bool = True, attn_mask: Tensor | None = None,
         average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        alone = query is key is value
         turned = self.batch_first and query.dim() == 3
+        masks = (key_padding_mask, attn_mask)
         if turned:
             # Self-attention stays recognisable: one transpose where one tensor is given thrice.
             made = {id(t): t.transpose(0, 1) for t in (query, key, value)}
@@ -105,4 +112,7 @@ class MultiheadAttention(Module):
             v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )  # fmt: skip
-        return (output.transpose(0, 1) if turned else output), weights
+        output = output.transpose(0, 1) if turned else output
+        if not need_weights and takes_native_kernel(self, alone, query, masks):
+            output = output.masked_fill(without_keys(self.num_heads, masks), math.nan)
+        return output, weights

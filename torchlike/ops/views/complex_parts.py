@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import dtypes, views
+from torchlike import absent_dtypes, dtypes, views
 from torchlike.dispatch.registry import composite
 from torchlike.ops.views.making import make_view
 from torchlike.tensor import Tensor
@@ -27,8 +27,13 @@ def view_as_real(input: Tensor) -> Tensor:
 
 @composite()
 def view_as_complex(input: Tensor) -> Tensor:
-    """A (..., 2) float tensor as complex numbers."""
-    if input.dtype.is_complex or not input.dtype.is_floating_point:
+    """A (..., 2) float tensor as complex numbers.
+
+    RuntimeError unless it is of float32 or float64 (NotImplementedError for float16).
+    """
+    if input.dtype is dtypes.float16:
+        _ = absent_dtypes.DTYPES["complex32"].numpy  # raises, and says why
+    if input.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {dtypes.scalar_type(input.dtype)}"

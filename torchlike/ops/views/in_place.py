@@ -29,9 +29,24 @@ def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
         move_retained(t._node, t._output_nr, node)
         node._name = name
         t._node, t._output_nr = node, 0
-        if t._base is None and of != "as_strided":
-            t._history += 1
+        if t._base is None:
+            t._history += of != "as_strided"
+        else:
+            _let_others_rejoin(t, t._base)
     return t
+
+
+def _let_others_rejoin(t: Tensor, base: Tensor) -> None:
+    """Have the other views of a base find their history again, from the base as it is.
+
+    PyTorch does so after each change of what the base's memory holds or how a view of it lies. It
+    matters to a view by as_strided of another: until then its gradient comes to the base through
+    that one, and so only to the elements that it has as well.
+    """
+    if modes.current.capture is not None:
+        modes.current.capture.history_write(base)
+    base._history += 1
+    t._history = base._history
 
 
 def _node_name(of: str, dim: Any = None, *more: Any) -> str:
