@@ -12,11 +12,12 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 
 
 @functools.cache
 def _aval(shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    return jax.core.ShapedArray(shape, dtype)
+    return core.ShapedArray(shape, dtype)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def answers(library, function, tensors, how):
     return [numbers(y) for y in (*found, *library.autograd.grad(total, leaves))]
 
 
-def alike(function, *values, dtype="float32", gradients=True, rtol=1e-5, atol=2e-38):
+def alike(function, *values, dtype: Any = "float32", gradients=True, rtol=1e-5, atol=2e-38):
     """``function`` of both libraries, ours also jitted. (Denormal numbers are 0 to XLA.)"""
     dtypes = [dtype] * len(values) if isinstance(dtype, str) else dtype
     runs = []
@@ -229,7 +230,7 @@ def test_slopes_of_angles_far_from_one():
     # PyTorch's are 0 and inf here: its sums of squares are.
     for size in (1e25, 1e-25):
         y, x = (torchlike.tensor([size], requires_grad=True) for _ in range(2))
-        slopes = torchlike.autograd.grad(torchlike.atan2(y, x).sum(), (y, x))
+        slopes: Any = torchlike.autograd.grad(torchlike.atan2(y, x).sum(), (y, x))
         np.testing.assert_allclose([s.item() * size for s in slopes], [0.5, -0.5], rtol=1e-6)
 
 
@@ -240,7 +241,7 @@ def test_prelu_of_an_infinity_has_a_slope():
 def test_running_logsumexp_beside_an_infinity():
     alike(lambda t, x: t.logcumsumexp(x, 0)[1:], [-2.0, 1.0, 2.0, 0.5])
     x = torchlike.tensor([1.0, INF, 2.0, 3.0], requires_grad=True)
-    (slopes,) = torchlike.autograd.grad(torchlike.logcumsumexp(x, 0).sum(), x)
+    slopes: Any = torchlike.autograd.grad(torchlike.logcumsumexp(x, 0).sum(), x)[0]
     assert slopes[[0, 2, 3]].tolist() == [1.0, 0.0, 0.0]  # it was e ** 2 and e ** 3 times as much
 
 

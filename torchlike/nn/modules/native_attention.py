@@ -47,5 +47,6 @@ def without_keys(heads: int, masks: tuple[Any, Any]) -> Tensor:
     if padding is not None:
         padding = padding[:, None, None]
         mask = padding if mask is None else padding | mask
+    assert mask is not None
     hidden = mask.all(-1, keepdim=True)
     return hidden.any(1) if hidden.dim() == 4 else hidden
