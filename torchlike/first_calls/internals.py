@@ -66,7 +66,7 @@ class Internals:
 
     def _trial(self) -> str:
         """The attribute of a jitted function that is not there, or ""."""
-        jitted = jax.jit(_nothing)
+        jitted: Any = jax.jit(_nothing)
         for attribute in ("_jit_info", "_cache_miss"):
             if not hasattr(jitted, attribute):
                 return f"jax.jit(f).{attribute}"

@@ -87,7 +87,7 @@ class Plan:
     def function(self, sizes: Sizes) -> Callable[..., list[Any]]:
         """The function of NumPy arrays for these sizes."""
         avals: dict[int, Aval] = {}
-        steps = [s if type(s) is _Step else self._closed(s, sizes, avals) for s in self._steps]
+        steps = [self._closed(s, sizes, avals) if isinstance(s, _Open) else s for s in self._steps]
         initial, inputs, outputs = self._initial, self._inputs, self._outputs
 
         def run(*arrays: Any) -> list[Any]:
@@ -205,7 +205,7 @@ class Plan:
     def _find_dead(self) -> None:
         """Note with each step which slots it is the last to read; inputs stay with the caller."""
         kept = {*self._inputs, *self._outputs}
-        steps = [s if type(s) is _Step else s.step for s in self._steps]
+        steps = [s.step if isinstance(s, _Open) else s for s in self._steps]
         last: dict[int, int] = {}
         for k, step in enumerate(steps):
             for place in (*step.sources, *step.targets):

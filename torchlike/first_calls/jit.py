@@ -35,7 +35,7 @@ def jit(
     ``function`` may itself be made for sizes: ``template`` then makes it for others, and functions
     of one template share their ``families``.
     """
-    jitted = jax.jit(function, **options)
+    jitted: Any = jax.jit(function, **options)
     if internals.missing:
         return jitted
     template = template or Template(lambda sizes: function, ())
@@ -43,7 +43,8 @@ def jit(
     first_calls = _FirstCalls(
         function, jitted, name, template, {} if families is None else families
     )
-    hooked = functools.wraps(function)(internals.hooked(function, jitted, first_calls.miss))
+    hooked: Any = internals.hooked(function, jitted, first_calls.miss)
+    hooked = functools.wraps(function)(hooked)
     # What methods of JAX's class (lower, trace, eval_shape) look for.
     hooked._fun, hooked._jit_info = function, jitted._jit_info
     return hooked
