@@ -44,11 +44,12 @@ def _direct() -> Any:
 
 def to_device(values: Any) -> Any:
     """``jax.device_put(values)``."""
-    put, config = _direct(), jax.config
+    put = _direct()
+    config: Any = jax.config  # gets its fields one by one
     if (
         put is None
         or type(values) is not np.ndarray
-        or config.jax_default_device is not None  # type: ignore[attr-defined]
+        or config.jax_default_device is not None
         or not config.jax_enable_x64  # avals are kept, and would be of 32 bits
     ):
         return jax.device_put(values)

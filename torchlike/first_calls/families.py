@@ -76,6 +76,7 @@ class Generic:
         *shapes, sizes = [
             None if p is None else tuple([symbols.get(n, n) for n in p]) for p in self._pattern
         ]
+        assert sizes is not None
         given = [
             leaf if shape is None else jax.ShapeDtypeStruct(
                 shape, leaf.dtype, weak_type=getattr(leaf, "weak_type", False)
