@@ -51,12 +51,16 @@ class Snapshot:
         self._others = others
         self._checks = [place.holds for place in others]
         #: Tables of parameters, buffers and children may be written to directly, which moves no
-        #: epoch. Modules without children are passed over: most have none, and get none so.
+        #: epoch. Modules without children are passed over (most have none, and get none so), but
+        #: for containers and those whose table the code names.
+        named = {id(owner) for owner in capture.tables.owners()}
         self._tables = [
             places.Bindings(table, rebound_slots.of(m) | {name for i, name in bound if i == id(m)})
             for m in {**watch.modules, **capture.modules}.values()
             for kind in _TABLES for table in [m.__dict__.get(kind)]
-            if table or (table is not None and kind != "_modules")
+            if table or (table is not None and (
+                kind != "_modules" or id(m) in named or hasattr(type(m), "__len__")
+            ))
         ]  # fmt: skip
         #: So may those of hooks, which most modules have none of.
         self._tables += [

@@ -91,8 +91,7 @@ class Returned:
         storage = t._storage
         if not self._capture.is_created(storage):
             argument = self._capture.stand_ins.get(id(t), -1)
-            made_inside = self._capture.is_adopted(t)
-            if argument < 0 and made_inside and (again := self._view_again(t)) is not None:
+            if argument < 0 and (again := self._view_again(t)) is not None:
                 template = Template(t, -1, None, -1)
                 template.again = again
                 return template
@@ -196,7 +195,7 @@ class Returned:
             if self._capture.is_adopted(t) and parent is None:
                 # A new object at each call: the user may write to it. The first gets this one.
                 where = t._alias()
-            elif view is None or parent is None:
+            elif view is None or parent is None or self._capture.watch.is_from_outside(t):
                 return None
             else:
                 where = parent

@@ -65,6 +65,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             self._inference = True
         if own is not cls:
             self._is_param = True
+        if modes.current.capture is not None:
+            modes.current.capture.adopt_view(self)
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -99,6 +101,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         marked._requires_grad = source.requires_grad
         marked.persistent = persistent
         marked._is_buffer = True
+        if modes.current.capture is not None:
+            modes.current.capture.adopt_view(marked)
         return marked
 
 
