@@ -64,7 +64,9 @@ def test_script_trains_as_the_module_does(net):
     torch.manual_seed(0)
     other = Net()
     other(X).square().sum().backward()
-    assert all(close(a, p.grad) for a, p in zip(compiled, other.parameters(), strict=True))
+    for a, p in zip(compiled, other.parameters(), strict=True):
+        # What a batch norm gives has a sum of squares of its own: gradients are rounding errors.
+        assert torch.allclose(a, p.grad, 1e-5, 2e-5)
     assert close(stats, other.bn.running_mean)
 
 

@@ -139,7 +139,8 @@ def test_hooks_of_modules():
         return [x.grad, *(p.grad for p in net.parameters())]
 
     for a, b in zip(run(False), run(True), strict=True):
-        np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=1e-5)
+        # Sums in which most cancels: of the largest, by NumPy first and compiled.
+        np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=1e-5, atol=1e-6 * abs(a).max())
 
 
 def test_a_hook_that_comes_and_goes():
