@@ -1,4 +1,4 @@
-"""The benchmark of first calls: its cases are those of JAX, its worker reports, its table adds up."""
+"""The benchmark of first calls: its cases are JAX's too, its worker reports, its table adds up."""
 
 import json
 import subprocess
