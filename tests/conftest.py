@@ -6,7 +6,7 @@ import sys
 import jax
 import pytest
 
-from torchlike.first_calls.settings import settings
+from torchlike.first_calls.settings import set_first_calls, settings
 
 # Errors of NumPy rules would otherwise only be logged, and the form compiled. Each program made
 # from a trace of other sizes is compared with a trace of its own.
@@ -32,3 +32,11 @@ def compiled_programs_are_dropped():
     yield
     if _resident() > _MOST:
         jax.clear_caches()
+
+
+@pytest.fixture
+def compiled_at_once():
+    """Operations are compiled at their first call: for what only compiled forms do, such as writing
+    a result into the memory of an operand."""
+    with set_first_calls("compiled"):
+        yield

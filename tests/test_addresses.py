@@ -34,6 +34,7 @@ def test_addresses_tell_storages_apart():
     assert x.tolist() == y.tolist() == z.tolist() == [2.0] * 3
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_an_address_survives_writes_that_nobody_else_sees():
     x = torch.ones(3) * 2
     before = x.data_ptr()

@@ -12,7 +12,7 @@ from torchlike import compilation_cache
 
 
 def run(code, folder):
-    env = {**os.environ, "TORCHLIKE_CACHE_DIR": str(folder)}
+    env = {**os.environ, "TORCHLIKE_CACHE_DIR": str(folder), "TORCHLIKE_FIRST_CALLS": "compiled"}
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, env=env)
 
 

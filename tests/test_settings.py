@@ -73,6 +73,7 @@ def test_compiler():
     assert torch.compiler.allow_in_graph(len) is len
 
 
+@pytest.mark.usefixtures("compiled_at_once")
 def test_denormal_numbers_are_zeros_to_computations():
     """As ``set_flush_denormal`` says."""
     tiny = torch.tensor([1e-40])

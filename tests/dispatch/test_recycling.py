@@ -13,15 +13,14 @@ N = 1 << 14
 
 
 @pytest.fixture(autouse=True)
-def small(monkeypatch):
+def small(monkeypatch, compiled_at_once):
     monkeypatch.setattr(recycling, "_LEAST", 1 << 16)
     monkeypatch.setattr(recycling, "_FEWEST", 1 << 13)
     monkeypatch.setattr(recycling, "_MOST", 1 << 18)
     monkeypatch.setattr(recycling, "_enabled", True)
     recycling._free.clear()
     forget()
-    with torch.compiler.set_first_calls("compiled"):  # NumPy's results have memory of their own
-        yield
+    yield
     forget()
     recycling._free.clear()
 

@@ -69,7 +69,9 @@ def test_every_number(way: str, dtype: str) -> None:
     for value in NUMBERS:
         expected = _outcome(torch, way, dtype, value)
         found = _outcome(torchlike, way, dtype, value)
-        if isinstance(expected, str) or isinstance(found, str):
+        if (way, dtype) == ("where", "float16") and isinstance(value, complex):
+            assert "torch.complex32" in found  # refused: XLA has none
+        elif isinstance(expected, str) or isinstance(found, str):
             assert found == expected, value
         else:
             np.testing.assert_array_equal(found, expected, err_msg=repr(value))

@@ -10,6 +10,8 @@ the family has made 4, 32, 256, ... of them. One difference, and the family is g
 
 from __future__ import annotations
 
+import gc
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +29,8 @@ symbolic_sizes: Any = LazyModule("torchlike.first_calls.symbolic_sizes")
 
 #: Traces with symbols that a family gets: sizes may agree by chance in the first two signatures.
 _TRIES = 3
+#: Sizes of dimensions beyond this are traced: their product may overflow.
+_MOST = 1 << 31
 #: Which of a family's programs are compared with a trace of their own.
 _CHECKED = frozenset(4 * 8**k for k in range(10))
 
@@ -39,6 +43,17 @@ class Template(NamedTuple):
     #: The function for these sizes.
     make: Callable[[tuple[Any, ...]], Callable[..., Any]]
     sizes: tuple[int, ...]
+
+
+def described(leaf: Any, shape: Any) -> Any:
+    """What stands for an operand while a form is traced; numbers (whose shape is None) stay.
+
+    Not the array itself: a traceback that JAX keeps would hold it.
+    """
+    if shape is None:
+        return leaf
+    weak = getattr(leaf, "weak_type", False)
+    return jax.ShapeDtypeStruct(shape, leaf.dtype, weak_type=weak)
 
 
 class Specialised(NamedTuple):
@@ -77,12 +92,7 @@ class Generic:
             None if p is None else tuple([symbols.get(n, n) for n in p]) for p in self._pattern
         ]
         assert sizes is not None
-        given = [
-            leaf if shape is None else jax.ShapeDtypeStruct(
-                shape, leaf.dtype, weak_type=getattr(leaf, "weak_type", False)
-            )
-            for leaf, shape in zip(leaves, shapes, strict=True)
-        ]  # fmt: skip
+        given = [described(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
         function = template.make(sizes)
         present = {name: b for (_, b), name in names.items()}
         with symbolic_sizes.decisions.by(present) as decided, targets.numpy(), jax.disable_jit():
@@ -111,9 +121,10 @@ class Generic:
                         return None
                 elif symbol != size:
                     return None
-        # An expression that is 0 or 1 would have been told from others without a comparison.
+        # An expression that is 0 or 1 would have been told from others without a comparison, and
+        # checks of what memory can be had (memory_size) pass symbols by.
         for size in self._shapes:
-            if symbolic_sizes.value(size, sizes) < symbolic_sizes.LEAST:
+            if not symbolic_sizes.LEAST <= symbolic_sizes.value(size, sizes) <= _MOST:
                 return None
         return sizes if all(guard.check(sizes) for guard in self._guards) else None
 
@@ -121,6 +132,8 @@ class Generic:
         avals = []
         for aval in self._avals:
             shape = tuple([symbolic_sizes.value(n, sizes) for n in aval.shape])
+            if math.prod(shape) > _MOST:
+                raise Unsupported("a result of that size")
             avals.append(aval.update(shape=shape))
         calls = cost.calls_by_numpy(
             self._closed.jaxpr, lambda size: symbolic_sizes.value(size, sizes)
@@ -154,22 +167,33 @@ class Family:
             if self._tries == _TRIES:
                 return None
             self._tries += 1
-            try:
-                generic = Generic(template, tree, leaves, self._first, shapes)
-                sizes = generic.match(shapes)
-            except Exception as error:  # whatever code does that was written for numbers
-                kind = type(error).__name__
-                log.debug("%s is traced for each size: %s: %s", name, kind, error)
+            found = self._traced(name, template, tree, leaves, shapes)
+            # JAX asks each symbol whether it is an integer, and keeps the frame that it asked from
+            # in a cycle: with it ours and the user's, who would wonder what holds his arrays.
+            gc.collect(1)
+            if found is None:
                 return None
-            if sizes is None:
-                return None
+            generic, sizes = found
             self._generics.append(generic)
         try:
-            found = generic.specialised(sizes)
+            specialised = generic.specialised(sizes)
         except Unsupported:
             return None
         generic.uses += 1
-        return found, generic.uses in _CHECKED
+        return specialised, generic.uses in _CHECKED
+
+    def _traced(
+        self, name: str, template: Template, tree: Any, leaves: Sequence[Any],
+        shapes: list[Shape | None],
+    ) -> tuple[Generic, dict[str, int]] | None:  # fmt: skip
+        """A program with symbols and what they are here, or None where there is none."""
+        try:
+            generic = Generic(template, tree, leaves, self._first, shapes)
+            sizes = generic.match(shapes)
+        except Exception as error:  # whatever code does that was written for numbers
+            log.debug("%s is traced for each size: %s: %s", name, type(error).__name__, error)
+            return None
+        return None if sizes is None else (generic, sizes)
 
     def give_up(self) -> None:
         self._generics, self._tries = [], _TRIES

@@ -13,7 +13,7 @@ from jax.sharding import SingleDeviceSharding
 
 from torchlike import targets
 from torchlike.first_calls import cost, interpreter
-from torchlike.first_calls.families import Family, Template
+from torchlike.first_calls.families import Family, Template, described
 from torchlike.first_calls.internals import internals, log
 from torchlike.first_calls.rules import Unsupported
 from torchlike.first_calls.settings import COMPILED, settings
@@ -107,7 +107,10 @@ class _FirstCalls:
             return self._compiled(*args)
         program = self._programs.get(key)
         if program is None:
-            program, check = self._of_family(key, leaves, tree) or (self._made(args), False)
+            program, check = self._of_family(key, leaves, tree) or (
+                self._made(key, leaves, tree),
+                False,
+            )
             self._programs[key] = program
         else:
             check = False
@@ -118,7 +121,7 @@ class _FirstCalls:
             return self._compiled(*args)
         outs = self._call(program, values)
         if check and outs is not None:
-            program, outs = self._checked(key, args, values, program, outs)
+            program, outs = self._checked(key, leaves, tree, values, program, outs)
         if outs is None:
             return self._compile(program, args)
         committed = any(a._committed for a in leaves if type(a) is host.array_type)
@@ -156,11 +159,17 @@ class _FirstCalls:
         return (*key[:2], len(self._template.sizes), *parts)
 
     def _checked(
-        self, key: Any, args: Any, values: list[Any], program: _Program, outs: list[Any]
+        self,
+        key: Any,
+        leaves: list[Any],
+        tree: Any,
+        values: list[Any],
+        program: _Program,
+        outs: list[Any],
     ) -> tuple[_Program, list[Any] | None]:
         """The program of a family and its results, held against those of a trace of its own; the
         latter where they differ."""
-        own = self._made(args)
+        own = self._made(key, leaves, tree)
         expected = self._call(own, values) if own.calls_left else None
         if expected is not None and _agree(program, outs, own, expected):
             return program, outs
@@ -172,13 +181,17 @@ class _FirstCalls:
         self._programs[key] = own
         return own, expected
 
-    def _made(self, args: tuple[Any, ...]) -> _Program:
+    def _made(self, key: Any, leaves: list[Any], tree: Any) -> _Program:
         """Trace the function for these arguments, and make the program that NumPy runs."""
         record = record_of(self._name)
         began = perf_counter()
         program = _Program()
+        shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
+        given = [described(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
         with targets.numpy(), jax.disable_jit():
-            closed, shapes = jax.make_jaxpr(self._function, return_shape=True)(*args)
+            closed, out = jax.make_jaxpr(self._function, return_shape=True)(
+                *jax.tree.unflatten(tree, given)
+            )
         calls = cost.calls_by_numpy(closed.jaxpr)
         if calls:
             try:
@@ -186,7 +199,7 @@ class _FirstCalls:
                 program.calls_left = calls
                 program.dtypes = [aval.dtype for aval in closed.in_avals]
                 program.avals = closed.out_avals
-                program.structure = jax.tree.structure(shapes)
+                program.structure = jax.tree.structure(out)
             except Unsupported as reason:
                 record.compiled_because(f"no rule for {reason}")
         else:

@@ -106,7 +106,7 @@ class _JaxArray:
 def _converted(t: Tensor) -> Any:
     array = t._read()
     cut.converted(t, array)
-    return array
+    return t.jax()  # traced, where a capture runs
 
 
 Tensor.__jax_array__ = _JaxArray()  # type: ignore[assignment]

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import dtypes, targets
+from torchlike import dtypes
 
 #: pi/2 as a float64 of 33 bits, whose product with a number of 20 bits is exact, and what is left.
 _HALF_PI_HIGH = float(int(math.pi / 2 * 2**32)) / 2**32
@@ -80,7 +80,7 @@ def _on_cpu(fast: Callable[[Any], Any], general: Callable[[Any], Any]) -> Callab
 
     def function(x: Any) -> Any:
         if (
-            not targets.is_xla_cpu()
+            jax.default_backend() != "cpu"
             or x.size < _FEWEST
             or dtypes.kind_of(x.dtype) != "f"
             or x.dtype.itemsize == 8
