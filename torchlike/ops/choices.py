@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike import boxes, dtypes, modes, views
+from torchlike import boxes, dtypes, first_calls, modes, views
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.out import check_overlap
 from torchlike.dispatch.registry import composite
+from torchlike.inlining import AT_ONCE
 from torchlike.layouts import contiguous_format
 from torchlike.meta import MetaArray
 from torchlike.ops.drawing import by_values, draw, drawn, in_memory_order, refill, replace
@@ -23,6 +24,8 @@ from torchlike.random import uniform as uniforms
 from torchlike.random.multinomial import winners as race_winners
 from torchlike.tape import check_in_place
 from torchlike.tensor import Tensor, wrap
+
+_less = first_calls.jit(jnp.less, name="less", inline=AT_ONCE)
 
 
 def _check_probability(p: float, name: str = "bernoulli_") -> None:
@@ -76,7 +79,7 @@ def _bernoulli_each(
         bounds = values if wide else values.astype(np.float32)
         return draw(generator, lambda e: np.ascontiguousarray((fill(e) < bounds).astype(dtype)))
     bounds = p._read() if wide else p._read().astype(np.float32)
-    return boxes.apply(jnp.less, draw(generator, fill), bounds).astype(dtype)
+    return boxes.apply(_less, draw(generator, fill), bounds).astype(dtype)
 
 
 @composite()

@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import boxes, dtypes, views
+from torchlike import boxes, dtypes, first_calls, views
 from torchlike.dispatch.memory_order import strides_like
 from torchlike.dispatch.registry import composite, op
 from torchlike.dispatch.schema import Input, Operand
+from torchlike.inlining import AT_ONCE
 from torchlike.ops.drawing import draw
 from torchlike.random import dropout as noise
 from torchlike.random.bernoulli import bernoulli_mask
@@ -68,6 +69,10 @@ def keep_mask(input: Tensor, p: float) -> Any:
     return _like(input, lambda e, size: bernoulli_mask(e, size, 1 - p))
 
 
+#: Eager code calls it for each mask: uncompiled at first, as operations are.
+_where = first_calls.jit(jnp.where, name="where", inline=AT_ONCE)
+
+
 def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) -> Tensor:
     check_probability(p)
     if p == 0.0 or input.numel() == 0:
@@ -79,7 +84,7 @@ def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) 
         kind = input.dtype.numpy
         scale = np.array(noise.dropout_scale(kind, p), kind)
         zero = jnp.zeros((), kind)
-        factor = wrap(boxes.apply(jnp.where, _mask(input, p, shape), scale, zero))
+        factor = wrap(boxes.apply(_where, _mask(input, p, shape), scale, zero))
     return apply_noise.spec.in_place(input, factor) if inplace else apply_noise(input, factor)
 
 
@@ -202,8 +207,8 @@ def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace:
     check_floating(input, dtypes.int64 if input.dtype is dtypes.bool else input.dtype)
     kept, dropped = noise.alpha_values(input.dtype.numpy, p)
     mask = _mask(input, p, shape)
-    factor = wrap(boxes.apply(jnp.where, mask, kept.noise, dropped.noise))
-    shift = wrap(boxes.apply(jnp.where, mask, kept.shift, dropped.shift))
+    factor = wrap(boxes.apply(_where, mask, kept.noise, dropped.noise))
+    shift = wrap(boxes.apply(_where, mask, kept.shift, dropped.shift))
     run = apply_alpha_noise.spec.in_place if inplace else apply_alpha_noise
     return run(input, factor, shift)
 
