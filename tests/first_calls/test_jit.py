@@ -57,6 +57,17 @@ def test_what_has_no_rule_is_compiled_at_once(name):
     assert list(record.reasons) == ["no rule for cholesky"]
 
 
+def test_a_long_loop_is_compiled(name):
+    form = first_calls.jit(
+        lambda n: jax.lax.while_loop(lambda s: s < n, lambda s: s + 1, 0), name=name
+    )
+    assert form(np.int64(100)) == 100
+    assert form(np.int64(20_000)) == 20_000
+    record = record_of(name)
+    assert (record.calls, record.compiled) == (2, 1)
+    assert list(record.reasons) == ["a loop of more than 10000 turns"]
+
+
 def test_two_runs_switch_at_the_same_call():
     x = rows(100, 100)
     jaxpr = jax.make_jaxpr(lambda x: jnp.exp(x) @ x)(x).jaxpr

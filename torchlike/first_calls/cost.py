@@ -32,6 +32,10 @@ _DEAR = frozenset((
 ))  # fmt: skip
 
 
+#: Arithmetic on 16-bit floats goes number by number through float32 (integers pay for it, too).
+_SLOW_IN_HALF = frozenset(("add", "sub", "mul", "div", "max", "min", "neg", *_DEAR))
+
+
 def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
     """How many calls NumPy should compute before the program is compiled; 0 is at once.
 
@@ -83,11 +87,15 @@ def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
     out = sum(map(size, eqn.outvars))
     if name in _FREE:
         return 0
+    if eqn.outvars and eqn.outvars[0].aval.dtype.itemsize < 4 and name in _SLOW_IN_HALF:
+        out *= 8
     if name in _DEAR:
         return 8 * out
     if name == "dot_general":
         (summed, _), _ = eqn.params["dimension_numbers"]
-        return out * (1 + math.prod(value(eqn.invars[0].aval.shape[d]) for d in summed) / 16)
+        length = math.prod(value(eqn.invars[0].aval.shape[d]) for d in summed)
+        # NumPy multiplies matrices of integers one number after the other.
+        return out * (1 + (length if eqn.outvars[0].aval.dtype.kind in "iu" else length / 16))
     if name == "conv_general_dilated":
         layout, kernel = eqn.params["dimension_numbers"], [*map(value, eqn.invars[1].aval.shape)]
         taps = math.prod(kernel) / max(1, kernel[layout.rhs_spec[0]])

@@ -15,7 +15,7 @@ from torchlike import targets
 from torchlike.first_calls import cost, interpreter
 from torchlike.first_calls.families import Family, Template, described
 from torchlike.first_calls.internals import internals, log
-from torchlike.first_calls.rules import Unsupported
+from torchlike.first_calls.rules import TooLong, Unsupported
 from torchlike.first_calls.settings import COMPILED, settings
 from torchlike.first_calls.statistics import record_of
 
@@ -217,6 +217,10 @@ class _FirstCalls:
         try:
             with np.errstate(all="ignore"):
                 return program.function(*values)
+        except TooLong as reason:
+            program.calls_left = 0
+            record.compiled_because(str(reason))
+            return None
         except Exception as error:
             if settings.strict:
                 raise

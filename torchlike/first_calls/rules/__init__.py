@@ -15,6 +15,6 @@ from torchlike.first_calls.rules import (
     special,
     windows,
 )
-from torchlike.first_calls.rules.registry import RULES, Equation, Unsupported
+from torchlike.first_calls.rules.registry import RULES, Equation, TooLong, Unsupported
 
-__all__ = ["RULES", "Equation", "Unsupported"]
+__all__ = ["RULES", "Equation", "TooLong", "Unsupported"]

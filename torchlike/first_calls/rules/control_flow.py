@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.first_calls.rules.registry import Equation, Rule, Unsupported, rule
+from torchlike.first_calls.rules.registry import Equation, Rule, TooLong, Unsupported, rule
+
+#: Turns of a loop whose number is a value. They are counted, not timed: runs repeat.
+_MOST_TURNS = 10_000
 
 
 def _calling(parameter: str) -> Rule:
@@ -36,9 +39,11 @@ def _while(eqn: Equation) -> Callable[..., Any]:
     def loop(*operands: Any) -> list[Any]:
         of_condition, of_body = operands[:first], operands[first : first + second]
         carry = list(operands[first + second :])
-        while goes_on(*of_condition, *carry)[0]:
+        for _ in range(_MOST_TURNS):
+            if not goes_on(*of_condition, *carry)[0]:
+                return carry
             carry = turn(*of_body, *carry)
-        return carry
+        raise TooLong(f"a loop of more than {_MOST_TURNS} turns")
 
     return loop
 

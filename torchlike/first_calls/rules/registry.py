@@ -18,6 +18,10 @@ class Unsupported(Exception):
     """NumPy has no rule for this equation."""
 
 
+class TooLong(Unsupported):
+    """A loop turns out to be longer than NumPy should run it."""
+
+
 class Equation(NamedTuple):
     """What a rule may know of an equation."""
 
