@@ -391,10 +391,11 @@ def sparse_coo_tensor(
             f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz "
             f"from values: {held.shape[0]}"
         )
-    known = None if modes.current.capture is not None else at._value("sparse_coo_tensor")
+    capture = modes.current.capture
+    known: Any = None if capture is not None else at._value("sparse_coo_tensor")
     if size is None:
-        if known is None:
-            modes.current.capture.refuse("sparse_coo_tensor without a size", "size=")
+        if capture is not None:
+            capture.refuse("sparse_coo_tensor without a size", "size=")
         if not known.size and known.shape[0]:
             raise RuntimeError("invalid indices: give the size of a tensor without elements")
         shape = (*(int(n) + 1 for n in known.max(1)), *held.shape[1:])
