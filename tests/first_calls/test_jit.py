@@ -152,6 +152,17 @@ def test_an_error_of_a_rule_is_logged_and_the_form_compiled(name, monkeypatch, c
     assert record_of(name).compiled == 1
 
 
+def test_a_rule_that_does_not_know_its_parameters_is_logged(name, monkeypatch, caplog):
+    from torchlike.first_calls.rules import RULES
+
+    monkeypatch.setitem(RULES, "cosh", lambda eqn: eqn.params["of another version"])
+    monkeypatch.setattr(settings, "strict", False)
+    form = first_calls.jit(jnp.cosh, name=name)
+    assert form(jnp.zeros(3, jnp.float32)).sum() == 3
+    assert "of another version" in caplog.text
+    assert record_of(name).compiled == 1
+
+
 def test_arrays_on_another_device_are_compiled(name):
     if len(jax.devices()) == 1:
         pytest.skip("one device")

@@ -399,8 +399,9 @@ def test_every_rule_was_tried():
     """Last in the file: what the tests above came across."""
     #: The same primitives under names of other versions of JAX, and what JAX makes in rare cases.
     elsewhere = {
-        "add_any", "checkpoint", "closed_call", "copy", "core_call", "custom_vjp_call",
-        "dim_as_value", "expand_dims", "igamma", "igammac", "layout_constraint", "pjit",
+        "add_any", "checkpoint", "closed_call", "copy", "core_call", "custom_jvp_call",
+        "custom_vjp_call", "dim_as_value", "expand_dims", "igamma", "igammac", "layout_constraint",
+        "pjit",
         "platform_index", "regularized_incomplete_beta", "remat", "remat2", "stack",
         "stop_gradient", "unstack", "eq_to", "le_to", "lt_to", "copy_p",
     }  # fmt: skip

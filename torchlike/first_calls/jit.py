@@ -192,18 +192,23 @@ class _FirstCalls:
             closed, out = jax.make_jaxpr(self._function, return_shape=True)(
                 *jax.tree.unflatten(tree, given)
             )
-        calls = cost.calls_by_numpy(closed.jaxpr)
-        if calls:
-            try:
+        try:
+            calls = cost.calls_by_numpy(closed.jaxpr)
+            if calls:
                 program.function = interpreter.function_of(closed)
                 program.calls_left = calls
                 program.dtypes = [aval.dtype for aval in closed.in_avals]
                 program.avals = closed.out_avals
                 program.structure = jax.tree.structure(out)
-            except Unsupported as reason:
-                record.compiled_because(f"no rule for {reason}")
-        else:
-            record.compiled_because("large")
+            else:
+                record.compiled_because("large")
+        except Unsupported as reason:
+            record.compiled_because(f"no rule for {reason}")
+        except Exception as error:  # another version of JAX may name parameters otherwise
+            if settings.strict:
+                raise
+            log.warning("%s is compiled: no program for NumPy, %r", self._name, error)
+            record.compiled_because(f"{type(error).__name__}: {error}")
         record.programs += 1
         record.making_seconds += perf_counter() - began
         return program

@@ -50,9 +50,12 @@ def _while(eqn: Equation) -> Callable[..., Any]:
 
 @rule("scan")
 def _scan(eqn: Equation) -> Callable[..., Any]:
-    turn = eqn.evaluator(eqn.params["jaxpr"])
-    n_consts, n_carry = eqn.params["num_consts"], eqn.params["num_carry"]
-    length = eqn.params["length"]
+    body, length = eqn.params["jaxpr"], eqn.params["length"]
+    turn = eqn.evaluator(body)
+    # Versions of JAX say otherwise how many there are. Rows have a dimension more outside.
+    n_rows = _with_rows(eqn.operands, body.jaxpr.invars)
+    n_carry = len(eqn.results) - _with_rows(eqn.results, body.jaxpr.outvars)
+    n_consts = len(eqn.operands) - n_carry - n_rows
     turns = range(length - 1, -1, -1) if eqn.params["reverse"] else range(length)
     rows = eqn.results[n_carry:]
 
@@ -68,6 +71,12 @@ def _scan(eqn: Equation) -> Callable[..., Any]:
         return [*carry, *made]
 
     return loop
+
+
+def _with_rows(outside: list[Any], inside: list[Any]) -> int:
+    """How many values have a dimension more than in the body."""
+    pairs = zip(outside, inside, strict=True)
+    return sum(len(aval.shape) > len(v.aval.shape) for aval, v in pairs)
 
 
 @rule("platform_index")
