@@ -62,3 +62,15 @@ def test_blocks_are_long_beside_the_clock():
     clock = Slow()
     timer = Timer("statement()", timer=clock, globals={"statement": statement})
     assert timer.blocked_autorange(min_run_time=0.1).number_per_run == 1000
+
+
+def test_what_is_timed_is_compiled():
+    def calls_by_numpy():
+        return {row.name: row.calls for row in torch.compiler.report().rows}.get("TanBackward0", 0)
+
+    x, before = torch.ones(3, 1, 5, 2), calls_by_numpy()
+    Timer("x.tan()", globals={"x": x}).timeit(3)
+    x.tan()
+    assert calls_by_numpy() == before
+    x[:2].clone().tan()  # another shape, and not timed
+    assert calls_by_numpy() == before + 1

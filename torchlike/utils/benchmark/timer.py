@@ -9,6 +9,7 @@ import timeit
 from typing import Any
 
 from torchlike import pending
+from torchlike.first_calls.settings import set_first_calls
 
 
 def timer() -> float:
@@ -128,14 +129,16 @@ class Timer:
     def _timeit(self, number: int) -> float:
         return max(self._timer.timeit(number), 1e-9)  # no clock of a user's makes a time of 0
 
-    def _warm_up(self) -> None:
+    def _warm_up(self, number: int = 2) -> None:
         """What runs for the first time compiles, and modules and jitted functions get their final
-        form with the second call."""
-        self._timer.timeit(2)
+        form with the second call. Operations are compiled now, not once they were called often
+        enough (``first_calls``): the time of a compiled one is what the user asks for."""
+        with set_first_calls("compiled"):
+            self._timer.timeit(number)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One measurement of ``number`` runs, after a few to warm up."""
-        self._timer.timeit(max(number // 100, 2))
+        self._warm_up(max(number // 100, 2))
         return Measurement(number, [self._timeit(number)], self._task_spec)
 
     def blocked_autorange(self, callback: Any = None, min_run_time: float = 0.2) -> Measurement:
