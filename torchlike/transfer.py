@@ -14,6 +14,8 @@ import jax
 import numpy as np
 from jax import core
 
+from torchlike.first_calls.internals import internals
+
 
 @functools.cache
 def _aval(shape: tuple[int, ...], dtype: np.dtype) -> Any:
@@ -24,7 +26,7 @@ def _aval(shape: tuple[int, ...], dtype: np.dtype) -> Any:
 def _direct() -> Any:
     """``put(values)``, or None where this jaxlib has no such function or another meaning of it."""
     try:
-        from_host = jax._src.lib.xla_client.batched_device_put  # type: ignore[attr-defined]
+        from_host = internals.put
         device = jax.local_devices()[0]
         sharding = jax.sharding.SingleDeviceSharding(device)
 
