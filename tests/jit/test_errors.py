@@ -119,7 +119,6 @@ def test_an_error_names_the_line_and_what_helps_there(function, line, asked, adv
     assert "__torchlike" not in shown
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="columns are shown from 3.11 on")
 def test_the_marks_are_under_the_assert():
     with pytest.raises(torch.jit.JitCaptureError) as caught:
         torch.jit(an_assert_after_a_branch)(X)
