@@ -47,6 +47,8 @@ def address_of(storage: Any) -> int:
     The address is good until the storage is written or dropped. A write may move the array; it
     stays where it is if nothing else holds it.
     """
+    if type(storage.cell) is np.ndarray:
+        storage.concrete()
     if not _can_be_followed(storage.cell):
         return _synthetic(storage)
     if storage.strides is not None:
@@ -65,7 +67,7 @@ def address_of(storage: Any) -> int:
 
 
 def _can_be_followed(cell: Any) -> bool:
-    if isinstance(cell, core.Tracer) or type(cell) in BOXES:
+    if isinstance(cell, core.Tracer) or type(cell) in BOXES or type(cell) is np.ndarray:
         return False
     devices = cell.sharding.device_set
     return len(devices) == 1 and next(iter(devices)).platform == "cpu"

@@ -24,6 +24,15 @@ _LOST_GRADIENT = (
 DLPACK_CPU = (1, 0)
 
 
+def _read_only(value: Any) -> np.ndarray:
+    """A value on the host that nobody may write: NumPy's arrays as a view of theirs."""
+    if type(value) is np.ndarray:
+        value = value.view()
+        value.flags.writeable = False
+        return value
+    return np.asarray(value)
+
+
 class PythonValues(TensorMethods):
     """What `Tensor` has of them."""
 
@@ -56,8 +65,8 @@ class PythonValues(TensorMethods):
         ):  # fmt: skip
             # On the CPU NumPy maps the array without a copy: a row of a data set costs ~3 µs
             # instead of a dispatch and a wait.
-            return views.host_view(np.asarray(storage.cell), view.geometry, self.dtype.numpy)
-        return np.asarray(self._read())
+            return views.host_view(_read_only(storage.cell), view.geometry, self.dtype.numpy)
+        return _read_only(self._value_now())
 
     @property
     def _cdata(self: Any) -> int:

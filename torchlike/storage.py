@@ -1,8 +1,11 @@
-"""Storage: the one mutable thing. A cell with a version, holding a jax.Array or a NumPy buffer.
+"""Storage: the one mutable thing. A cell with a version, holding a jax.Array or a NumPy array.
 
-A *device cell* holds one immutable ``jax.Array``. A *host buffer* is a NumPy array that somebody
-outside also sees (``from_numpy``, ``.numpy()``, shared memory, a memory map): it is read afresh at
-each use and written through, so that both sides see each other's writes.
+A *device cell* holds one immutable ``jax.Array``. On the CPU it may instead hold a *host value*: a
+NumPy array that nobody writes, the result of what NumPy computes faster than XLA. Compiled forms
+take both (``value``); whoever wants a ``jax.Array`` turns the one into the other (``read``). A
+*host buffer* is a NumPy array that somebody outside also sees (``from_numpy``, ``.numpy()``, shared
+memory, a memory map): it is read afresh at each use and written through, so that both sides see
+each other's writes.
 
 The array has the *logical* shape of the storage's base tensor. Where the base tensor's memory order
 is not row-major (``x.t() + 1`` keeps the strides of ``x.t()``, as in PyTorch), ``strides`` says so;
@@ -12,6 +15,7 @@ it is metadata for ``stride()``, ``as_strided`` and view compatibility, never a 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
@@ -20,13 +24,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import core
 
-from torchlike import devices, modes, x64
+from torchlike import devices, first_calls, modes, x64
 from torchlike.addresses import Address, address_of
 from torchlike.boxes import BOXES, adopt
 from torchlike.errors import NO_DATA, UNWRAP_TRANSFORMED
 from torchlike.meta import MetaArray
 from torchlike.sparse_array import SparseArray
 from torchlike.transfer import to_device
+
+
+_ndarray = np.ndarray
 
 
 def device_array(values: np.ndarray) -> Any:
@@ -41,6 +48,15 @@ def device_array(values: np.ndarray) -> Any:
             x64.require()
         return found
     return capture.watch.unseen(jnp.asarray, values)
+
+
+def host_value(values: np.ndarray) -> Any:
+    """NumPy values that nobody writes any more as what a cell holds: as they are where NumPy may
+    compute with them, else as a jax array."""
+    current = modes.current
+    if current.capture is None and not current.levels and first_calls.takes(values):
+        return values
+    return device_array(values)
 
 
 class Storage:
@@ -67,20 +83,31 @@ class Storage:
     def read(self) -> Any:
         """The contents as a jax array (a tracer while a capture runs and the cell is state)."""
         capture = modes.current.capture
-        if capture is not None:
-            return capture.read(self)
-        return self.cell if self.host is None else self.concrete()
+        return self.concrete() if capture is None else capture.read(self)
+
+    def value(self) -> Any:
+        """The contents as a jax array or a host value (a tracer while a capture runs)."""
+        if modes.current.capture is not None:
+            return modes.current.capture.read(self)
+        return self.cell if self.host is None else self._copied(host_value)
 
     def concrete(self) -> Any:
         """The contents as a jax array, outside any capture. A host buffer is copied."""
+        if self.host is not None:
+            return self._copied(device_array)
+        if type(self.cell) is _ndarray:
+            self.cell = to_device(self.cell)
+        return self.cell
+
+    def _copied(self, make: Callable[[np.ndarray], Any]) -> Any:
+        """What ``make`` makes of a copy of the host buffer: JAX may alias aligned NumPy memory."""
         host = self.host
-        if host is None:
-            return self.cell
-        if getrefcount(host) == _SOLE_LOCAL and _is_alone(host):
-            # Nobody outside holds the buffer any more: become a device cell for good.
-            self.cell, self.host = device_array(np.array(host)), None
-            return self.cell
-        return device_array(np.array(host))  # a copy: JAX may alias aligned NumPy memory
+        assert host is not None
+        alone = getrefcount(host) == _SOLE_LOCAL and _is_alone(host)
+        found = make(np.array(host, order="C"))
+        if alone:  # nobody outside holds the buffer any more: be a cell for good
+            self.cell, self.host = found, None
+        return found
 
     def write(self, array: Any) -> None:
         """Replace the contents and raise the version. The new array may have another shape."""
@@ -158,8 +185,10 @@ class Storage:
             return devices.META
         if type(cell) in BOXES:
             return cell.value.device
-        if self.host is not None or isinstance(cell, core.Tracer):
-            return devices.CPU if self.host is not None else devices.get_default_device()
+        if self.host is not None or type(cell) is _ndarray:
+            return devices.CPU
+        if isinstance(cell, core.Tracer):
+            return devices.get_default_device()
         found = cell.sharding.device_set
         return devices.from_jax(next(iter(found)))
 

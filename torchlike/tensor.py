@@ -88,7 +88,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         storage, view = self._storage, self._view
         if view is None:
             if storage.host is None and modes.current.capture is None:
-                return storage.cell
+                cell = storage.cell
+                return cell if type(cell) is not np.ndarray else storage.concrete()
             return storage.read()
         if modes.current.capture is not None:
             cell = storage.read()
@@ -105,7 +106,37 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
                 return boxes.call(read, storage.cell, *view.dynamic)
             view.cached = read(storage.concrete(), *view.dynamic)
             view.cached_version = storage.version
+        if type(view.cached) is np.ndarray:
+            view.cached = device_array(view.cached)
         return view.cached
+
+    def _value_now(self) -> Any:
+        """The value as compiled forms take it: a jax array (a tracer) or a host value."""
+        storage, view = self._storage, self._view
+        if view is None:
+            return storage.value()
+        if type(storage.cell) is not np.ndarray or modes.current.capture is not None:
+            return self._read()
+        if view.cached_version != storage.version:
+            part = self._part_of(_in_memory_order(storage.cell, storage.strides))
+            if part is None:
+                return self._read()
+            view.cached, view.cached_version = part if part.flags.c_contiguous else part.copy(), (
+                storage.version
+            )
+        return view.cached
+
+    def _part_of(self, cell: np.ndarray) -> np.ndarray | None:
+        """This view's part of a host value of its storage, in memory order; None where NumPy cannot
+        show it."""
+        view = self._view
+        assert view is not None
+        for s in view.steps:
+            if not s.rearranges:
+                return None
+        size, stride, offset = view.geometry
+        width = cell.itemsize
+        return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
 
     def _host_view(self) -> np.ndarray | None:
         """This tensor as a NumPy view on its host buffer; None where NumPy has no such view."""
@@ -139,6 +170,14 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             write = views.writer(view.steps, False)
             storage.write(boxes.call(write, storage.read(), array, *view.dynamic))
             return
+        on_host = type(storage.cell) is np.ndarray and storage.strides is None
+        if on_host and modes.current.capture is None:
+            whole = storage.cell.copy()
+            part = self._part_of(whole)
+            if part is not None and getattr(array, "dtype", None) == part.dtype:
+                part[...] = array
+                storage.write(whole)
+                return
         donate = modes.current.capture is None and storage.is_sole_owner()
         write = views.writer(view.steps, donate)
         storage.write(write(storage.read(), array, *view.dynamic))
@@ -548,6 +587,13 @@ _FIELDS = frozenset(
     ("_storage", "_view", "_base", "_requires_grad", "_node", "_output_nr", "_grad", "_history",
      "_made_by", "_accumulator", "_hooks", "_inference", "_retained")
 )  # fmt: skip
+
+
+def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.ndarray:
+    """An array whose memory, row by row, is that of a storage with these strides."""
+    if strides is None:
+        return values
+    return np.array(values.transpose(views.dense_order(values.shape, strides)), order="C")
 
 
 def no_protocol(*args: Any, **kwargs: Any) -> Any:

@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from torchlike import errors, modes
 from torchlike.autograd import engine
 from torchlike.autograd.partial import Partial, array_of
@@ -50,7 +52,8 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
         if edge is None:
             raise RuntimeError(errors.NO_GRAD_FN.format(index=i))
         edges.append(edge)
-        cotangents.append(engine.gradient_like(t.shape, t.dtype, g, i))
+        on_host = t._view is None and type(t._storage.cell) is np.ndarray
+        cotangents.append(engine.gradient_like(t.shape, t.dtype, g, i, on_host))
     return edges, cotangents
 
 
@@ -58,7 +61,7 @@ def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
     """Cotangents as the engine wants them: tensors when recording, else arrays."""
     if create_graph:
         return [c if isinstance(c, Tensor) else engine._tensor(c) for c in cotangents]
-    return [c._read() if isinstance(c, Tensor) else c for c in cotangents]
+    return [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
 
 
 def backward(

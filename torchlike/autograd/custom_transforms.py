@@ -34,7 +34,7 @@ def level_of(args: Sequence[Any]) -> boxes.Level | None:
     """The innermost level whose boxes are among the arguments of a Function."""
     if not modes.current.levels:
         return None
-    return boxes.top([a._read() for a in flatten(list(args))[0] if isinstance(a, Tensor)])
+    return boxes.top([a._value_now() for a in flatten(list(args))[0] if isinstance(a, Tensor)])
 
 
 def run_at(
@@ -52,7 +52,7 @@ def run_at(
             f"jacrev, ...), it must override the setup_context staticmethod. {_SEE}"
         )
     leaves, structure = flatten(list(args))
-    cells: list[Any] = [a._read() if isinstance(a, Tensor) else None for a in leaves]
+    cells: list[Any] = [a._value_now() if isinstance(a, Tensor) else None for a in leaves]
     own = [isinstance(c, Box) and c.level is level for c in cells]
     # Tensors of their own, for forward may write to them, and boxes may share what they hold.
     values = [still(c.value) if mine else a for c, mine, a in zip(cells, own, leaves, strict=True)]

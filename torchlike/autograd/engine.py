@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from torchlike import boxes, errors, first_calls, modes, sparse_sums, views
 from torchlike.autograd import partial
@@ -33,6 +34,8 @@ _add_donating = first_calls.jit(lambda a, b: a + b, name="sum of gradients", don
 
 def _sum(present: Any, gradient: Any) -> Any:
     try:
+        if type(present) is np.ndarray or type(gradient) is np.ndarray:
+            return first_calls.call(_add, present, gradient)
         return _add(present, gradient)
     except (TypeError, ValueError):
         if partial.any_partial((present, gradient)):
@@ -299,7 +302,7 @@ def _before(
             changed = hook(tuple(grads))
             if changed is not None:
                 grads = _checked_all(changed, grads, hook)
-    return [g if g is None or create_graph else g._read() for g in grads]
+    return [g if g is None or create_graph else g._value_now() for g in grads]
 
 
 def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) -> Sequence[Any]:
@@ -327,7 +330,7 @@ def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) ->
             grads = tuple(_checked_all(changed, grads, hook))
     if spread:
         grads = tuple(grads[i] for i in places)
-    return [g if g is None or create_graph else g._read() for g in grads]
+    return [g if g is None or create_graph else g._value_now() for g in grads]
 
 
 def _checked_all(changed: Any, were: Sequence[Any], hook: Any) -> list[Any]:
@@ -412,9 +415,11 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
     else:
         storage = grad._storage
         sole = grad._view is None and capture is None and storage.is_sole_owner()
-        old = grad._read()
+        old = grad._value_now()
         # `sole` was asked before `old` took its reference.
-        if type(old) is not MetaArray:
+        if type(old) is np.ndarray or type(gradient) is np.ndarray:
+            grad._write(first_calls.call(_add, old, gradient))
+        elif type(old) is not MetaArray:
             grad._write((_add_donating if sole else _add)(old, gradient))
     if capture is not None and when is not None:
         capture.hold_gradient(leaf, when)
@@ -427,9 +432,11 @@ def _lay_out_like(gradient: Tensor, leaf: Tensor) -> None:
         gradient._storage.strides = geometry.stride
 
 
-def gradient_like(shape: tuple[int, ...], dtype: Any, given: Any, index: int = 0) -> Any:
+def gradient_like(
+    shape: tuple[int, ...], dtype: Any, given: Any, index: int = 0, on_host: bool = False
+) -> Any:
     """The cotangent to start from, for an output of that shape and dtype: ``given`` checked, or
-    ones for a scalar."""
+    ones for a scalar (a host value where the output is one)."""
     if given is None:
         if math.prod(shape) != 1:
             raise RuntimeError(errors.IMPLICIT_GRADIENT)
@@ -437,7 +444,7 @@ def gradient_like(shape: tuple[int, ...], dtype: Any, given: Any, index: int = 0
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {dtype}"
             )
-        return ones(shape, dtype.numpy)
+        return np.ones(shape, dtype.numpy) if on_host else ones(shape, dtype.numpy)
     if not isinstance(given, Tensor):
         raise TypeError("gradients can be either Tensors or None, but got " + type(given).__name__)
     if given.shape != shape:

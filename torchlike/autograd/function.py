@@ -113,7 +113,7 @@ class _Kept:
 
     def _unpack(self, array: Any, edge: Edge | None, requires_grad: Any, output_nr: int) -> Tensor:
         if self.unpack is not None:
-            array = saved.unpack(self.unpack, array)._read()
+            array = saved.unpack(self.unpack, array)._value_now()
         leaf = unwritten(array, edge)
         if leaf is not None:
             return leaf
@@ -158,7 +158,7 @@ class FunctionNode(Node):
 
     def run(self, cotangents: list[Any]) -> Sequence[Any]:
         given = [None if c is None else _tensor(c) for c in cotangents]
-        return [None if g is None else g._read() for g in self.run_graph(given)]
+        return [None if g is None else g._value_now() for g in self.run_graph(given)]
 
     def run_graph(self, cotangents: list[Tensor | None]) -> list[Tensor | None]:
         if self.ctx._materialize:
@@ -402,7 +402,7 @@ def _joined(
         return _apart(output, args, ctx)
     is_input = any(a is output for a in args)
     if is_input and any(d is output for d in ctx._dirty):
-        marked = _tensor(output._read())
+        marked = _tensor(output._value_now())
         marked._node, marked._output_nr, marked._requires_grad = node, i, True
         assign(output, marked)
         return output

@@ -43,7 +43,7 @@ class Frozen:
     __slots__ = ("array",)
 
     def __init__(self, t: Tensor) -> None:
-        self.array = t._read()
+        self.array = t._value_now()
 
 
 def _is_leaf(x: Any) -> bool:
@@ -159,7 +159,7 @@ class PackedNode(SavedNames, OpNode):
         saving.arriving = cotangents
         try:
             values = [
-                unpack(self._hook, s.packed, s.shape)._read() if type(s) is Slot else s
+                unpack(self._hook, s.packed, s.shape)._value_now() if type(s) is Slot else s
                 for s in self._slots
             ]
         finally:

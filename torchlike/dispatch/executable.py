@@ -122,7 +122,7 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "_families", "_into", "differentiable", "double",
+        "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable", "double",
         "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large", "keeps_residuals",
         "kept", "large", "library", "mask", "name", "op", "passes_on", "pure", "rule", "saves",
         "transformed", "wanted",
@@ -192,6 +192,8 @@ class Executable:
         #: Whether all of it is torchlike's own code, which nobody need watch being traced.
         self.library = library
         self.forward = self._jitted(strong)
+        #: The same for operands with host values among them, as in ``first_calls``.
+        self.by_numpy = self.forward.by_numpy
         self.forward_vjp = self._jitted(self._forward_vjp)
 
     def _jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:

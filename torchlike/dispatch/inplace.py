@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from torchlike import (
     boxes,
@@ -30,8 +31,9 @@ from torchlike import (
 )
 from torchlike.dispatch import call
 from torchlike.dispatch.executable import Executable
-from torchlike.dispatch.record import OpNode, execute
+from torchlike.dispatch.record import OpNode, execute, to_device
 from torchlike.dispatch.spec import OpSpec
+from torchlike.first_calls import DECLINED
 from torchlike.inlining import AT_ONCE
 from torchlike.tape import check_in_place
 from torchlike.tensor import Tensor
@@ -57,6 +59,7 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     return call.dress(twin, spec, "_")
 
 
+_ARRAYS = (jax.Array, np.ndarray)
 #: Ops that write one number everywhere: overlapping memory does them no harm.
 _IDEMPOTENT = frozenset(("fill", "zero"))
 #: Ops that write in another order than they read.
@@ -109,14 +112,14 @@ def update(
     if not mask and view is None and modes.current.capture is None:
         _update_cell(spec, exe, target, operands, statics, lengths)
         return target
-    arrays, _, _ = call.gather_operands(spec, operands)
+    arrays, _, _, on_host = call.gather_operands(spec, operands)
     if spec.check is not None and modes.current.capture is None:
         call.check_values(spec, arrays, statics, lengths)
     try:
         if sparse_array.involved(arrays):
             result = _on_sparse(spec, target, operands, statics)
         else:
-            result = execute(exe, arrays, operands)
+            result = execute(exe, arrays, operands, on_host)
     except Exception as error:
         raise call.explain(error, f"{spec.name}_", arrays) from None
     del arrays
@@ -131,12 +134,16 @@ def _update_cell(
     """The quick way: no history, no view. Donates the old array when this cell alone holds it."""
     storage = target._storage
     sole = storage.is_sole_owner()  # before anything below takes another reference
-    arrays, _, _ = call.gather_operands(spec, operands)
+    arrays, _, _, on_host = call.gather_operands(spec, operands)
     if spec.check is not None:
         call.check_values(spec, arrays, statics, lengths)
     donate = sole and not any(a is arrays[0] for a in arrays[1:])
     try:
-        new = (exe.donating if donate else exe.forward)(*arrays)
+        new = exe.by_numpy(*arrays) if on_host else DECLINED
+        if new is DECLINED:
+            if on_host:
+                to_device(arrays, operands)
+            new = (exe.donating if donate else exe.forward)(*arrays)
     except Exception as error:
         if not boxes.involved(arrays):
             raise call.explain(error, f"{spec.name}_", arrays) from None
@@ -220,10 +227,10 @@ def assign(target: Tensor, value: Tensor) -> None:
         if modes.current.grad_enabled and target._node is not None:
             # Overwritten by something without gradient: nothing flows to the past any more.
             _set_history(target, None)
-        target._write(value._read())
+        target._write(value._value_now())
         return
     if base is None:
-        target._write(value._read())
+        target._write(value._value_now())
         _set_history(target, value)
         return
     assert target._view is not None
@@ -231,7 +238,7 @@ def assign(target: Tensor, value: Tensor) -> None:
     mask = (1 if base.requires_grad else 0) | (2 if value.requires_grad else 0)
     exe = _write_back_executable(relative, mask, len(dynamic))
     new_base = execute(exe, [base._read(), value._read(), *dynamic], [base, value, *dynamic])
-    base._write(new_base._read())
+    base._write(new_base._value_now())
     _set_history(base, new_base)
     tape.rejoin(target)
 
@@ -397,18 +404,18 @@ def copy_(
     if isinstance(source, Tensor):
         if source.is_meta:
             raise NotImplementedError(errors.NO_DATA)
-        value = source._read()
+        value = source._value_now()
         if source.device != target.device:
             value = jax.device_put(value, devices.to_jax(target.device))
     else:
         value = source
     if target._view is None:
         dtype = target.dtype.numpy
-        same = isinstance(value, jax.Array) and value.shape == geometry.size and (
-            value.dtype == dtype
-        )  # fmt: skip
+        same = isinstance(value, _ARRAYS) and value.shape == geometry.size and value.dtype == dtype
         # Two cells may hold one immutable array: nothing needs copying.
-        target._storage.write(value if same else _fit(geometry.size, dtype)(value))
+        target._storage.write(value if same else _fitted(value, target))
+    elif type(target._storage.cell) is np.ndarray:
+        target._write(_fitted(value, target))
     else:
         target._write(value)  # the writer broadcasts and casts
     return target
@@ -452,6 +459,13 @@ def _check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
 
 
 _fits: dict[Any, Any] = {}
+
+
+def _fitted(value: Any, target: Tensor) -> Any:
+    """``value`` broadcast and cast to the size and dtype of ``target``."""
+    fit = _fit(tuple(target.shape), target.dtype.numpy)
+    on_host = np.ndarray in (type(value), type(target._storage.cell))
+    return first_calls.call(fit, value) if on_host else fit(value)
 
 
 def _fit(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:

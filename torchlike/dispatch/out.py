@@ -101,7 +101,8 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
         if target._view is None and value._view is None and target._storage.host is None:
             # A whole tensor after resize_ has its memory to itself: laid out as the op's result.
             target._storage.strides = value._storage.strides
-    target._write(casts.convert(value._read(), target.dtype.numpy))
+    same = value.dtype is target.dtype
+    target._write(value._value_now() if same else casts.convert(value._read(), target.dtype.numpy))
 
 
 def store_all(out: Any, results: Any, name: str, cast: Any, resizes: Any = False) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from torchlike import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape
+from torchlike import boxes, dtypes, errors, first_calls, modes, sparse_array, sparse_sums, tape
 from torchlike.dispatch import kept
 from torchlike.dispatch.executable import Executable, called, flatten
-from torchlike.storage import Storage
+from torchlike.first_calls import DECLINED
+from torchlike.storage import Storage, device_array
 from torchlike.tape import Edge, Node, gradient_edge
 from torchlike.tensor import TENSOR_TYPES, Tensor, wrap
 
@@ -75,6 +77,8 @@ class OpNode(Node):
         try:
             backward = exe.backward(self.avals)
             if modes.current.capture is None:
+                if type(cotangents[0]) is np.ndarray and self.residuals is None:
+                    return first_calls.call(backward, self.saved, None, tuple(cotangents))
                 return backward(self.saved, self.residuals, tuple(cotangents))
             return called(exe, backward, self.saved, self.residuals, tuple(cotangents))
         except Exception:
@@ -204,7 +208,7 @@ def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
         return None
     leaf = edge[0].variable
     # Read as a capture sees it, which keeps what it writes out of the cell.
-    same = leaf._view is None and leaf._storage.host is None and leaf._read() is array
+    same = leaf._view is None and leaf._storage.host is None and leaf._storage.value() is array
     return leaf if same else None
 
 
@@ -235,18 +239,35 @@ def still(t: Tensor) -> Tensor:
     return same
 
 
-def execute(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
+def to_device(arrays: list[Any], operands: Sequence[Any]) -> None:
+    """Turn the host values among ``arrays`` and in the cells of ``operands`` into jax arrays."""
+    for i, array in enumerate(arrays):
+        if type(array) is np.ndarray:
+            o = operands[i]
+            arrays[i] = o._read() if type(o) in TENSOR_TYPES else device_array(array)
+
+
+def execute(
+    exe: Executable, arrays: list[Any], operands: Sequence[Any], on_host: bool = False
+) -> Any:
     """Run an executable on arrays and record it when it has wanted operands.
 
-    ``operands`` are what the arrays came from (tensors, numbers, None), for their edges. Gives a
-    tensor, or a tuple of tensors.
+    ``operands`` are what the arrays came from (tensors, numbers, None), for their edges, and
+    ``on_host`` says that some of these are host values. Gives a tensor, or a tuple of tensors.
     """
     residuals = None
     selecting = tape.saving.selecting if exe.mask else None
     known = None if selecting is None else selecting.recall(exe)
+    out: Any = DECLINED
+    if on_host and known is None:
+        out = exe.by_numpy(*arrays)
+        if out is DECLINED:
+            to_device(arrays, operands)
     try:
         if known is not None:
             out, residuals = known
+        elif out is not DECLINED:
+            pass
         elif not exe.mask:
             out = exe.forward(*arrays)
         elif modes.current.capture is not None:

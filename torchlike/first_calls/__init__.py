@@ -12,6 +12,6 @@ arrays), ``rules/`` (one family of primitives a file), ``cost`` (when compiling 
 """
 
 from torchlike.first_calls.families import Template
-from torchlike.first_calls.jit import jit
+from torchlike.first_calls.jit import DECLINED, call, jit, takes
 
-__all__ = ["Template", "jit"]
+__all__ = ["DECLINED", "Template", "call", "jit", "takes"]

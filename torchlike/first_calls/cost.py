@@ -22,6 +22,11 @@ _COMPILING = 20e6
 _COMPILING_EQUATION = 8e6
 #: A signature is called this often by NumPy at most.
 _MOST_CALLS = 1000
+#: What NumPy takes for a step of a program that has run before; what the call of a compiled program
+#: takes, and the way of each of its operands and results between host and device.
+_PER_STEP = 1.2e3
+_XLA_CALL = 8e3
+_XLA_OPERAND = 2e3
 #: Turns that a loop with a condition is thought to take.
 _TURNS = 100
 
@@ -46,16 +51,37 @@ def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
     return min(calls, _MOST_CALLS) if calls >= 2 else 0
 
 
-def _cost(jaxpr: Any, value: Callable[[Any], int]) -> tuple[float, int]:
+def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -> bool:
+    """Whether a call by NumPy, on its own arrays, takes less than one of the compiled program.
+
+    ``steps``: how many functions of NumPy's it runs. Never where there are loops: how long those take is known afterwards only.
+    """
+    if _has_loops(jaxpr):
+        return False
+    work, _ = _cost(jaxpr, value, 0)
+    work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
+    return _PER_STEP * steps + work <= _XLA_CALL + _XLA_OPERAND * (len(jaxpr.invars) + len(jaxpr.outvars))
+
+
+def _has_loops(jaxpr: Any) -> bool:
+    return any(
+        eqn.primitive.name in ("scan", "while") or any(map(_has_loops, _inner(eqn)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def _cost(
+    jaxpr: Any, value: Callable[[Any], int], per_equation: float = _PER_EQUATION
+) -> tuple[float, int]:
     """(units that NumPy takes, equations of the program and those within it)."""
     total, count = 0.0, 0
     for eqn in jaxpr.eqns:
         turns = _turns(eqn, value)
         inner = list(_inner(eqn))
-        total += _PER_EQUATION * turns
+        total += per_equation * turns
         count += 1
         for sub in inner:
-            cost, n = _cost(sub, value)
+            cost, n = _cost(sub, value, per_equation)
             total += turns * cost
             count += n
         if not inner:

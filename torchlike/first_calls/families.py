@@ -59,8 +59,10 @@ def described(leaf: Any, shape: Any) -> Any:
 class Specialised(NamedTuple):
     """A program of a family, for one signature."""
 
-    function: Callable[..., list[Any]]
+    plan: Plan
+    sizes: dict[str, int]
     calls: int
+    stays: bool
     dtypes: list[Any]
     avals: list[Any]
     structure: Any
@@ -77,8 +79,6 @@ class Generic:
         names: dict[tuple[int, int], str] = {}
         for before, now in zip(old, new, strict=True):
             for a, b in zip(before or (), now or (), strict=True):
-                if a != b and min(a, b) < symbolic_sizes.LEAST:
-                    raise symbolic_sizes.Undecided("sizes below 2")
                 if a != b:
                     names.setdefault((a, b), f"n{len(names)}")
         self._pattern = [
@@ -135,15 +135,23 @@ class Generic:
             if math.prod(shape) > _MOST:
                 raise Unsupported("a result of that size")
             avals.append(aval.update(shape=shape))
-        calls = cost.calls_by_numpy(
-            self._closed.jaxpr, lambda size: symbolic_sizes.value(size, sizes)
-        )
-        function = self._plan.function(sizes) if calls else _nothing
-        return Specialised(function, calls, self._dtypes, avals, self._structure)
+        def value(size: Any) -> int:
+            return symbolic_sizes.value(size, sizes)
+
+        calls = cost.calls_by_numpy(self._closed.jaxpr, value)
+        stays = calls > 0 and cost.numpy_is_faster(self._closed.jaxpr, len(self._plan), value)
+        return Specialised(
+            self._plan, sizes, calls, stays, self._dtypes, avals, self._structure
+        )  # fmt: skip
 
 
-def _nothing(*arrays: Any) -> list[Any]:
-    raise AssertionError("too large for NumPy")
+def _grows_from_one(old: list[Shape | None], new: list[Shape | None]) -> bool:
+    """Whether a size that differs is too small for a symbol."""
+    return any(
+        a != b and min(a, b) < symbolic_sizes.LEAST
+        for before, now in zip(old, new, strict=True)
+        for a, b in zip(before or (), now or (), strict=True)
+    )
 
 
 class Family:
@@ -165,6 +173,9 @@ class Family:
                 break
         else:
             if self._tries == _TRIES:
+                return None
+            if _grows_from_one(self._first, shapes):
+                self._first = shapes  # a cache that was empty: no symbol stands for 0 or 1
                 return None
             self._tries += 1
             found = self._traced(name, template, tree, leaves, shapes)

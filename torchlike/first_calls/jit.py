@@ -9,17 +9,21 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import SingleDeviceSharding
 
 from torchlike import targets
-from torchlike.first_calls import cost, interpreter
+from torchlike.first_calls import cost
 from torchlike.first_calls.families import Family, Template, described
 from torchlike.first_calls.internals import internals, log
+from torchlike.first_calls.interpreter import Plan
+from torchlike.first_calls.program import NUMBERS, Program, agree, host, operands, signature
 from torchlike.first_calls.rules import TooLong, Unsupported
 from torchlike.first_calls.settings import COMPILED, settings
 from torchlike.first_calls.statistics import record_of
 
-_NUMBERS = frozenset((bool, int, float, complex))
+_ndarray = np.ndarray
+
+#: What ``form.by_numpy`` gives where the form itself is to be called.
+DECLINED: Any = object()
 
 
 def jit(
@@ -32,11 +36,15 @@ def jit(
     accelerators, within a trace, for arrays on other devices than the first CPU, and where NumPy
     has no rule, it is ``jax.jit``. ``name`` stands in reports.
 
+    Its method ``by_numpy`` takes the same arguments, some of which are NumPy arrays, and gives
+    NumPy arrays, or `DECLINED`.
+
     ``function`` may itself be made for sizes: ``template`` then makes it for others, and functions
     of one template share their ``families``.
     """
     jitted: Any = jax.jit(function, **options)
     if internals.missing:
+        jitted.by_numpy = _decline
         return jitted
     template = template or Template(lambda sizes: function, ())
     name = name or getattr(function, "__name__", "?")
@@ -47,42 +55,43 @@ def jit(
     hooked = functools.wraps(function)(hooked)
     # What methods of JAX's class (lower, trace, eval_shape) look for.
     hooked._fun, hooked._jit_info = function, jitted._jit_info
+    hooked.by_numpy = first_calls.by_numpy
     return hooked
 
 
-class _Host:
-    """The device that NumPy's results go to; JAX starts its backend when it is first asked for."""
-
-    def __init__(self) -> None:
-        self.device = jax.local_devices(backend="cpu")[0]
-        self.sharding = SingleDeviceSharding(self.device)
-        self.array_type = type(jax.device_put(np.zeros(()), self.device))
-        self.is_default = jax.default_backend() == "cpu"
+def call(form: Any, *args: Any) -> Any:
+    """``form(*args)`` where arguments may be NumPy arrays; the results may be, too."""
+    out = form.by_numpy(*args)
+    return form(*args) if out is DECLINED else out
 
 
-_host = functools.cache(_Host)
+#: Bytes of the largest array that is left on the host when it is made.
+_MOST_BYTES = 1 << 16
 
 
-class _Program:
-    """What is known of one signature of a form."""
+def takes(values: np.ndarray) -> bool:
+    """Whether a new array should stay NumPy's, for forms that compute with it."""
+    return (
+        values.nbytes <= _MOST_BYTES
+        and settings.mode != COMPILED
+        and not internals.missing
+        and type(values) is _ndarray
+        and values.flags.c_contiguous
+        and host().is_default
+        and jax.config.jax_default_device is None  # type: ignore[attr-defined]
+    )
 
-    __slots__ = ("avals", "calls", "calls_left", "dtypes", "function", "structure")
 
-    def __init__(self) -> None:
-        #: Calls that NumPy has computed, and is still to compute; at 0 the signature is compiled.
-        self.calls = 0
-        self.calls_left = 0
-        self.function: Callable[..., list[Any]]
-        #: Dtypes of the operands, avals of the results and their tree.
-        self.dtypes: list[Any] = []
-        self.avals: list[Any] = []
-        self.structure: Any = None
+def _decline(*args: Any) -> Any:
+    return DECLINED
 
 
 class _FirstCalls:
-    """Answers the calls of one form for which JAX has no executable."""
+    """Answers the calls of one form for which JAX has no executable, and those by NumPy."""
 
-    __slots__ = ("_compiled", "_families", "_function", "_name", "_programs", "_template")
+    __slots__ = (
+        "_by_avals", "_compiled", "_families", "_function", "_name", "_programs", "_template",
+    )  # fmt: skip
 
     def __init__(
         self, function: Callable[..., Any], jitted: Any, name: str, template: Template,
@@ -92,45 +101,112 @@ class _FirstCalls:
         self._compiled = jitted._cache_miss
         self._name = name
         self._template, self._families = template, families
-        self._programs: dict[Any, _Program] = {}
+        #: Programs by their signature, and by what `by_numpy` sees of it.
+        self._programs: dict[Any, Program] = {}
+        self._by_avals: dict[Any, Program] = {}
+
+    # -- called by JAX -----------------------------------------------------------------------------
 
     def miss(self, *args: Any, **kwargs: Any) -> Any:
         """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
         if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
             return self._compiled(*args, **kwargs)
-        host = _host()
-        if not host.is_default:
+        if not host().is_default:
             return self._compiled(*args)
         leaves, tree = jax.tree.flatten(args)
-        key = _signature(leaves, tree, host.array_type)
+        key = signature(leaves, tree)
         if key is None:
             return self._compiled(*args)
-        program = self._programs.get(key)
-        if program is None:
-            program, check = self._of_family(key, leaves, tree) or (
-                self._made(key, leaves, tree),
-                False,
-            )
-            self._programs[key] = program
-        else:
-            check = False
-        if program.calls_left <= 0:
+        program, outs = self._found(key, leaves, tree)
+        if program.calls_left <= 0 and outs is None:
             return self._compile(program, args)
-        values = _values(leaves, program.dtypes, host)
-        if values is None:
-            return self._compiled(*args)
-        outs = self._call(program, values)
-        if check and outs is not None:
-            program, outs = self._checked(key, leaves, tree, values, program, outs)
         if outs is None:
-            return self._compile(program, args)
-        committed = any(a._committed for a in leaves if type(a) is host.array_type)
-        arrays = [
-            _array(v, aval, host, committed) for v, aval in zip(outs, program.avals, strict=True)
-        ]
-        return jax.tree.unflatten(program.structure, arrays), None, True
+            values = operands(leaves, program.dtypes)
+            if values is None:
+                return self._compiled(*args)
+            outs = self._call(program, values)
+            if outs is None:
+                return self._compile(program, args)
+        return program.device_arrays(outs, leaves), None, True
 
-    def _of_family(self, key: Any, leaves: list[Any], tree: Any) -> tuple[_Program, bool] | None:
+    # -- called by us ------------------------------------------------------------------------------
+
+    def by_numpy(self, *args: Any) -> Any:
+        """The form's results as NumPy arrays; DECLINED where it should be called as it is: it is
+        to be compiled, or an argument is no array with values."""
+        if settings.mode == COMPILED:
+            return DECLINED
+        key: list[Any] = []
+        values: list[Any] = []
+        for a in args:
+            kind = type(a)
+            if kind is _ndarray:
+                key.append(a.shape)
+                key.append(a.dtype)
+                values.append(a)
+            elif kind in NUMBERS:
+                key.append(kind if a != 1 else (kind,))
+                values.append(a)
+            elif not _describe(a, key, values):
+                return DECLINED
+        known = tuple(key)
+        program = self._by_avals.get(known)
+        if program is None:
+            program = self._program_for(args)
+            if program is None:
+                return DECLINED
+            self._by_avals[known] = program
+        for i, dtype in program.numbers:
+            values[i] = np.asarray(values[i], dtype)
+        if program.stays:
+            program.record.calls += 1
+            try:
+                outs: Any = program.run(values)
+            except Exception as error:
+                self._failed(program, error)
+                return DECLINED
+        elif program.calls_left > 0:
+            outs = self._call(program, values)
+            if outs is None:
+                return DECLINED
+        else:
+            return DECLINED
+        found = program.host_values(outs)
+        if settings.strict:  # so that a rule that writes into its operands fails
+            for array in jax.tree.leaves(found):
+                array.flags.writeable = False
+        return found
+
+    def _program_for(self, args: Any) -> Program | None:
+        """The program of arguments that `by_numpy` meets for the first time; None where something
+        around the call (a trace, another device) forbids it."""
+        if not internals.trace_state_clean() or not host().is_default:
+            return None
+        leaves, tree = jax.tree.flatten(args)
+        key = signature(leaves, tree)
+        return None if key is None else self._found(key, leaves, tree)[0].with_ones(leaves)
+
+    # -- programs ----------------------------------------------------------------------------------
+
+    def _found(self, key: Any, leaves: list[Any], tree: Any) -> tuple[Program, list[Any] | None]:
+        """The program of a signature, made where there is none; with it the results, where it had
+        to be run to be checked."""
+        program = self._programs.get(key)
+        if program is not None:
+            return program, None
+        outs = None
+        found = self._of_family(key, leaves, tree)
+        if found is None:
+            program = self._made(key, leaves, tree)
+        else:
+            program, check = found
+            values = operands(leaves, program.dtypes) if check and program.calls_left else None
+            if values is not None:
+                program, outs = self._checked(key, leaves, tree, values, program)
+        self._programs[key] = program
+        return program, outs
+
+    def _of_family(self, key: Any, leaves: list[Any], tree: Any) -> tuple[Program, bool] | None:
         """The program that other sizes of this signature have traced, if any, and whether it is to
         be checked."""
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
@@ -145,12 +221,10 @@ class _FirstCalls:
         if found is None:
             return None
         specialised, check = found
-        program = _Program()
-        program.function, program.calls_left, program.dtypes, program.avals = specialised[:4]
-        program.structure = specialised.structure
-        record = record_of(self._name)
-        record.specialised += 1
-        record.making_seconds += perf_counter() - began
+        program = Program(record_of(self._name))
+        program.describe(*specialised, leaves)
+        program.record.specialised += 1
+        program.record.making_seconds += perf_counter() - began
         return program, check or settings.check
 
     def _kind(self, key: Any) -> Any:
@@ -159,33 +233,29 @@ class _FirstCalls:
         return (*key[:2], len(self._template.sizes), *parts)
 
     def _checked(
-        self,
-        key: Any,
-        leaves: list[Any],
-        tree: Any,
-        values: list[Any],
-        program: _Program,
-        outs: list[Any],
-    ) -> tuple[_Program, list[Any] | None]:
+        self, key: Any, leaves: list[Any], tree: Any, values: list[Any], program: Program
+    ) -> tuple[Program, list[Any] | None]:
         """The program of a family and its results, held against those of a trace of its own; the
         latter where they differ."""
+        outs = self._call(program, values)
+        if outs is None:
+            return program, None
         own = self._made(key, leaves, tree)
         expected = self._call(own, values) if own.calls_left else None
-        if expected is not None and _agree(program, outs, own, expected):
+        if expected is not None and agree(program, outs, own, expected):
             return program, outs
         message = f"{self._name}: a program traced for other sizes differs from one of its own"
         if settings.strict:
             raise AssertionError(f"{message}: {key[2:]}, {self._template.sizes}")
         log.warning("%s; each size is traced from now on", message)
         self._families[self._kind(key)].give_up()
-        self._programs[key] = own
         return own, expected
 
-    def _made(self, key: Any, leaves: list[Any], tree: Any) -> _Program:
+    def _made(self, key: Any, leaves: list[Any], tree: Any) -> Program:
         """Trace the function for these arguments, and make the program that NumPy runs."""
-        record = record_of(self._name)
+        program = Program(record_of(self._name))
+        record = program.record
         began = perf_counter()
-        program = _Program()
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
         given = [described(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
         with targets.numpy(), jax.disable_jit():
@@ -195,11 +265,13 @@ class _FirstCalls:
         try:
             calls = cost.calls_by_numpy(closed.jaxpr)
             if calls:
-                program.function = interpreter.function_of(closed)
-                program.calls_left = calls
-                program.dtypes = [aval.dtype for aval in closed.in_avals]
-                program.avals = closed.out_avals
-                program.structure = jax.tree.structure(out)
+                plan = Plan(closed)
+                stays = cost.numpy_is_faster(closed.jaxpr, len(plan))
+                dtypes = [aval.dtype for aval in closed.in_avals]
+                structure = jax.tree.structure(out)
+                program.describe(
+                    plan, {}, calls, stays, dtypes, closed.out_avals, structure, leaves
+                )
             else:
                 record.compiled_because("large")
         except Unsupported as reason:
@@ -213,32 +285,37 @@ class _FirstCalls:
         record.making_seconds += perf_counter() - began
         return program
 
-    def _call(self, program: _Program, values: list[Any]) -> list[Any] | None:
+    # -- calls -------------------------------------------------------------------------------------
+
+    def _call(self, program: Program, values: list[Any]) -> list[Any] | None:
         """NumPy's results, or None where it fails."""
         program.calls += 1
         program.calls_left -= 1
-        record = record_of(self._name)
+        record = program.record
         began = perf_counter()
         try:
-            with np.errstate(all="ignore"):
-                return program.function(*values)
+            return program.run(values)
         except TooLong as reason:
             program.calls_left = 0
             record.compiled_because(str(reason))
             return None
         except Exception as error:
-            if settings.strict:
-                raise
-            program.calls_left = 0
-            log.warning("%s is compiled: by NumPy it raised %r", self._name, error)
-            record.compiled_because(f"{type(error).__name__}: {error}")
+            self._failed(program, error)
             return None
         finally:
             record.calls += 1
             record.calling_seconds += perf_counter() - began
 
-    def _compile(self, program: _Program, args: tuple[Any, ...]) -> Any:
-        record = record_of(self._name)
+    def _failed(self, program: Program, error: Exception) -> None:
+        """NumPy raised an error: the signature is compiled from now on."""
+        if settings.strict:
+            raise error
+        program.calls_left, program.stays = 0, False
+        log.warning("%s is compiled: by NumPy it raised %r", self._name, error)
+        program.record.compiled_because(f"{type(error).__name__}: {error}")
+
+    def _compile(self, program: Program, args: tuple[Any, ...]) -> Any:
+        record = program.record
         began = perf_counter()
         found = self._compiled(*args)
         record.compiled += 1
@@ -251,59 +328,29 @@ class _FirstCalls:
         return found
 
 
-def _agree(program: _Program, outs: list[Any], own: _Program, expected: list[Any]) -> bool:
-    """Whether two programs gave the same bits in the same tree."""
-    if program.structure != own.structure:
-        return False
-    for a, b, x, y in zip(program.avals, own.avals, outs, expected, strict=True):
-        if (a.shape, a.dtype, a.weak_type) != (b.shape, b.dtype, b.weak_type):
+def _describe(argument: Any, key: list[Any], values: list[Any]) -> bool:
+    """Append what a program depends on in an argument, and its values; False where it has none."""
+    kind = type(argument)
+    if kind is _ndarray:
+        key.append(argument.shape)
+        key.append(argument.dtype)
+        values.append(argument)
+        return True
+    if argument is None:
+        key.append(None)
+        return True
+    if kind is tuple or kind is list:
+        key.append((kind, len(argument)))
+        return all([_describe(a, key, values) for a in argument])
+    if kind in NUMBERS:
+        key.append(kind if argument != 1 else (kind,))
+        values.append(argument)
+        return True
+    there = host()
+    if kind is there.array_type:
+        if argument.sharding is not there.sharding and argument.sharding != there.sharding:
             return False
-        if (
-            np.shape(x) != b.shape
-            or np.ascontiguousarray(x).tobytes() != np.ascontiguousarray(y).tobytes()
-        ):
-            return False
-    return True
-
-
-def _signature(leaves: list[Any], tree: Any, array_type: Any) -> Any:
-    """What a program is made for, or None where an argument is neither array nor number."""
-    key = [tree, internals.trace_context()]
-    for leaf in leaves:
-        kind = type(leaf)
-        if kind is array_type:
-            key.append((leaf.shape, leaf.dtype, leaf.weak_type))
-        elif kind in _NUMBERS:
-            key.append(kind)
-        elif isinstance(leaf, (np.ndarray, np.generic)):
-            key.append((leaf.shape, leaf.dtype, False))
-        else:
-            return None
-    return tuple(key)
-
-
-def _values(leaves: list[Any], dtypes: list[Any], host: _Host) -> list[Any] | None:
-    """The operands as NumPy arrays that nobody may write, or None where one lies elsewhere."""
-    values = []
-    for leaf, dtype in zip(leaves, dtypes, strict=True):
-        if type(leaf) is host.array_type:
-            if leaf.sharding is not host.sharding and leaf.sharding != host.sharding:
-                return None
-            values.append(np.asarray(leaf))
-            continue
-        value = np.asarray(leaf, dtype)
-        if value is leaf:
-            value = value.view()
-        value.flags.writeable = False
-        values.append(value)
-    return values
-
-
-def _array(value: Any, aval: Any, host: _Host, committed: bool) -> Any:
-    """A jax array of a NumPy result, whose memory JAX may keep."""
-    if type(value) is not np.ndarray:
-        value = np.asarray(value)
-    flags = value.flags
-    if not (flags.owndata and flags.writeable and flags.c_contiguous):
-        value = np.array(value, order="C")  # a view, an operand or a constant
-    return internals.put(aval, host.sharding, [value], [host.device], committed)
+        key.append((argument.shape, argument.dtype, argument.weak_type))
+        values.append(np.asarray(argument))
+        return True
+    return False

@@ -234,7 +234,7 @@ class Capture:
         if storage in self.values:
             return self.values[storage]
         if self.is_created(storage):
-            return storage.cell if storage.host is None else storage.concrete()
+            return storage.concrete()
         found = self.inputs.get(storage)
         if found is None:
             with self.outside():

@@ -293,7 +293,10 @@ class Program:
     ) -> Ran:
         """Execute on the cells of the moment."""
         storages = self.storages(arguments)
-        arrays: list[Any] = [s.cell if s.host is None else s.concrete() for s in storages]
+        arrays: list[Any] = [
+            s.cell if s.host is None and type(s.cell) is not np.ndarray else s.concrete()
+            for s in storages
+        ]
         # Held by anything else than its cell and this list (a node, a view, a handle)?
         for i in [i for i in self.donated if getrefcount(arrays[i]) != _SOLE]:
             # On the CPU a copy by NumPy: it compiles nothing (18 ms a shape).

@@ -73,7 +73,7 @@ class RegionCapture:
 
     def read(self, storage: Any) -> Any:
         if self.is_own(storage) or self._given.get(id(storage)) is storage:
-            return storage.cell if storage.host is None else storage.concrete()
+            return storage.concrete()
         return self.outer.read(storage)
 
     def _refuse(self, asked: str, instead: str) -> None:

@@ -22,6 +22,7 @@ from torchlike.random import bernoulli as coins
 from torchlike.random import continuous
 from torchlike.random import uniform as uniforms
 from torchlike.random.multinomial import winners as race_winners
+from torchlike.storage import host_value
 from torchlike.tape import check_in_place
 from torchlike.tensor import Tensor, wrap
 
@@ -131,7 +132,7 @@ def multinomial(
         return given(out, wrap(MetaArray((*input.shape[:-1], num_samples), np.int64)))
 
     def sample(input: Tensor) -> Tensor:
-        weights = input.detach()._read()
+        weights = input.detach()._value_now()
         if modes.current.capture is None:
             _check_weights(np.asarray(weights))
         if not replacement or num_samples == 1:
@@ -155,7 +156,7 @@ def _by_race(weights: Any, q: Any, k: int) -> Any:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             race = np.asarray(weights) / np.asarray(q)
         rows = race.reshape(-1, race.shape[-1])
-        return jnp.asarray(race_winners(rows, k).reshape(*race.shape[:-1], k))
+        return host_value(race_winners(rows, k).reshape(*race.shape[:-1], k))
     if k == 1:
         return jnp.argmax(weights / q, axis=-1, keepdims=True)
     return lax.top_k(weights / q, k)[1]
@@ -183,7 +184,7 @@ def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
         cumulative[:, -1] = 1
         found = [np.searchsorted(c.astype(np.float64), x) for c, x in zip(
             cumulative, np.asarray(u), strict=True)]  # fmt: skip
-        return jnp.asarray(np.stack(found)).reshape(*weights.shape[:-1], k)
+        return host_value(np.stack(found).reshape(*weights.shape[:-1], k))
     w = rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
     cumulative = jnp.cumsum(w, -1)
     cumulative = (cumulative / cumulative[:, -1:]).at[:, -1].set(1).astype(np.float64)

@@ -51,7 +51,7 @@ def _clone_value(t: Tensor) -> Tensor:
     if t.requires_grad and modes.current.grad_enabled:
         return clone_op(t)
     # Sharing the immutable array is a copy: a write through either cell makes a new one.
-    made = tensors.wrap(t._read())
+    made = tensors.wrap(t._value_now())
     made._inference = bool(modes.current.inference)
     return made
 
@@ -286,7 +286,7 @@ def fill_diagonal_(input: Tensor, fill_value: Any, wrap: Any = False) -> Tensor:
             raise TypeError(
                 "fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not Tensor"
             )
-        casts.check_element(fill_value._read(), input.dtype.numpy)
+        casts.check_element(fill_value._value_now(), input.dtype.numpy)
         fill_value = fill_value.to(input.dtype)
     if type(fill_value) in casts.NUMBERS:
         casts.check_fill(fill_value, input.dtype.numpy, min(input.shape))

@@ -37,7 +37,7 @@ from torchlike.ops.inferring import infer
 from torchlike.ops.outputs import given
 from torchlike.ops.views import alias, shape_arguments
 from torchlike.size import Size
-from torchlike.storage import Storage, device_array
+from torchlike.storage import Storage, host_value
 from torchlike.tensor import TENSOR_TYPES, Tensor
 
 _NOT_GIVEN: Any = object()
@@ -176,7 +176,7 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
         made = finish(jnp.array(array), device, requires_grad)
     else:
         values = np.array(array)
-        made = finish(device_array(values), device, requires_grad)
+        made = finish(host_value(values), device, requires_grad)
         if not isinstance(data, np.ndarray):
             literals.note(made._storage, values)
     if isinstance(data, np.ndarray) and data.size and not data.flags.c_contiguous:
@@ -258,7 +258,7 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = No
     if modes.current.capture is None and (count := math.prod(shape)) <= 1 << 16:
         if not count:
             check_count(shape)
-        return device_array(np.full(shape, value, dtype))
+        return host_value(np.full(shape, value, dtype))
     with allocating(shape, dtype):
         return _full_array(shape, dtype)(value)
 
@@ -337,7 +337,7 @@ def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -
             raise TypeError(
                 f"{name}(): argument 'fill_value' (position 2) must be Number, not Tensor"
             )
-        casts.check_element(value._read(), dtype)
+        casts.check_element(value._value_now(), dtype)
         return casts.convert(value._read(), dtype)
     _check_number(value, name)
     if (symbolic := casts.of_program(value)) is not None:
@@ -504,7 +504,7 @@ def eye(
         values: Any = MetaArray(shape, kind)
     else:
         with allocating(shape, kind):
-            values = device_array(np.eye(*shape, dtype=kind))
+            values = host_value(np.eye(*shape, dtype=kind))
     return finish_into(out, values, device, requires_grad, layout)
 
 

@@ -23,7 +23,7 @@ from torchlike.meta import MetaArray
 from torchlike.ops.creation import finish_into
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
-from torchlike.storage import device_array
+from torchlike.storage import host_value
 from torchlike.tape import check_in_place
 from torchlike.tensor import Tensor, wrap
 
@@ -47,7 +47,7 @@ def draw(generator: Generator | None, fill: Fill) -> Any:
     made = wrap(_draw(generator, rows))
     for level in levels:
         made = wrap(boxes.Batched(level, made))
-    return made._read()
+    return made._value_now()
 
 
 def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
 
     RuntimeError in PyTorch's words where the examples are to have the same random numbers.
     """
-    cells = [p._read() for p in parameters]
+    cells = [p._value_now() for p in parameters]
     level: Any = boxes.top(cells)
     if level is None:
         return sample(*parameters)
@@ -91,7 +91,7 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
 
     capture = modes.current.capture
     if capture is None:
-        return device_array(numbers())
+        return host_value(numbers())
     source.to_be_undone()
     return capture.host_value(numbers)
 

@@ -108,7 +108,7 @@ def _renormalize(weight: Tensor, input: Tensor, max_norm: float, norm_type: floa
     """In place and outside autograd, as PyTorch does it before looking up."""
     with modes.unrecorded():
         scaled = embedding_renorm_op(input, weight, max_norm, norm_type)
-    weight._write(scaled._read())
+    weight._write(scaled._value_now())
 
 
 @composite(namespaces=_F, method=False)

@@ -154,7 +154,7 @@ _HISTOGRAMDD = named("histogramdd", "hist bin_edges")
 def _check(input: Tensor, weight: Tensor | None, range: Any) -> int:
     if input.dtype.name not in ("float32", "float64"):
         raise NotImplementedError(
-            f"\"histogramdd\" not implemented for '{type_name(input._read())}'"
+            f"\"histogramdd\" not implemented for '{type_name(input._value_now())}'"
         )
     if input.dim() < 2:
         raise RuntimeError(

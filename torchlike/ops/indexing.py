@@ -113,7 +113,7 @@ def _dims_taken(i: Any) -> int:
 def _normalize(item: Any) -> Any:
     """Sequences and arrays as index tensors; the rest as it is."""
     if _selects(item) and modes.current.capture is None:
-        if modes.current.levels and type(item._read()) in boxes.BOXES:
+        if modes.current.levels and type(item._value_now()) in boxes.BOXES:
             return item  # one for each example: gathered like any index tensor
         return int(item._value("an index"))
     if item is None or item is Ellipsis or isinstance(item, (slice, Tensor, bool, int)):
@@ -246,7 +246,7 @@ def take_apart(
                 at = _as_written(k, written, len(items))
                 raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
             view = select(view, d, i)
-        elif _selects(i) and not boxes.involved((i._read(),)):  # while a graph is captured
+        elif _selects(i) and not boxes.involved((i._value_now(),)):  # while a graph is captured
             view = make_view(view, step(SelectAt, d), (i._read(),), "SelectBackward0")
         elif i.dtype.name in ("bool", "uint8"):
             _check_mask(i, view, d, x)
@@ -440,7 +440,7 @@ def _to_fill_with(view: Tensor, indices: Any, value: Tensor) -> Tensor:
     masked = any(isinstance(i, Tensor) and i.dtype is dtypes.bool for i in indices)
     if value.dtype is view.dtype or value.numel() != 1 or not masked:
         return value
-    casts.check_element(value._read(), view.dtype.numpy)
+    casts.check_element(value._value_now(), view.dtype.numpy)
     return value.to(view.dtype)
 
 

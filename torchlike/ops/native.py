@@ -55,8 +55,8 @@ def _batch_normed(
     results = batch_norm_train(input, running_mean, running_var, weight, bias, momentum, eps)
     mean, rstd = moments(input.detach(), (0, *range(2, input.dim())), eps, not mixed)
     if running_mean is not None:
-        running_mean._write(results[1]._read())
-        running_var._write(results[2]._read())
+        running_mean._write(results[1]._value_now())
+        running_var._write(results[2]._value_now())
     return results[0], mean.flatten(), rstd.flatten()
 
 

@@ -201,8 +201,8 @@ def _batch_norm(
     finally:
         saving.finishing = False
     if running_mean is not None:
-        running_mean._write(results[1]._read())
-        running_var._write(results[2]._read())
+        running_mean._write(results[1]._value_now())
+        running_var._write(results[2]._value_now())
     return results[0]
 
 

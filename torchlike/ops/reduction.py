@@ -304,7 +304,7 @@ def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> Any:
 def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
     """The minimum and the maximum, as a named pair."""
     if input.is_complex():
-        kind = scalar_type_of(input._read())
+        kind = scalar_type_of(input._value_now())
         raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{kind}'")
     return given(out, _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim)))
 

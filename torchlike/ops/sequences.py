@@ -17,7 +17,7 @@ from torchlike.dispatch.schema import plain_number
 from torchlike.memory_size import allocating
 from torchlike.ops.creation import empty, finish_into, out_dtype
 from torchlike.ops.outputs import given
-from torchlike.storage import device_array
+from torchlike.storage import host_value
 from torchlike.tensor import Tensor
 
 
@@ -66,7 +66,7 @@ def arange(
             values = _multiples(kind(start), None if step == 1 else kind(step), count, target)
         else:
             rising = kind(start) + np.arange(count, dtype=kind) * kind(step)
-            values = device_array(rising.astype(target))
+            values = host_value(rising.astype(target))
     return _sequence_into(out, values, device, requires_grad, layout, resizes=False)
 
 
@@ -104,7 +104,7 @@ def range_op(
     target = out_dtype(out, dtype)
     _refuse("range", target, "bc")
     with allocating((count,), target):
-        values = device_array((start + np.arange(count) * step).astype(target))
+        values = host_value((start + np.arange(count) * step).astype(target))
     return _sequence_into(out, values, device, requires_grad, layout)
 
 
@@ -120,7 +120,7 @@ def linspace(
     _refuse("linspace", target, "b")
     values = _spaced(start, end, steps, target)
     if isinstance(values, np.ndarray):
-        values = device_array(values)
+        values = host_value(values)
     return _sequence_into(out, values, device, requires_grad, layout)
 
 
@@ -244,4 +244,4 @@ def logspace(
     exponents = _spaced(start, end, steps, wide)
     with np.errstate(over="ignore"):  # beyond the dtype's largest number is infinity
         values = np.power(base, exponents).astype(target)
-    return _sequence_into(out, device_array(values), device, requires_grad, layout)
+    return _sequence_into(out, host_value(values), device, requires_grad, layout)

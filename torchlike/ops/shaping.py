@@ -78,7 +78,7 @@ def _check_repeats(repeats: Tensor) -> None:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.dtype not in (dtypes.int64, dtypes.int32):
         raise NotImplementedError(
-            f"\"repeat_interleave_cpu\" not implemented for '{type_name(repeats._read())}'"
+            f"\"repeat_interleave_cpu\" not implemented for '{type_name(repeats._value_now())}'"
         )
 
 

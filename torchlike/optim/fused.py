@@ -19,10 +19,11 @@ from torchlike import first_calls, meta, modes, sparse_sums, x64
 from torchlike.autograd.partial import GIVEN
 from torchlike.dispatch.executable import unwatched
 from torchlike.dispatch.memory_order import strides_like
+from torchlike.first_calls import DECLINED
 from torchlike.inlining import AT_ONCE
 from torchlike.ops.unfused import unfused
 from torchlike.sparse_array import SparseArray
-from torchlike.storage import device_array
+from torchlike.storage import host_value
 from torchlike.tensor import Tensor
 
 #: rule(parameter, gradient, states, scalars) -> (parameter, states)
@@ -152,9 +153,16 @@ def update_group(
     plain, donating = _functions((key, n), rule, n, len(states[0]) if states else 0)
     whole = all(t._view is None for t in owners)
     donate = capture is None and whole and all(t._storage.is_sole_owner() for t in owners)
-    owned = tuple([t._read() for t in owners])
+    owned = tuple([t._value_now() for t in owners])
+    new = DECLINED
+    if any(type(array) is np.ndarray for array in (*owned, *gradients)):
+        new = plain.by_numpy(owned, gradients, values)
+        if new is DECLINED:
+            owned = tuple([t._read() for t in owners])
     try:
-        if capture is None:
+        if new is not DECLINED:
+            pass
+        elif capture is None:
             new = (donating if donate else plain)(owned, gradients, values)
         else:
             new = capture.watch.unseen(plain, owned, gradients, values)
@@ -202,7 +210,7 @@ def repeatedly(
 def _gradient(p: Tensor) -> Any:
     g = p._held_grad()
     assert g is not None
-    array = g._read()
+    array = g._value_now()
     return sparse_sums.dense(array) if type(array) is SparseArray else array
 
 
@@ -227,7 +235,7 @@ def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
     kind = dtype or p.dtype.numpy
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.
     array: Any = (
-        meta.MetaArray(aval, kind) if p.is_meta else device_array(np.full(aval, value, kind))
+        meta.MetaArray(aval, kind) if p.is_meta else host_value(np.full(aval, value, kind))
     )
     found._storage = type(p._storage)(array)
     if shape is None and not p.is_contiguous():

@@ -15,6 +15,7 @@ from torchlike.first_calls.rules import (
     special,
     windows,
 )
+from torchlike.first_calls.rules.control_flow import CALLS
 from torchlike.first_calls.rules.registry import RULES, Equation, TooLong, Unsupported
 
-__all__ = ["RULES", "Equation", "TooLong", "Unsupported"]
+__all__ = ["CALLS", "RULES", "Equation", "TooLong", "Unsupported"]

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.first_calls.rules.registry import Equation, Rule, TooLong, Unsupported, rule
+from torchlike.first_calls.rules.registry import Equation, TooLong, Unsupported, rule
 
 #: Turns of a loop whose number is a value. They are counted, not timed: runs repeat.
 _MOST_TURNS = 10_000
 
 
-def _calling(parameter: str) -> Rule:
-    return lambda eqn: eqn.evaluator(eqn.params[parameter])
-
-
-rule("jit", "pjit", "checkpoint", "remat", "remat2")(_calling("jaxpr"))
-rule("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call")(_calling("call_jaxpr"))
+#: Primitives that call a jaxpr, and the parameter that it is.
+CALLS = {
+    **dict.fromkeys(("jit", "pjit", "checkpoint", "remat", "remat2"), "jaxpr"),
+    **dict.fromkeys(
+        ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr"
+    ),
+}
 
 
 @rule("cond")

@@ -53,11 +53,11 @@ def _is_causal(layers: ModuleList, x: Tensor, mask: Tensor | None, hint: bool | 
     length = x.shape[1 if batch_first and x.dim() == 3 else 0]
     if modes.current.capture is not None or tuple(mask.shape) != (length, length):
         return False
-    if type(mask._read()) in boxes.SPECIAL:
+    if type(mask._value_now()) in boxes.SPECIAL:
         return False
     hidden: Any = True if mask.dtype is dtypes.bool else -np.inf
     causal = np.triu(np.full((length, length), hidden), 1)
-    return bool((np.asarray(mask._read()) == causal).all())
+    return bool((np.asarray(mask._value_now()) == causal).all())
 
 
 def _clones(module: Module, n: int) -> ModuleList:
