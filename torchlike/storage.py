@@ -32,7 +32,6 @@ from torchlike.meta import MetaArray
 from torchlike.sparse_array import SparseArray
 from torchlike.transfer import to_device
 
-
 _ndarray = np.ndarray
 
 

@@ -121,8 +121,9 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             part = self._part_of(_in_memory_order(storage.cell, storage.strides))
             if part is None:
                 return self._read()
-            view.cached, view.cached_version = part if part.flags.c_contiguous else part.copy(), (
-                storage.version
+            view.cached, view.cached_version = (
+                part if part.flags.c_contiguous else part.copy(),
+                (storage.version),
             )
         return view.cached
 

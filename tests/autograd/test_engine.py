@@ -282,7 +282,7 @@ def test_a_gradient_that_is_passed_on_is_nobodys_alone(combine):
     a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
     combine(a, b).backward(torch.tensor([1.0, 2.0, 3.0]))
     if combine is torch.add:
-        assert a.grad._read() is b.grad._read()  # nothing was computed
+        assert a.grad._value_now() is b.grad._value_now()  # nothing was computed
     a.grad.mul_(10)
     assert a.grad.tolist() == [10, 20, 30]
     assert b.grad.tolist() == [1, 2, 3]

@@ -54,13 +54,16 @@ def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
 def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -> bool:
     """Whether a call by NumPy, on its own arrays, takes less than one of the compiled program.
 
-    ``steps``: how many functions of NumPy's it runs. Never where there are loops: how long those take is known afterwards only.
+    ``steps``: how many functions of NumPy's it runs. Never where there are loops: how long those
+    take is known afterwards only.
     """
     if _has_loops(jaxpr):
         return False
     work, _ = _cost(jaxpr, value, 0)
     work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
-    return _PER_STEP * steps + work <= _XLA_CALL + _XLA_OPERAND * (len(jaxpr.invars) + len(jaxpr.outvars))
+    return _PER_STEP * steps + work <= _XLA_CALL + _XLA_OPERAND * (
+        len(jaxpr.invars) + len(jaxpr.outvars)
+    )
 
 
 def _has_loops(jaxpr: Any) -> bool:

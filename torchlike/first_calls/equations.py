@@ -78,7 +78,9 @@ class SlotEquations:
             sources = [self._slot(v, slots) for v in eqn.invars]
             called = CALLS.get(eqn.primitive.name)
             if called is not None and not eqn.effects:
-                slots.update(zip(eqn.outvars, self._called(eqn.params[called], sources), strict=True))
+                slots.update(
+                    zip(eqn.outvars, self._called(eqn.params[called], sources), strict=True)
+                )
                 continue
             same = self._unchanged(eqn, sources)
             if same is not None:

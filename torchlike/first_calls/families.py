@@ -135,6 +135,7 @@ class Generic:
             if math.prod(shape) > _MOST:
                 raise Unsupported("a result of that size")
             avals.append(aval.update(shape=shape))
+
         def value(size: Any) -> int:
             return symbolic_sizes.value(size, sizes)
 

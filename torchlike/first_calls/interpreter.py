@@ -136,7 +136,9 @@ class Plan:
         steps = [s.step if isinstance(s, _Open) else s for s in self._steps]
         inputs = [f"i{n}" for n in range(len(self._inputs))]
         names = {
-            k: text for k, text in zip(self._inputs, inputs, strict=True) if self._initial[k] is None
+            k: text
+            for k, text in zip(self._inputs, inputs, strict=True)
+            if self._initial[k] is None
         }
         constants: list[Any] = []
 
