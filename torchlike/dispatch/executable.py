@@ -122,8 +122,8 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable", "double",
-        "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large", "keeps_residuals",
+        "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable",
+        "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large", "keeps_residuals",
         "kept", "large", "library", "mask", "name", "op", "passes_on", "pure", "rule", "saves",
         "transformed", "wanted",
     )  # fmt: skip

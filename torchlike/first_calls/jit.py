@@ -341,10 +341,7 @@ def _describe(argument: Any, key: list[Any], values: list[Any]) -> bool:
         return True
     if kind is tuple or kind is list:
         key.append((kind, len(argument)))
-        for a in argument:
-            if not _describe(a, key, values):
-                return False
-        return True
+        return all(_describe(a, key, values) for a in argument)
     if kind in NUMBERS:
         key.append(kind if argument != 1 else (kind,))
         values.append(argument)
