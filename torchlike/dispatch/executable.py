@@ -88,11 +88,44 @@ class Residuals:
     return them) and put back from the node's saved operands.
     """
 
+    __slots__ = ("arrays", "plan")
+
+    def __init__(self, arrays: tuple[Any, ...], plan: Any) -> None:
+        self.arrays = arrays
+        self.plan = plan  # (treedef, per leaf: index of the operand it is, or -1)
+
+    @classmethod
+    def of(cls, vjp: Any, operands: tuple[Any, ...]) -> Residuals:
+        leaves, treedef = tree_util.tree_flatten(vjp)
+        where = tuple(next((i for i, o in enumerate(operands) if o is leaf), -1) for leaf in leaves)
+        kept = tuple(leaf for leaf, i in zip(leaves, where, strict=True) if i < 0)
+        return cls(kept, (treedef, where))
+
+    def vjp(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
+        treedef, where = self.plan
+        arrays = iter(self.arrays)
+        leaves = [next(arrays) if i < 0 else operands[i] for i in where]
+        return tree_util.tree_unflatten(treedef, leaves)
+
+    def operands_used(self) -> frozenset[int]:
+        return frozenset(i for i in self.plan[1] if i >= 0)
+
+    def tree_flatten(self) -> Any:
+        return self.arrays, self.plan
+
+    @classmethod
+    def tree_unflatten(cls, plan: Any, arrays: Any) -> Residuals:
+        return cls(tuple(arrays), plan)
+
+
+class Executable:
+    """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
+
     __slots__ = (
-        "arrays", "plan", "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy",
-        "differentiable", "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple",
-        "is_large", "keeps_residuals", "kept", "large", "library", "mask", "name", "op",
-        "passes_on", "pure", "rule", "saves", "transformed", "wanted",
+        "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable",
+        "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large",
+        "keeps_residuals", "kept", "large", "library", "mask", "name", "op", "passes_on", "pure",
+        "rule", "saves", "transformed", "wanted",
     )  # fmt: skip
 
     def __init__(

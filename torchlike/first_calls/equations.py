@@ -116,6 +116,8 @@ class SlotEquations:
         if neutral is None:
             return None
         out = eqn.outvars[0].aval
+        if getattr(out.dtype, "kind", "V") == "c":  # infinity times 1 + 0j is not infinity
+            return None
         for k, number in neutral:
             value = self.values[sources[k]]
             other = eqn.invars[1 - k].aval
