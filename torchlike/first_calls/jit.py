@@ -222,7 +222,10 @@ class _FirstCalls:
             return None
         specialised, check = found
         program = Program(record_of(self._name))
-        program.describe(*specialised, leaves)
+        try:
+            program.describe(*specialised, leaves)
+        except Unsupported:
+            return None
         program.record.specialised += 1
         program.record.making_seconds += perf_counter() - began
         return program, check or settings.check

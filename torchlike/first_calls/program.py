@@ -70,7 +70,8 @@ class Program:
         self, plan: Plan, sizes: Sizes, calls: int, stays: bool, dtypes: list[Any], avals: Any,
         structure: Any, leaves: list[Any],
     ) -> None:  # fmt: skip
-        """Fill in what tracing found out; ``leaves`` are operands as in each call."""
+        """Fill in what tracing found out; ``leaves`` are operands as in each call. Raises
+        Unsupported."""
         self.plan, self.sizes = plan, sizes
         self.calls_left, self.stays = calls, stays
         self.dtypes, self.avals, self.structure = dtypes, list(avals), structure
@@ -83,6 +84,7 @@ class Program:
             self._set_function(plan)
 
     def _set_function(self, plan: Plan) -> None:
+        """Raises Unsupported where a rule cannot be had for these sizes."""
         self.function = plan.function(self.sizes)
         self._enter = _SILENT.copy().run
 
