@@ -15,6 +15,7 @@ from jax.sharding import SingleDeviceSharding
 
 from torchlike.first_calls.internals import internals
 from torchlike.first_calls.interpreter import Plan, Sizes
+from torchlike.first_calls.rules import Unsupported
 from torchlike.first_calls.statistics import Record
 
 NUMBERS = frozenset((bool, int, float, complex))
@@ -95,7 +96,10 @@ class Program:
         if not ones or not self.stays:
             return self
         found = copy.copy(self)
-        found._set_function(self.plan.knowing(ones))
+        try:
+            found._set_function(self.plan.knowing(ones))
+        except Unsupported:
+            return self
         found.numbers = [(i, dtype) for i, dtype in self.numbers if i not in ones]
         return found
 
