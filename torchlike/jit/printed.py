@@ -47,12 +47,13 @@ def _seen(*values: Any, **how: Any) -> None:
 
 
 class Printed:
-    """A context in which this thread's ``print`` is seen, and held back if ``held``."""
+    """A context in which this thread's ``print`` is seen, and held back if ``held``. Where the call
+    itself runs eagerly (``silent``) what is not held back is left out."""
 
     def __init__(
         self, say: Callable[[str], None], refuse_value: Callable[[str, str], None]
     ) -> None:
-        self.held = False
+        self.held = self.silent = False
         self._say = say
         #: What is held back: (whether to stderr, text).
         self._texts: list[tuple[bool, str]] = []
@@ -83,7 +84,8 @@ class Printed:
         self._say("print")
         redirected = file is None and sys.stdout is not self._out
         if not self.held or redirected or not (file is None or file is sys.stderr):
-            _print(*values, file=file, **how)
+            if not self.silent:
+                _print(*values, file=file, **how)
             return
         text = io.StringIO()
         _print(*values, file=text, **how)

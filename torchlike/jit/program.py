@@ -33,6 +33,7 @@ from torchlike.jit.templates import (
     once_each,
 )
 from torchlike.jit.updates import each_in_its_memory, updates_last
+from torchlike.jit.warmup import like
 from torchlike.storage import Storage, device_array
 from torchlike.tape import Edge, gradient_edge
 from torchlike.tensor import _FIELDS, Tensor
@@ -141,7 +142,8 @@ class Program:
         #: Shapes and dtypes of the inputs, and where each comes from.
         self.input_avals: list[Any] = []
         self.input_sources: list[tuple[str, Any]] = []
-        self.n_residuals = 0
+        #: What the forward keeps for the backward, besides inputs.
+        self.residual_avals: list[Any] = []
         #: Seconds that the run of the Python body took.
         self.capture_seconds = 0.0
         self.cacheable = True
@@ -184,6 +186,10 @@ class Program:
         )  # fmt: skip
         for slot in rebound:
             slot.initial = None  # the gradients of the first call would live as long as the program
+
+    @property
+    def n_residuals(self) -> int:
+        return len(self.residual_avals)
 
     def fits(self, arguments: Sequence[Tensor]) -> Any:
         """Whether everything the capture took for granted still holds."""
@@ -308,6 +314,22 @@ class Program:
         outputs = self.forward(*arrays)
         kept = [arrays[i] for i in self.residual_inputs]
         return Ran(outputs, kept, arrays, arguments, drawn or ())
+
+    def compiling(self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any) -> Any:
+        """What compiles the program, in any thread, for calls like one with these inputs. It holds
+        none of their arrays."""
+        arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
+        arrays += [drawn[i] for i in self.used_getters] + [numbers[i] for i in self.used_numbers]
+        inputs = list(map(like, arrays))
+
+        def work() -> None:
+            self.forward.lower(*inputs).compile()
+            if self.backward is not None:
+                kept = [inputs[i] for i in self.residual_inputs]
+                residuals = tuple(self.residual_avals), tuple(kept)
+                self.backward.lower(residuals, tuple(self.cotangent_avals)).compile()
+
+        return work
 
     def run_backward(self, residuals: Any, cotangents: Sequence[Any]) -> Any:
         return self.backward(residuals, tuple(cotangents))
@@ -487,6 +509,11 @@ def _source_key(source: tuple[str, Any]) -> tuple[str, int]:
 _INPUTS = ("fixed", "slot", "argument", "host", "number")
 
 
+def _aval(array: Any) -> Any:
+    weak = getattr(array, "weak_type", False)
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=weak)
+
+
 def compile_program(
     program: Program, capture: Capture, closed: Any, n_forward: int, sources: dict[int, Any]
 ) -> list[Any]:
@@ -512,10 +539,7 @@ def compile_program(
     inputs = [groups[k] for k in _INPUTS]
     input_vars = [var for group in inputs for var, _ in group]
     first_arrays = [const for group in inputs for _, (_, const) in group]
-    program.input_avals = [
-        jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=getattr(a, "weak_type", False))
-        for a in first_arrays
-    ]
+    program.input_avals = list(map(_aval, first_arrays))
     constant_vars = [var for var, _ in groups["constant"]]
     constants = [what for _, (what, _) in groups["constant"]]
     cotangent_vars = {what: var for var, (what, _) in groups["cotangent"]}
@@ -539,7 +563,7 @@ def compile_program(
     outputs = split.forward.outvars
     forward = split.forward.replace(outvars=[*(outputs[o] for o in order), *outputs[len(order) :]])
     program.residual_inputs = tuple(split.residual_inputs)
-    program.n_residuals = len(outputs) - n_forward
+    program.residual_avals = [_aval(v.aval) for v in outputs[n_forward:]]
     given_up = [forward.invars[len(constants) + i] for i in program.donated]
     program.forward = compiled(
         updates_last(forward, given_up, lambda jaxpr: joint.evaluator(jaxpr, constants)),
