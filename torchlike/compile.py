@@ -30,8 +30,8 @@ def compile(
     themselves then); with ``fullgraph=True`` that line is a JitCaptureError. A function that raises
     an error of its own leaves what it did before; with ``fullgraph=True`` all is as it was.
     ``options={"warmup": k}`` is ``torchlike.jit``'s ``warmup``; other ``options``, ``backend`` and
-    ``mode`` are accepted and have no effect, since XLA is the only backend. ``dynamic`` speaks of Python numbers among the arguments (see ``torchlike.jit``): each
-    shape compiles once.
+    ``mode`` are accepted and have no effect, since XLA is the only backend. ``dynamic`` speaks of
+    Python numbers among the arguments (see ``torchlike.jit``): each shape compiles once.
     """
     if model is None:
         return functools.partial(

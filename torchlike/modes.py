@@ -19,8 +19,8 @@ class _Modes(threading.local):
         self.capture: Any = None
         #: What compiles the modules of a function that runs eagerly (jit.parts.Parts), or None.
         self.parts: Any = None
-        #: Whether a jitted function's call runs eagerly in this thread to warm up: those that it calls
-        #: and that no program fits run eagerly as well.
+        #: Whether a jitted function's call runs eagerly in this thread to warm up: so do those that
+        #: it calls and no program fits.
         self.warming: bool = False
         #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
         self.device: Any = None

@@ -1,6 +1,8 @@
-"""``warmup=k``: the first k calls run eagerly while the program is compiled, and nothing else differs."""
+"""``warmup=k``: the first k calls run eagerly, a program is compiled meanwhile, results are the
+same."""
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -273,7 +275,7 @@ for f in (step, outside):
     print("end", file=sys.stderr)
 """
     env = {
-        **__import__("os").environ,
+        **os.environ,
         "TORCHLIKE_CACHE_DIR": str(tmp_path),
         "JAX_LOG_COMPILES": "1",
     }
@@ -292,8 +294,8 @@ def test_print_and_counters_come_once_a_call(capsys):
     seen = []
 
     def f(x):
-        print("called")
-        print("to a file", file=sys.stderr)
+        print("called")  # noqa: T201
+        print("to a file", file=sys.stderr)  # noqa: T201
         seen.append(1)
         return x + 1
 
@@ -333,8 +335,8 @@ def test_what_cannot_be_kept_compiles_after_the_warm_up():
         calls[0] += 1
         return x * calls[0]
 
+    compiled = torch.jit(f, warmup=2)
     with pytest.warns(RuntimeWarning, match="was compiled 3 times and cannot be kept"):
-        compiled = torch.jit(f, warmup=2)
         got = [compiled(torch.ones(1)).item() for _ in range(6)]
     assert got == [1, 2, 3, 4, 5, 6]
     assert compiled.compiles == 4
@@ -385,7 +387,7 @@ def test_fullgraph_raises_where_it_traces(wrap):
 
     compiled = wrap(f)
     assert compiled(torch.ones(2)) == 2
-    with pytest.raises(JitCaptureError, match="test_warmup.py"):
+    with pytest.raises(JitCaptureError, match=r"test_warmup\.py"):
         compiled(torch.ones(2))
     assert w.item() == 1  # what was traced is undone, and nothing ran
 
@@ -620,7 +622,7 @@ x = torch.ones(8, 8)
 f(x), f(x), g(x), g(x)
 {ending}
 """
-    env = {**__import__("os").environ, "TORCHLIKE_CACHE_DIR": str(tmp_path)}
+    env = {**os.environ, "TORCHLIKE_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], env=env, capture_output=True, text=True,
         timeout=120,

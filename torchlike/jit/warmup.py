@@ -1,11 +1,11 @@
-"""``warmup=k``: the first k calls of a kind run eagerly, while XLA compiles their program in a thread.
+"""``warmup=k``: the first k calls of a kind run eagerly, while a thread compiles their program.
 
 A call is of the kind of an earlier one where one program fits both. The first call of a kind only
 runs eagerly: what it makes lazily (an optimizer's state) is there when the second is traced, and a
 shape that comes once is never compiled. The second call is traced in the caller's thread, all that
-the trace did is undone, and it runs eagerly as well (with ``warmup=1`` that is the first call). Call
-k + 1 runs the program, and waits for it where it is not there yet: which calls run eagerly is a
-matter of counts, never of time.
+the trace did is undone, and it runs eagerly as well (with ``warmup=1`` that is the first call).
+Call k + 1 runs the program, and waits for it where it is not there yet: which calls run eagerly is
+a matter of counts, never of time.
 """
 
 from __future__ import annotations
