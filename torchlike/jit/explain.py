@@ -213,6 +213,8 @@ def _role(kind: str, what: Any, names: dict[int, str], arguments: Sequence[str])
         return "hidden input", _slot_name(what, names)
     if kind == "argument":
         return "argument", str(arguments[what])
+    if kind == "offset":
+        return "number", f"where {arguments[what[0]]} begins"
     return ("number", "") if kind == "number" else ("host value", "")
 
 

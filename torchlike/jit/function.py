@@ -16,7 +16,7 @@ from typing import Any
 from torchlike import dtypes, errors, modes
 from torchlike.errors import JitCaptureError
 from torchlike.jit.acquaintances import Acquaintances, asks_for_bases
-from torchlike.jit.arguments import Numbers
+from torchlike.jit.arguments import Numbers, with_offset
 from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
 from torchlike.jit.environment import Snapshot
@@ -27,7 +27,7 @@ from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recognition import recognizer
 from torchlike.jit.recompiles import Recompiles, key_difference
 from torchlike.jit.steady import UNFIT
-from torchlike.jit.tracing import Tracing
+from torchlike.jit.tracing import Tracing, offsets_among
 from torchlike.jit.warmup import WarmUp, checked
 from torchlike.tensor import Tensor
 from torchlike.tracebacks import trim
@@ -376,6 +376,8 @@ class JitFunction:
                 reached = run.arguments_that_are_state()
                 if reached and avals is None:
                     run.capture.undo_python()
+                    if not run.offsets.isdisjoint(reached):
+                        run.capture.fail()
                     shared, drawn = shared | reached, run.first_values
                     continue
             self._conversion.forgive(run.capture.watch)
@@ -384,7 +386,11 @@ class JitFunction:
     def _trace_numbers(
         self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int]
     ) -> Any:
-        """A capture with numbers traced; None where they have to be frozen after all."""
+        """A capture with numbers, and the offsets of views, traced; None where they have to be
+        frozen after all."""
+        moving = [arguments[i] for i in offsets_among(leaves, traced)]
+        if any(sum(t is x for x in arguments) > 1 for t in moving):
+            return None  # one tensor twice; later they may be two
         try:
             found = self._trace(arguments, leaves, structure, traced)
         except Exception:
@@ -392,8 +398,10 @@ class JitFunction:
         run = found[0]
         program, watch = run.program, run.capture.watch
         kept = not program.cacheable or run.capture.unrepeatable or run.records
-        if kept or watch.asks_for_types():
-            # Something may hold a traced number that outlives the capture, or look at its class.
+        # Something may hold a traced number that outlives the capture, or look at its class.
+        wrong = run.numbers.positions and (kept or watch.asks_for_types())
+        # And create_graph traces once more, for one offset.
+        if wrong or (run.offsets and program.cotangent_avals):
             run.capture.fail()
             run.capture.undo_python()
             return None
@@ -448,7 +456,12 @@ class JitFunction:
     ) -> tuple[Any, Tracing, Program]:  # fmt: skip
         """Trace, and make of it a program that has not run; with the key for later calls."""
         started = time.perf_counter()
-        found = self._trace_numbers(arguments, leaves, structure, traced) if traced else None
+        found = None
+        for some in _choices(traced, leaves):
+            found = self._trace_numbers(arguments, leaves, structure, some)
+            if found is not None:
+                self._numbers.refuse(structure, set(traced).difference(some))
+                break
         if found is None:
             try:
                 found = self._trace(arguments, leaves, structure, ())
@@ -605,8 +618,13 @@ class JitFunction:
         """The key under which the next call will look: numbers found static are part of it."""
         final = list(key)
         static = {run.numbers.positions[i] for i in run.numbers.static}
+        n_tensors = 0
         for i, leaf in enumerate(leaves):
-            if not isinstance(leaf, Tensor) and (i not in run.numbers.positions or i in static):
+            if isinstance(leaf, Tensor):
+                if leaf._view is not None and n_tensors not in run.offsets:
+                    final[_LEAVES + i] = with_offset(final[_LEAVES + i], leaf._view.dynamic)
+                n_tensors += 1
+            elif i not in run.numbers.positions or i in static:
                 final[_LEAVES + i] = static_key(leaf)
         return tuple(final)
 
@@ -626,6 +644,16 @@ class JitFunction:
 class _BodyRaised(Exception):
     """The body of a function with a fallback raised an error of its own, which its argument tells:
     the call runs eagerly, and raises it there."""
+
+
+def _choices(traced: Sequence[int], leaves: list[Any]) -> list[list[int]]:
+    """Which numbers and offsets to trace, in turn, until it can be done: one kind may be needed in
+    Python, and the other not."""
+    offsets = [i for i in traced if isinstance(leaves[i], Tensor)]
+    numbers = [i for i in traced if i not in offsets]
+    return [x for x in ([*numbers, *offsets], numbers, offsets) if x][
+        : 3 if offsets and numbers else 1
+    ]
 
 
 def _made_again(cls: type[JitFunction], fn: Any, options: dict[str, Any]) -> JitFunction:

@@ -71,6 +71,8 @@ class Program:
         self.retrace: Callable[[Ran], Any] | None = None
         self.double: Any = None
         self.used_numbers: list[int] = []
+        #: Numbers of the offsets of views: (which argument, which of its view's numbers).
+        self.offsets: list[tuple[int, int]] = []
         self.guard_slots: list[tuple[Slot, Any]] = []
         #: Slots that only a change of structure rebinds, and the objects they held.
         self.structure: list[tuple[Slot, Any]] = []
@@ -311,15 +313,23 @@ class Program:
             arrays += [drawn[i] for i in self.used_getters]
         if self.used_numbers:
             arrays += [numbers[i] for i in self.used_numbers]
+        if self.offsets:
+            arrays += self.numbers_of_offsets(arguments)
         outputs = self.forward(*arrays)
         kept = [arrays[i] for i in self.residual_inputs]
         return Ran(outputs, kept, arrays, arguments, drawn or ())
+
+    def numbers_of_offsets(self, arguments: Sequence[Tensor]) -> list[int]:
+        """Where the views among the arguments begin whose offset is no part of the key."""
+        views: list[Any] = [arguments[i]._view for i, _ in self.offsets]
+        return [view.dynamic[k] for view, (_, k) in zip(views, self.offsets, strict=True)]
 
     def compiling(self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any) -> Any:
         """What compiles the program, in any thread, for calls like one with these inputs. It holds
         none of their arrays."""
         arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
         arrays += [drawn[i] for i in self.used_getters] + [numbers[i] for i in self.used_numbers]
+        arrays += self.numbers_of_offsets(arguments)
         inputs = list(map(like, arrays))
 
         def work() -> None:
@@ -506,7 +516,7 @@ def _source_key(source: tuple[str, Any]) -> tuple[str, int]:
 
 
 #: Where inputs come from, in the order in which the compiled function takes them.
-_INPUTS = ("fixed", "slot", "argument", "host", "number")
+_INPUTS = ("fixed", "slot", "argument", "host", "number", "offset")
 
 
 def _aval(array: Any) -> Any:
@@ -520,7 +530,7 @@ def compile_program(
     """Lift the jaxpr's constants to inputs and compile. Gives the first call's input arrays.
 
     ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
-    ("host", i), ("number", i) or ("cotangent", i).
+    ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i).
     """
     groups: dict[str, list[tuple[Any, Any]]] = {k: [] for k in (*_INPUTS, "cotangent", "constant")}
     for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
@@ -535,6 +545,7 @@ def compile_program(
     program.input_sources = sources_of
     program.used_getters = [what for _, (what, _) in groups["host"]]
     program.used_numbers = [what for _, (what, _) in groups["number"]]
+    program.offsets = [what for _, (what, _) in groups["offset"]]
     program.getters = [getter for getter, _ in capture.host_values]
     inputs = [groups[k] for k in _INPUTS]
     input_vars = [var for group in inputs for var, _ in group]
