@@ -125,6 +125,10 @@ class Numbers:
             self._refused.add((structure, i))
             self._traced.get(structure, set()).discard(i)
 
+    def is_needed(self, structure: Any, leaf: int) -> bool:
+        """Whether the value of a number among the arguments was found to be needed in Python."""
+        return (structure, leaf) in self._refused
+
     def _static_leaves(self, structure: Any) -> frozenset[int]:
         """Leaves that belong to arguments declared static."""
         if not (self._names or self._numbers):

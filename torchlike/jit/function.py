@@ -25,7 +25,7 @@ from torchlike.jit.naming import parameter_names
 from torchlike.jit.parts import Parts
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recognition import recognizer
-from torchlike.jit.recompiles import Recompiles, key_difference
+from torchlike.jit.recompiles import Recompiles, differing, key_difference, resized
 from torchlike.jit.steady import UNFIT
 from torchlike.jit.tracing import Tracing, offsets_among
 from torchlike.jit.warmup import WarmUp, checked
@@ -321,6 +321,12 @@ class JitFunction:
         changed = "" if self.latest is None else self.latest.snapshot.difference()
         return " and ".join(filter(None, (changed, reason)))
 
+    def _note(self, reason: str, before: Any, key: Any) -> None:
+        """Say why it was compiled again, between calls with these keys."""
+        needed = any(self._numbers.is_needed(key[0], i) for i in differing(before, key))
+        arguments = resized(before, key, parameter_names(self._fn))
+        self._recompiles.note(reason, arguments, needed)
+
     def _keep(self, key: Any, program: Program) -> None:
         """Remember a program; the one unused for longest goes when there are too many."""
         self._programs.setdefault(key, []).insert(0, program)
@@ -412,7 +418,7 @@ class JitFunction:
         traced: Sequence[int], call: Any,
     ) -> Any:  # fmt: skip
         """Trace, compile, run for the first time and remember."""
-        asked, reason = key, self._reason(key, arguments)
+        asked, reason, before = key, self._reason(key, arguments), self._latest_key
         if not traced:
             key, traced = self._traced_again(key, leaves, structure)
         key, run, program = self._made(key, arguments, leaves, structure, traced, call)
@@ -422,7 +428,7 @@ class JitFunction:
         self._calls = program.used = self._calls + 1
         self.latest, self._latest_key, self.ran_eagerly = program, key, False
         if reason and program.cacheable and not capture.unrepeatable:
-            self._recompiles.note(reason)
+            self._note(reason, before, asked)
         numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
         ran = program.run(arguments, run.first_values, numbers)
         made, known = run.returned.made, run.returned.cut()
@@ -547,7 +553,7 @@ class JitFunction:
             return pending.program, numbers
         if not traced:
             key, traced = self._traced_again(key, leaves, structure)
-        what = warm_up.count(key, lambda: self._reason(key, arguments))
+        what = warm_up.count(key, lambda: (self._reason(key, arguments), self._latest_key))
         self._latest_key = key
         if what == "traced":
             self._trace_to_warm_up(key, arguments, leaves, structure, traced, call)
@@ -577,9 +583,10 @@ class JitFunction:
             return
         if program.numbers:
             numbers = program.numbers.evaluate(leaves, call)
-        reason = self._reason(key, arguments) or warm_up.reason(key)
+        reason, before = warm_up.reason(key)
+        reason = self._reason(key, arguments) or reason
         if reason and self.compiles > 1:
-            self._recompiles.note(reason)
+            self._note(reason, before, key)
         self._latest_key = final
         if self._fallback is None:
             self._say_recorded(run.records)

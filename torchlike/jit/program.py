@@ -262,7 +262,9 @@ class Program:
                     before, after = (words[x] if isinstance(x, bool) else "a tensor"
                                      for x in (descriptor, present))  # fmt: skip
                     return f"{name} changed: {before} → {after}"
-                return f"the shape or kind of {name} changed"
+                if isinstance(now, Tensor) and present[0] != descriptor[0]:
+                    return f"the shape of {name} changed: {descriptor[0]} → {present[0]}"
+                return f"the kind of {name} changed"
         changed = self.snapshot.difference()
         if changed:
             return changed

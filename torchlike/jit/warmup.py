@@ -96,9 +96,10 @@ class _Calls:
     """Calls with one key that no program fits, being compiled or not."""
 
     def __init__(self) -> None:
-        #: How many there were since the last trace, and why they need another program.
+        #: How many there were since the last trace, and why they need another program than the call
+        #: before, whose key stands beside.
         self.unknown = 0
-        self.reason = ""
+        self.reason: tuple[str, Any] = "", None
         #: Whether no program of theirs can be kept for later calls.
         self.in_vain = False
         self.pending: list[Pending] = []
@@ -119,7 +120,7 @@ class WarmUp:
         found = self._keys.get(key)
         return iter(() if found is None else found.pending)
 
-    def count(self, key: Any, reason: Callable[[], str]) -> str:
+    def count(self, key: Any, reason: Callable[[], tuple[str, Any]]) -> str:
         """One more call that no program fits, being compiled or not: what it is to be.
 
         "eager"; "traced" and eager then; "compiled" now.
@@ -140,8 +141,8 @@ class WarmUp:
             return "eager"
         return "traced"
 
-    def reason(self, key: Any) -> str:
-        """Why the first call counted needed a program of its own."""
+    def reason(self, key: Any) -> tuple[str, Any]:
+        """Why the first call counted needed a program of its own, and the key before."""
         return self._keys[key].reason
 
     def begin(self, key: Any, traced_as: Any, program: Any, work: Callable[[], None]) -> None:
