@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -212,7 +213,7 @@ class Sizes:
             ", and mask what must not count the padding (docs/changing-shapes.md)."
         )
         sizes = list(self._dims[most[0]])
-        grows = all(b == a + 1 for a, b in zip(sizes, sizes[1:], strict=False))
+        grows = all(b == a + 1 for a, b in itertools.pairwise(sizes))
         return f"{pad} Or, as it grows: {_FULL_LENGTH}" if grows else pad
 
 
