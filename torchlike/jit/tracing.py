@@ -84,7 +84,8 @@ class Tracing:
             raise OffsetNeeded  # an argument as itself is where it is
         self._offset_arrays = {
             (i, k): jax.device_put(np.array(number))
-            for i in self.offsets for k, number in enumerate(arguments[i]._view.dynamic)
+            for i in self.offsets for view in [arguments[i]._view] if view is not None
+            for k, number in enumerate(view.dynamic)
         }  # fmt: skip
         roots = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
         self._given = [
