@@ -339,7 +339,38 @@ def test_what_cannot_be_kept_compiles_after_the_warm_up():
     with pytest.warns(RuntimeWarning, match="was compiled 3 times and cannot be kept"):
         got = [compiled(torch.ones(1)).item() for _ in range(6)]
     assert got == [1, 2, 3, 4, 5, 6]
-    assert compiled.compiles == 4
+    assert compiled.compiles == 5  # the second call was traced, and is not made twice
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_what_cannot_be_undone_is_done_once(k, capsys):
+    """A trace that took from an iterator is the call."""
+    numbers = iter(range(10))
+
+    def f(x):
+        print("called")  # noqa: T201
+        return x + next(numbers)
+
+    compiled = torch.jit(f, warmup=k)
+    assert [compiled(torch.zeros(1)).item() for _ in range(8)] == list(range(8))
+    assert capsys.readouterr().out == "called\n" * 8
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.filterwarnings("ignore:torchlike.jit")
+def test_structure_that_the_first_call_makes(k):
+    class Running(nn.Module):
+        def forward(self, x):
+            if not hasattr(self, "total"):
+                self.register_buffer("total", torch.zeros(2))
+            self.total += x
+            return self.total * 1
+
+    module = torch.jit(Running(), warmup=k)
+    for i in range(1, 8):
+        assert module(torch.ones(2)).tolist() == [i, i]
+    assert not module.ran_eagerly
 
 
 def test_a_function_that_falls_back():

@@ -11,7 +11,7 @@ import types
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchlike import dtypes, errors, modes
 from torchlike.errors import JitCaptureError
@@ -201,6 +201,8 @@ class JitFunction:
             try:
                 if self._warm_up is not None:
                     found = self._warm(whole, tensors, leaves, structure, traced, call)
+                    if type(found) is _Result:
+                        return found.value
                     if type(found) is tuple:
                         return self._run(found[0], tensors, found[1])
                     warms_up = found
@@ -421,14 +423,20 @@ class JitFunction:
         asked, reason, before = key, self._reason(key, arguments), self._latest_key
         if not traced:
             key, traced = self._traced_again(key, leaves, structure)
-        key, run, program = self._made(key, arguments, leaves, structure, traced, call)
+        final, run, program = self._made(key, arguments, leaves, structure, traced, call)
+        if reason and program.cacheable and not run.capture.unrepeatable:
+            self._note(reason, before, asked)
+        return self._first_run(asked, final, run, program, arguments, leaves, call)
+
+    def _first_run(
+        self, asked: Any, key: Any, run: Tracing, program: Program, arguments: list[Tensor],
+        leaves: list[Any], call: Any,
+    ) -> Any:  # fmt: skip
+        """Let a program do what its trace did, and remember it where later calls may use it."""
         capture = run.capture
-        if prints := capture.printed.effect():
-            prints()
+        capture.printed.let_out()
         self._calls = program.used = self._calls + 1
         self.latest, self._latest_key, self.ran_eagerly = program, key, False
-        if reason and program.cacheable and not capture.unrepeatable:
-            self._note(reason, before, asked)
         numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
         ran = program.run(arguments, run.first_values, numbers)
         made, known = run.returned.made, run.returned.cut()
@@ -535,7 +543,7 @@ class JitFunction:
     ) -> Any:  # fmt: skip
         """What a call is that no program fits: True where it runs eagerly to warm up, False where
         it is to be compiled now, a program and the call's numbers where that was compiled
-        meanwhile."""
+        meanwhile, a `_Result` where the call is made."""
         warm_up: Any = self._warm_up
         found = self._pending(key, arguments, leaves, call)
         if found is not None:
@@ -556,15 +564,16 @@ class JitFunction:
         what = warm_up.count(key, lambda: (self._reason(key, arguments), self._latest_key))
         self._latest_key = key
         if what == "traced":
-            self._trace_to_warm_up(key, arguments, leaves, structure, traced, call)
-        return what != "compiled"
+            return self._trace_to_warm_up(key, arguments, leaves, structure, traced, call)
+        return what == "eager"
 
     def _trace_to_warm_up(
         self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any,
         traced: Sequence[int], call: Any,
-    ) -> None:  # fmt: skip
+    ) -> Any:  # fmt: skip
         """Trace a call that is to run eagerly, undo all that the trace did, and have the program
-        compiled meanwhile."""
+        compiled meanwhile: True. Where it is for this call alone nothing is undone (it may have
+        taken from an iterator), and it runs now: its result, as `_Result`."""
         warm_up: Any = self._warm_up
         self._is_warming = True
         try:
@@ -572,15 +581,13 @@ class JitFunction:
         finally:
             self._is_warming = False
         capture = run.capture
+        if capture.unrepeatable or not program.cacheable:
+            warm_up.not_kept(key, not (capture.unrepeatable or program.changes_structure))
+            return _Result(self._first_run(key, final, run, program, arguments, leaves, call))
         drawn, numbers = run.first_values, ()
         run.returned.cut()
         capture.fail()
         capture.undo_python()
-        if capture.unrepeatable or not program.cacheable:
-            self.compiles -= 1
-            if not (capture.unrepeatable or program.changes_structure):
-                warm_up.in_vain(key)
-            return
         if program.numbers:
             numbers = program.numbers.evaluate(leaves, call)
         reason, before = warm_up.reason(key)
@@ -591,6 +598,7 @@ class JitFunction:
         if self._fallback is None:
             self._say_recorded(run.records)
         warm_up.begin(key, final, program, program.compiling(arguments, drawn, numbers))
+        return True
 
     def _call_warming(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that runs eagerly, as do the compiled functions that it calls."""
@@ -646,6 +654,12 @@ class JitFunction:
                 self._name,
                 ", ".join(f"`{label}`" for label in new),
             )
+
+
+class _Result(NamedTuple):
+    """What a call gives that has been made already."""
+
+    value: Any
 
 
 class _BodyRaised(Exception):

@@ -153,9 +153,12 @@ class WarmUp:
         found = self._keys.setdefault(traced_as, _Calls())
         found.pending.insert(0, Pending(program, Compilation(work), calls))
 
-    def in_vain(self, key: Any) -> None:
-        """No program of such calls can be kept: do not trace for it again."""
-        self._keys[key].in_vain = True
+    def not_kept(self, key: Any, in_vain: bool) -> None:
+        """The program of the call counted last was for that call alone; ``in_vain`` where so will
+        be those of later ones: they are not traced to warm up."""
+        found = self._keys[key]
+        found.in_vain = in_vain
+        found.unknown -= not in_vain
 
     def drop(self, key: Any, pending: Pending) -> None:
         """It is a program like others from now on, or could not be compiled."""
