@@ -308,6 +308,26 @@ def test_print_and_counters_come_once_a_call(capsys):
     assert len(seen) == 5
 
 
+def test_a_modules_counter_is_no_other_program():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return x * 2
+
+    for compiled in (
+        torch.jit(Counting(), warmup=2),
+        torch.compile(Counting(), options={"warmup": 2}).forward,
+    ):
+        for n in (2, 2, 2, 3, 3, 3, 2, 3):
+            assert compiled(torch.ones(n)).tolist() == [2] * n
+        assert compiled.compiles == 2
+        assert not compiled.ran_eagerly
+
+
 def test_a_number_that_counts_up_is_traced():
     f = torch.jit(lambda x, i: x * i, warmup=2)
     for i in range(8):

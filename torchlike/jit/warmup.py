@@ -6,6 +6,9 @@ shape that comes once is never compiled. The second call is traced in the caller
 the trace did is undone, and it runs eagerly as well (with ``warmup=1`` that is the first call).
 Call k + 1 runs the program, and waits for it where it is not there yet: which calls run eagerly is
 a matter of counts, never of time.
+
+A trace whose program is for that call alone (it took from an iterator, which nobody can put back)
+is not undone: it is the call, compiled at once.
 """
 
 from __future__ import annotations
