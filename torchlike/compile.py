@@ -9,6 +9,7 @@ from typing import Any
 from torchlike import compiler, jit
 from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
 from torchlike.jit import environment
+from torchlike.jit.warmup import of_options
 from torchlike.nn import Module, hooks
 from torchlike.optim import optimizer
 from torchlike.optimized_module import OptimizedModule
@@ -28,9 +29,9 @@ def compile(
     eagerly with a warning that names the line that is in the way (its modules are compiled by
     themselves then); with ``fullgraph=True`` that line is a JitCaptureError. A function that raises
     an error of its own leaves what it did before; with ``fullgraph=True`` all is as it was.
-    ``backend``, ``mode`` and ``options`` are accepted and have no effect, since XLA is the only
-    backend. ``dynamic`` speaks of Python numbers among the arguments (see ``torchlike.jit``): each
-    shape compiles once.
+    ``options={"warmup": k}`` is ``torchlike.jit``'s ``warmup``; other ``options``, ``backend`` and
+    ``mode`` are accepted and have no effect, since XLA is the only backend. ``dynamic`` speaks of
+    Python numbers among the arguments (see ``torchlike.jit``): each shape compiles once.
     """
     if model is None:
         return functools.partial(
@@ -40,8 +41,11 @@ def compile(
     if disable:
         return model
     if isinstance(model, Module):
-        return OptimizedModule(model, dynamic, fullgraph)
-    return jit.jit(model, dynamic=dynamic, fallback=None if fullgraph else "eager")
+        return OptimizedModule(model, dynamic, fullgraph, of_options(options))
+    return jit.jit(
+        model, dynamic=dynamic, fallback=None if fullgraph else "eager",
+        warmup=of_options(options),
+    )  # fmt: skip
 
 
 compiler.install({"compile": compile})

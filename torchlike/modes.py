@@ -19,6 +19,9 @@ class _Modes(threading.local):
         self.capture: Any = None
         #: What compiles the modules of a function that runs eagerly (jit.parts.Parts), or None.
         self.parts: Any = None
+        #: Whether a jitted function's call runs eagerly in this thread to warm up: so do those that
+        #: it calls and no program fits.
+        self.warming: bool = False
         #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
         self.device: Any = None
         #: Anomaly detection: whether nodes remember the stack, and backward looks for NaN.

@@ -10,7 +10,7 @@ from torchlike import jit
 from torchlike.nn import Module, hooks
 
 #: Attributes of its own; all others are the wrapped module's.
-_OWN = frozenset(("_dynamic", "_fullgraph", "_orig_mod", "forward"))
+_OWN = frozenset(("_dynamic", "_fullgraph", "_orig_mod", "_warmup", "forward"))
 
 
 class OptimizedModule(Module):
@@ -21,12 +21,16 @@ class OptimizedModule(Module):
     checkpoints of compiled modules. ``module.compile()`` compiles a module without a wrapper.
     """
 
-    def __init__(self, module: Module, dynamic: Any = None, fullgraph: Any = False) -> None:
+    def __init__(
+        self, module: Module, dynamic: Any = None, fullgraph: Any = False, warmup: Any = None
+    ) -> None:  # fmt: skip
         super().__init__()
         self._orig_mod = module
         self._dynamic = dynamic
         self._fullgraph = fullgraph
-        compiled = jit.jit(module, dynamic=dynamic, fallback=None if fullgraph else "eager")
+        self._warmup = warmup
+        fallback = None if fullgraph else "eager"
+        compiled = jit.jit(module, dynamic=dynamic, fallback=fallback, warmup=warmup)
         # With the mode "off" it is the module again, which would be registered as a second child.
         self.forward = module.__call__ if compiled is module else compiled
 
@@ -77,4 +81,4 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         # A compiled program belongs to its process.
-        return type(self), (self._orig_mod, self._dynamic, self._fullgraph)
+        return type(self), (self._orig_mod, self._dynamic, self._fullgraph, self._warmup)

@@ -106,6 +106,77 @@ def test_the_eighth_recompilation_warns_once_with_a_remedy():
     f(torch.ones(1), 9.0)
 
 
+def told(f, calls):
+    """The warning that the ninth compilation gives."""
+    *first, last = calls
+    for call in first:
+        f(*call)
+    with pytest.warns(RuntimeWarning, match="was compiled 9 times") as found:
+        f(*last)
+    return str(found[0].message)
+
+
+def test_the_dimension_the_sizes_and_the_remedy_are_named():
+    f = torch.jit(lambda tokens, mask: (tokens * mask).sum())
+    sizes = (3, 9, 4, 30, 5, 6, 7, 8, 11)
+    said = told(f, [(torch.ones(2, n), torch.ones(n)) for n in sizes])
+    assert (
+        "8 times because the shape of argument `tokens` changed: dimension 1 of `tokens` was 3, 9, "
+        "4, …, 11 (9 sizes), dimension 0 of `mask` was 3, 9, 4, …, 11 (9 sizes). Each size is "
+        "compiled for. Pad to a few outside of the function, `tokens = torchlike.jit.pad_to_bucket("
+        "tokens, 1); mask = torchlike.jit.pad_to_bucket(mask, 0)`, and mask what must not count"
+    ) in said
+    assert "Or, as it grows" not in said
+
+
+def test_what_grows_may_be_kept_at_its_full_length():
+    tokens, f = torch.ones(2, 12), torch.jit(lambda cache: cache["k"][0].sum())
+    said = told(f, [({"k": [tokens[:, :n]]},) for n in range(1, 10)])
+    assert "dimension 1 of `cache['k'][0]` was 1, 2, 3, …, 9 (9 sizes)" in said
+    assert "torchlike.jit.pad_to_bucket(cache['k'][0], 1)" in said
+    assert "Or, as it grows: Keep a tensor of the full length" in said
+    assert "index_copy_" in said
+
+
+def test_numbers_of_dimensions_are_named():
+    f = torch.jit(lambda x: x.sum())
+    said = told(f, [(torch.ones(*[1] * n),) for n in range(1, 10)])
+    assert "`x` had 1, 2, 3, …, 9 dimensions. Each number of dimensions" in said
+
+
+def test_state_that_grows_is_named_with_its_shapes():
+    class Cache(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.keys = torch.zeros(1, 2)
+
+        def forward(self, x):
+            self.keys = torch.cat([self.keys, x])
+            return self.keys.sum()
+
+    said = told(torch.jit(Cache()), [(torch.ones(1, 2),)] * 9)
+    assert "the shape of `Cache.keys` changed: (1, 2), (2, 2), (3, 2), …, (9, 2) (9 shapes)" in said
+    assert "Keep a tensor of the full length" in said
+
+
+def test_a_number_that_is_a_size_is_to_be_rounded_up():
+    f = torch.jit(lambda n: torch.ones(n).sum())
+    assert "round it up, torchlike.jit.bucket_of(n)" in told(f, [(n,) for n in range(1, 10)])
+
+
+def test_views_that_differ_by_their_base_are_to_be_cloned():
+    f = torch.jit(lambda x: x.sum())
+    said = told(f, [(torch.ones(n, 2)[0],) for n in range(1, 10)])
+    assert "because the shape of the base of argument `x` changed: (1, 2), (2, 2), (3, 2)" in said
+    assert "view.clone()" in said
+
+
+def test_sizes_are_told_where_calls_warm_up():
+    f = torch.jit(lambda x: x.sum(), warmup=1)
+    said = told(f, [(torch.ones(n),) for n in range(1, 10)])
+    assert "dimension 0 of `x` was 1, 2, 3, …, 9 (9 sizes)" in said
+
+
 def test_the_environment_variable_prints_the_log():
     code = (
         "import torchlike as torch\n"

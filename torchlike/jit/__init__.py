@@ -41,11 +41,13 @@ from torchlike.jit.markers import (
     script_if_tracing,
     unused,
 )
+from torchlike.jit.warmup import checked
 
 _script_if_tracing = script_if_tracing  # PyTorch's own name, which torchvision uses
 
 _mode = "on"
 _fallback: str | None = None
+_warmup = 0
 
 
 def set_mode(mode: str) -> None:
@@ -66,9 +68,20 @@ def set_fallback(fallback: str | None) -> None:
     _fallback = fallback
 
 
+def set_warmup(calls: int) -> None:
+    """How many calls of a kind run eagerly at first (``warmup=``) where functions that are given to
+    ``jit`` or ``compile`` from now on do not say; 0, the default, compiles the first call.
+
+    TypeError for what is no int, ValueError below 0.
+    """
+    global _warmup
+    _warmup = checked(calls)
+
+
 def jit(
     fn: Callable[..., Any] | None = None, *, max_programs: int = 64, static_argnums: Any = None,
     static_argnames: Any = None, dynamic: bool | None = None, fallback: str | None = None,
+    warmup: int | None = None,
 ) -> Any:  # fmt: skip
     """Compile a function, method or module; also a decorator, with or without arguments.
 
@@ -93,6 +106,11 @@ def jit(
       fallback: "eager" runs calls that cannot be compiled (or would be at every call) eagerly, with
         a warning that names the line, instead of raising JitCaptureError, and compiles the modules
         that they call; counters and logs go on at every call. ``torch.compile`` means this.
+      warmup: how many calls run eagerly at first, while XLA compiles in a thread; None means what
+        ``set_warmup`` said, or 0. It is counted for each program (a new shape warms up, too). The
+        second of these calls is traced as well, and raises what cannot be compiled (``warmup=1``:
+        the first). The call after them runs the program and waits for it, if need be: results do
+        not depend on timing. An error of XLA's is raised there.
 
     ``if``, ``while``, ``for``, ``and``, ``or``, ``not`` and ternaries on tensors' values become
     part of the graph (see ``jit.conversion``).
@@ -109,20 +127,25 @@ def jit(
     Raises:
       JitCaptureError: when a value is needed in Python while the graph is captured (``.item()``,
         ``if tensor:``); the message names the line and what to write instead.
+      TypeError: ``fn`` cannot be called, or ``warmup`` is no int.
+      ValueError: ``warmup`` is negative.
     """
     if fn is None:
         return functools.partial(
             jit, max_programs=max_programs, static_argnums=static_argnums,
             static_argnames=static_argnames, dynamic=dynamic, fallback=fallback,
+            warmup=warmup,
         )  # fmt: skip
     if not callable(fn):
         raise TypeError(f"jit expects a function or module, not {type(fn).__name__}")
+    if warmup is not None:
+        checked(warmup)
     if _mode == "off" or isinstance(fn, JitFunction):
         return fn
     return JitFunction(
         fn, max_programs=max_programs, static_argnums=static_argnums,
         static_argnames=static_argnames, dynamic=dynamic, fallback=fallback or _fallback,
-        heeds_stance=True,
+        warmup=_warmup if warmup is None else warmup, heeds_stance=True,
     )  # fmt: skip
 
 
@@ -143,4 +166,5 @@ sys.modules[__name__].__class__ = _CallableModule
 __all__ = [
     "Entry", "Explanation", "JitCaptureError", "JitFunction", "bucket_of", "explain", "jit",
     "pad_to_bucket", "scan_layers", "set_fallback", "set_mode",
+    "set_warmup",
 ]  # fmt: skip

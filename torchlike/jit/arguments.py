@@ -3,6 +3,10 @@
 A number is static at first: the graph is made for its value. When the same argument has made the
 function compile again twice by changing its value, it is traced from then on (see ``scalars``);
 where its value turns out to be needed in Python it stays static for good.
+
+So it is with the offset of a view in its base (the 4 of ``x[:, 4:5]``), once it has changed: steps
+take the numbers that indexing gave them as arrays, so one program reads from wherever a view
+begins. It is needed where the program gives out a view on the argument's memory.
 """
 
 from __future__ import annotations
@@ -16,8 +20,12 @@ from torchlike.trees import leaf_counts
 
 #: After so many recompilations caused by one number, it is traced.
 TRACE_AFTER = 2
-#: Stands for a traced number's value in a key.
+#: So with the offset of a view, which costs the program nothing.
+TRACE_OFFSET_AFTER = 1
+#: Stands for a traced number's value in a key, and for the numbers that say where a view begins.
 TRACED = "any value"
+#: Where in the signature of a tensor its view stands: the steps, and their numbers.
+_VIEW = 3
 _NUMBERS = frozenset((int, float))
 
 
@@ -72,10 +80,8 @@ class Numbers:
                     f"argument {i} was declared static and is a tensor: static arguments are plain "
                     "Python values, which the graph is compiled for"
                 )
-        if self.dynamic:
-            wanted: Iterable[int] = range(len(leaves))
-        else:
-            wanted = self._traced.get(structure, ())
+        marked = self._traced.get(structure, ())
+        wanted: Iterable[int] = range(len(leaves)) if self.dynamic else marked
         traced = [
             i for i in wanted
             if type(leaves[i]) in _NUMBERS and i not in static
@@ -83,15 +89,23 @@ class Numbers:
         ]  # fmt: skip
         for i in traced:
             key[first + i] = (type(leaves[i]), TRACED)
+        for i in marked:
+            if isinstance(leaves[i], Tensor) and leaves[i]._view is not None:
+                key[first + i] = with_offset(key[first + i], TRACED)
+                traced.append(i)
         return traced
 
     def changed(self, old: Any, new: Any, first: int) -> None:
-        """A recompilation: if numbers' values are all that changed, count it for each of them."""
-        if self.dynamic is not None or len(old) != len(new) or old[:first] != new[:first]:
+        """A recompilation: if numbers' values, or the offsets of views, are all that changed, count
+        it for each of them."""
+        if self.dynamic is False or len(old) != len(new) or old[:first] != new[:first]:
             return
         at = [i for i, (a, b) in enumerate(zip(old[first:], new[first:], strict=True)) if a != b]
         structure = new[0]
+        moved = {i for i in at if _is_moved(old[first + i], new[first + i])}
         for i in at:
+            if i in moved:
+                continue
             a, b = old[first + i], new[first + i]
             kinds = {x[0] if isinstance(x, tuple) and len(x) == 2 else None for x in (a, b)}
             if len(kinds) > 1 or not kinds <= _NUMBERS:
@@ -100,7 +114,8 @@ class Numbers:
         for i in at:
             where = structure, i
             self._changes[where] = self._changes.get(where, 0) + 1
-            if self._changes[where] >= TRACE_AFTER and where not in self._refused | static:
+            after = TRACE_OFFSET_AFTER if i in moved else TRACE_AFTER
+            if self._changes[where] >= after and where not in self._refused | static:
                 self._traced.setdefault(structure, set()).add(i)
                 self.active = True
 
@@ -109,6 +124,10 @@ class Numbers:
         for i in positions:
             self._refused.add((structure, i))
             self._traced.get(structure, set()).discard(i)
+
+    def is_needed(self, structure: Any, leaf: int) -> bool:
+        """Whether the value of a number among the arguments was found to be needed in Python."""
+        return (structure, leaf) in self._refused
 
     def _static_leaves(self, structure: Any) -> frozenset[int]:
         """Leaves that belong to arguments declared static."""
@@ -137,6 +156,21 @@ class Numbers:
     def _indices(self) -> frozenset[int]:
         n = len(self._parameters)
         return frozenset(i + n if i < 0 else i for i in self._numbers)
+
+
+def with_offset(signature: Any, offset: Any) -> Any:
+    """The signature of a tensor whose view has these numbers."""
+    steps, _ = signature[_VIEW]
+    return (*signature[:_VIEW], (steps, offset), *signature[_VIEW + 1 :])
+
+
+def _is_moved(old: Any, new: Any) -> bool:
+    """Whether two signatures are of one tensor's view at two offsets."""
+    if not (isinstance(old, tuple) and isinstance(new, tuple) and len(old) == len(new) > _VIEW + 1):
+        return False
+    a, b = old[_VIEW], new[_VIEW]
+    both = isinstance(a, tuple) and isinstance(b, tuple)
+    return both and with_offset(old, None) == with_offset(new, None) and TRACED not in (a[1], b[1])
 
 
 def _strings(given: Any) -> tuple[str, ...]:

@@ -94,13 +94,17 @@ class Snapshot:
             (owner, name, value) for owner, name, value in capture.attributes.values()
             if (id(owner), name) not in changed
         ]  # fmt: skip
+        #: What is only counted up does not matter, whoever does it (an eager call).
+        recorded = {(owner, name) for owner, name in changed if watch.only_records(name)}
         names = frozenset(watch.names)
         modules = {**watch.modules, **capture.modules}
         self._modules = [
             (m, skip, known, _plain(m, skip, known))
             for m in modules.values()
             for known in [None if watch.is_whole(m) or _is_by_key(m) else names]
-            for skip in [rebound_slots.of(m) | {name for owner, name in bound if owner == id(m)}]
+            for skip in [
+                rebound_slots.of(m) | {name for owner, name in (bound | recorded) if owner == id(m)}
+            ]
         ]
 
     def holds(self) -> bool:

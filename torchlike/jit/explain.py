@@ -127,9 +127,10 @@ def explain(fn: Callable[..., Any]) -> Callable[..., Explanation]:
 
 
 def _of_eager(compiled: JitFunction, result: Any, seconds: float) -> Explanation:
-    """The call ran eagerly (``fallback="eager"``, or ``torch.compiler.set_stance`` said so): there
-    is no program to tell about."""
-    why = ["torch.compiler.set_stance", *compiled.fell_back.values()][-1]
+    """The call ran eagerly (``fallback="eager"`` or ``warmup``, or ``torch.compiler.set_stance``
+    said so): there is no program to tell about."""
+    otherwise = "it warms up" if compiled.warms_up else "torch.compiler.set_stance"
+    why = [otherwise, *compiled.fell_back.values()][-1]
     return Explanation(
         name=compiled._name, result=result, inputs=[], outputs=[], guards=[], guard_values=[],
         static_arguments={}, capture_seconds=0.0, call_seconds=seconds,
@@ -212,6 +213,8 @@ def _role(kind: str, what: Any, names: dict[int, str], arguments: Sequence[str])
         return "hidden input", _slot_name(what, names)
     if kind == "argument":
         return "argument", str(arguments[what])
+    if kind == "offset":
+        return "number", f"where {arguments[what[0]]} begins"
     return ("number", "") if kind == "number" else ("host value", "")
 
 

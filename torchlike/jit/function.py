@@ -11,12 +11,12 @@ import types
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchlike import dtypes, errors, modes
 from torchlike.errors import JitCaptureError
 from torchlike.jit.acquaintances import Acquaintances, asks_for_bases
-from torchlike.jit.arguments import Numbers
+from torchlike.jit.arguments import Numbers, with_offset
 from torchlike.jit.conversion import Conversion
 from torchlike.jit.double import Double
 from torchlike.jit.environment import Snapshot
@@ -25,9 +25,10 @@ from torchlike.jit.naming import parameter_names
 from torchlike.jit.parts import Parts
 from torchlike.jit.program import Program, compile_program, deliver, signature
 from torchlike.jit.recognition import recognizer
-from torchlike.jit.recompiles import Recompiles, key_difference
+from torchlike.jit.recompiles import Recompiles, differing, key_difference, resized
 from torchlike.jit.steady import UNFIT
-from torchlike.jit.tracing import Tracing
+from torchlike.jit.tracing import Tracing, offsets_among
+from torchlike.jit.warmup import WarmUp, checked
 from torchlike.tensor import Tensor
 from torchlike.tracebacks import trim
 from torchlike.trees import containers, flatten_arguments
@@ -60,7 +61,7 @@ class JitFunction:
     def __init__(
         self, fn: Callable[..., Any], *, max_programs: int = 64, static_argnums: Any = None,
         static_argnames: Any = None, dynamic: Any = None, fallback: str | None = None,
-        heeds_stance: bool = False,
+        warmup: int = 0, heeds_stance: bool = False,
     ) -> None:  # fmt: skip
         if fallback not in (None, "eager"):
             raise ValueError(f"fallback must be None or 'eager', not {fallback!r}")
@@ -68,7 +69,7 @@ class JitFunction:
         self._options = {
             "max_programs": max_programs, "static_argnums": static_argnums,
             "static_argnames": static_argnames, "dynamic": dynamic, "fallback": fallback,
-            "heeds_stance": heeds_stance,
+            "warmup": warmup, "heeds_stance": heeds_stance,
         }  # fmt: skip
         self._fn = fn
         self._name = getattr(fn, "__qualname__", type(fn).__name__)
@@ -86,6 +87,7 @@ class JitFunction:
         self._numbers = Numbers(fn, static_argnums, static_argnames, dynamic)
         self._conversion = Conversion()
         self._fallback = fallback
+        self._warm_up = WarmUp(warmup) if checked(warmup) else None
         #: Whether ``torch.compiler.set_stance`` speaks of it, and whether a stance let it run
         #: eagerly before it compiles.
         self._heeds_stance = heeds_stance
@@ -94,6 +96,8 @@ class JitFunction:
         #: The places that stand in the way, of which it was warned.
         self._told: set[Any] = set()
         self._parts: Parts | None = None
+        #: Whether a trace runs whose call is eager.
+        self._is_warming = False
         #: Whether the last call did.
         self.ran_eagerly = False
         self.compiles = 0
@@ -103,6 +107,8 @@ class JitFunction:
         """Forget every compiled program."""
         self._programs.clear()
         self._unkept.clear()
+        if self._warm_up is not None:
+            self._warm_up.clear()
         self.fell_back.clear()
         self._told.clear()
         self._parts = None
@@ -173,10 +179,16 @@ class JitFunction:
                     return self._run(program, tensors, numbers)
         if self.fell_back and (whole in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
             return self._call_in_parts(args, kwargs)
-        if _stance != "default" and not self._may_compile(whole, tensors):
+        if current["warming"]:
             self.ran_eagerly = True
             return self._fn(*args, **kwargs)
-        unlike_eager = ""
+        call = args, kwargs
+        if _stance != "default" and not (
+            self._is_pending(whole, tensors, leaves, call) or self._may_compile(whole, tensors)
+        ):
+            self.ran_eagerly = True
+            return self._fn(*args, **kwargs)
+        unlike_eager, warms_up = "", False
         # One capture at a time: two threads that train one model would see each other's tracers.
         with _capturing:
             for program in self._programs.get(whole, ()):
@@ -187,7 +199,15 @@ class JitFunction:
                     if numbers is not None:
                         return self._run(program, tensors, numbers)
             try:
-                return self._capture(whole, tensors, leaves, structure, traced, (args, kwargs))
+                if self._warm_up is not None:
+                    found = self._warm(whole, tensors, leaves, structure, traced, call)
+                    if type(found) is _Result:
+                        return found.value
+                    if type(found) is tuple:
+                        return self._run(found[0], tensors, found[1])
+                    warms_up = found
+                if not warms_up:
+                    return self._capture(whole, tensors, leaves, structure, traced, call)
             except JitCaptureError as error:
                 falls_back = self._fallback is not None
                 if error.is_final or (error.is_final is None and not falls_back):
@@ -199,6 +219,8 @@ class JitFunction:
             except Exception as error:
                 trim(error)
                 raise
+        if warms_up:
+            return self._call_warming(args, kwargs)
         # What the capture did is undone; eagerly, what the body does before it raises is done.
         result = self._call_in_parts(args, kwargs)
         if unlike_eager:
@@ -222,7 +244,10 @@ class JitFunction:
 
     def _part(self, module: Any) -> JitFunction:
         """What compiles a module that a call in parts calls."""
-        part = JitFunction(module, fallback="eager", heeds_stance=self._heeds_stance)
+        part = JitFunction(
+            module, fallback="eager", warmup=self._options["warmup"],
+            heeds_stance=self._heeds_stance,
+        )  # fmt: skip
         part._told = self._told
         return part
 
@@ -284,7 +309,10 @@ class JitFunction:
 
     def _reason(self, key: tuple[Any, ...], tensors: list[Tensor]) -> str:
         """Why the call needs another program; "" for the first."""
-        for program in self._programs.get(key, ()):
+        known = list(self._programs.get(key, ()))
+        if self._warm_up is not None:
+            known += [pending.program for pending in self._warm_up.pending(key)]
+        for program in known:
             if not program.fits(tensors):
                 return program.difference(tensors)
             return "a comparison or value of a traced number changed"
@@ -294,6 +322,12 @@ class JitFunction:
         # What the body read may have changed as well, and would have been enough.
         changed = "" if self.latest is None else self.latest.snapshot.difference()
         return " and ".join(filter(None, (changed, reason)))
+
+    def _note(self, reason: str, before: Any, key: Any) -> None:
+        """Say why it was compiled again, between calls with these keys."""
+        needed = any(self._numbers.is_needed(key[0], i) for i in differing(before, key))
+        arguments = resized(before, key, parameter_names(self._fn))
+        self._recompiles.note(reason, arguments, needed)
 
     def _keep(self, key: Any, program: Program) -> None:
         """Remember a program; the one unused for longest goes when there are too many."""
@@ -323,6 +357,7 @@ class JitFunction:
         run = Tracing(self._fn, self._name, *what)
         run.capture.scripting = self.scripting
         run.capture.printed.held = self._fallback is not None
+        run.capture.printed.silent = self._is_warming
         return run
 
     def _trace(
@@ -349,6 +384,8 @@ class JitFunction:
                 reached = run.arguments_that_are_state()
                 if reached and avals is None:
                     run.capture.undo_python()
+                    if not run.offsets.isdisjoint(reached):
+                        run.capture.fail()
                     shared, drawn = shared | reached, run.first_values
                     continue
             self._conversion.forgive(run.capture.watch)
@@ -357,7 +394,11 @@ class JitFunction:
     def _trace_numbers(
         self, arguments: list[Tensor], leaves: list[Any], structure: Any, traced: Sequence[int]
     ) -> Any:
-        """A capture with numbers traced; None where they have to be frozen after all."""
+        """A capture with numbers, and the offsets of views, traced; None where they have to be
+        frozen after all."""
+        moving = [arguments[i] for i in offsets_among(leaves, traced)]
+        if any(sum(t is x for x in arguments) > 1 for t in moving):
+            return None  # one tensor twice; later they may be two
         try:
             found = self._trace(arguments, leaves, structure, traced)
         except Exception:
@@ -365,8 +406,10 @@ class JitFunction:
         run = found[0]
         program, watch = run.program, run.capture.watch
         kept = not program.cacheable or run.capture.unrepeatable or run.records
-        if kept or watch.asks_for_types():
-            # Something may hold a traced number that outlives the capture, or look at its class.
+        # Something may hold a traced number that outlives the capture, or look at its class.
+        wrong = run.numbers.positions and (kept or watch.asks_for_types())
+        # And create_graph traces once more, for one offset.
+        if wrong or (run.offsets and program.cotangent_avals):
             run.capture.fail()
             run.capture.undo_python()
             return None
@@ -377,54 +420,23 @@ class JitFunction:
         traced: Sequence[int], call: Any,
     ) -> Any:  # fmt: skip
         """Trace, compile, run for the first time and remember."""
-        asked, started = key, time.perf_counter()
-        reason = self._reason(key, arguments)
+        asked, reason, before = key, self._reason(key, arguments), self._latest_key
         if not traced:
             key, traced = self._traced_again(key, leaves, structure)
-        found = self._trace_numbers(arguments, leaves, structure, traced) if traced else None
-        if found is None:
-            try:
-                found = self._trace(arguments, leaves, structure, ())
-            except Exception as error:
-                if self._fallback is None or isinstance(error, JitCaptureError):
-                    raise
-                raise _BodyRaised(f"{type(error).__name__}: {error}") from error
-            self._numbers.refuse(structure, traced)
-        run, closed, shared = found
-        capture, program = run.capture, run.program
-        program.capture_seconds = time.perf_counter() - started
-        run.check_containers(containers(call))
-        if run.numbers.static:
-            self._numbers.refuse(structure, [run.numbers.positions[i] for i in run.numbers.static])
-        key = self._final_key(key, leaves, run)
-        first_arrays = compile_program(program, capture, closed, run.n_forward, run.sources())
-        del closed
-        program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
-        if capture.watch.compares or asks_for_bases(capture):
-            program.acquaintances = Acquaintances(arguments, capture, program.fixed) or None
-        program.take_for_granted(Snapshot(capture), capture)
-        if self._fallback is not None:
-            program.effects = run.effects
-            if prints := capture.printed.effect():
-                prints()
-                program.effects.append(prints)
-            if run.not_again and program.cacheable:
-                program.cacheable = False
-                program.why_not = (
-                    f"it changes {', '.join(f'`{x}`' for x in run.not_again)}, which a compiled "
-                    "program would do only once"
-                )
-        plain = [_TENSOR if isinstance(x, Tensor) else x for x in leaves]
-        program.retrace = functools.partial(
-            self._double, plain, structure, shared, run.numbers.positions
-        )
-        capture.inputs.clear()
-        self.compiles += 1
+        final, run, program = self._made(key, arguments, leaves, structure, traced, call)
+        if reason and program.cacheable and not run.capture.unrepeatable:
+            self._note(reason, before, asked)
+        return self._first_run(asked, final, run, program, arguments, leaves, call)
+
+    def _first_run(
+        self, asked: Any, key: Any, run: Tracing, program: Program, arguments: list[Tensor],
+        leaves: list[Any], call: Any,
+    ) -> Any:  # fmt: skip
+        """Let a program do what its trace did, and remember it where later calls may use it."""
+        capture = run.capture
+        capture.printed.let_out()
         self._calls = program.used = self._calls + 1
         self.latest, self._latest_key, self.ran_eagerly = program, key, False
-        if reason and program.cacheable and not capture.unrepeatable:
-            self._recompiles.note(reason)
-        del first_arrays
         numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
         ran = program.run(arguments, run.first_values, numbers)
         made, known = run.returned.made, run.returned.cut()
@@ -452,6 +464,150 @@ class JitFunction:
                 )
         return result
 
+    def _made(
+        self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any,
+        traced: Sequence[int], call: Any,
+    ) -> tuple[Any, Tracing, Program]:  # fmt: skip
+        """Trace, and make of it a program that has not run; with the key for later calls."""
+        started = time.perf_counter()
+        found = None
+        for some in _choices(traced, leaves):
+            found = self._trace_numbers(arguments, leaves, structure, some)
+            if found is not None:
+                self._numbers.refuse(structure, set(traced).difference(some))
+                break
+        if found is None:
+            try:
+                found = self._trace(arguments, leaves, structure, ())
+            except Exception as error:
+                if self._fallback is None or isinstance(error, JitCaptureError):
+                    raise
+                raise _BodyRaised(f"{type(error).__name__}: {error}") from error
+            self._numbers.refuse(structure, traced)
+        run, closed, shared = found
+        capture, program = run.capture, run.program
+        program.capture_seconds = time.perf_counter() - started
+        run.check_containers(containers(call))
+        if run.numbers.static:
+            self._numbers.refuse(structure, [run.numbers.positions[i] for i in run.numbers.static])
+        key = self._final_key(key, leaves, run)
+        compile_program(program, capture, closed, run.n_forward, run.sources())
+        program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
+        if capture.watch.compares or asks_for_bases(capture):
+            program.acquaintances = Acquaintances(arguments, capture, program.fixed) or None
+        program.take_for_granted(Snapshot(capture), capture)
+        if self._fallback is not None:
+            program.effects = run.effects
+            if prints := capture.printed.effect():
+                program.effects.append(prints)
+            if run.not_again and program.cacheable:
+                program.cacheable = False
+                program.why_not = (
+                    f"it changes {', '.join(f'`{x}`' for x in run.not_again)}, which a compiled "
+                    "program would do only once"
+                )
+        plain = [_TENSOR if isinstance(x, Tensor) else x for x in leaves]
+        program.retrace = functools.partial(
+            self._double, plain, structure, shared, run.numbers.positions
+        )
+        capture.inputs.clear()
+        self.compiles += 1
+        return key, run, program
+
+    # -- warming up (see `warmup`) -----------------------------------------------------------------
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether first calls run eagerly."""
+        return self._warm_up is not None
+
+    def _is_pending(self, key: Any, tensors: list[Tensor], leaves: list[Any], call: Any) -> bool:
+        """Whether a program for such a call is being compiled."""
+        return self._pending(key, tensors, leaves, call) is not None
+
+    def _pending(self, key: Any, tensors: list[Tensor], leaves: list[Any], call: Any) -> Any:
+        """The program that is being compiled for such a call, and the numbers of this one."""
+        if self._warm_up is None:
+            return None
+        for pending in self._warm_up.pending(key):
+            program = pending.program
+            if program.fits(tensors):
+                numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
+                if numbers is not None:
+                    return pending, numbers
+        return None
+
+    def _warm(
+        self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any,
+        traced: Sequence[int], call: Any,
+    ) -> Any:  # fmt: skip
+        """What a call is that no program fits: True where it runs eagerly to warm up, False where
+        it is to be compiled now, a program and the call's numbers where that was compiled
+        meanwhile, a `_Result` where the call is made."""
+        warm_up: Any = self._warm_up
+        found = self._pending(key, arguments, leaves, call)
+        if found is not None:
+            pending, numbers = found
+            if pending.calls < warm_up.calls:
+                pending.calls += 1
+                return True
+            try:
+                pending.compilation.wait()
+            except Exception:
+                warm_up.drop(key, pending)
+                raise
+            warm_up.drop(key, pending)
+            self._keep(key, pending.program)
+            return pending.program, numbers
+        if not traced:
+            key, traced = self._traced_again(key, leaves, structure)
+        what = warm_up.count(key, lambda: (self._reason(key, arguments), self._latest_key))
+        self._latest_key = key
+        if what == "traced":
+            return self._trace_to_warm_up(key, arguments, leaves, structure, traced, call)
+        return what == "eager"
+
+    def _trace_to_warm_up(
+        self, key: Any, arguments: list[Tensor], leaves: list[Any], structure: Any,
+        traced: Sequence[int], call: Any,
+    ) -> Any:  # fmt: skip
+        """Trace a call that is to run eagerly, undo all that the trace did, and have the program
+        compiled meanwhile: True. Where it is for this call alone nothing is undone (it may have
+        taken from an iterator), and it runs now: its result, as `_Result`."""
+        warm_up: Any = self._warm_up
+        self._is_warming = True
+        try:
+            final, run, program = self._made(key, arguments, leaves, structure, traced, call)
+        finally:
+            self._is_warming = False
+        capture = run.capture
+        if capture.unrepeatable or not program.cacheable:
+            warm_up.not_kept(key, not (capture.unrepeatable or program.changes_structure))
+            return _Result(self._first_run(key, final, run, program, arguments, leaves, call))
+        drawn, numbers = run.first_values, ()
+        run.returned.cut()
+        capture.fail()
+        capture.undo_python()
+        if program.numbers:
+            numbers = program.numbers.evaluate(leaves, call)
+        reason, before = warm_up.reason(key)
+        reason = self._reason(key, arguments) or reason
+        if reason and self.compiles > 1:
+            self._note(reason, before, key)
+        self._latest_key = final
+        if self._fallback is None:
+            self._say_recorded(run.records)
+        warm_up.begin(key, final, program, program.compiling(arguments, drawn, numbers))
+        return True
+
+    def _call_warming(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that runs eagerly, as do the compiled functions that it calls."""
+        self.ran_eagerly = modes.current.warming = True
+        try:
+            return self._fn(*args, **kwargs)
+        finally:
+            modes.current.warming = False
+
     def _double(
         self, plain: list[Any], structure: Any, shared: frozenset[int], traced: Sequence[int],
         call: Any,
@@ -477,8 +633,13 @@ class JitFunction:
         """The key under which the next call will look: numbers found static are part of it."""
         final = list(key)
         static = {run.numbers.positions[i] for i in run.numbers.static}
+        n_tensors = 0
         for i, leaf in enumerate(leaves):
-            if not isinstance(leaf, Tensor) and (i not in run.numbers.positions or i in static):
+            if isinstance(leaf, Tensor):
+                if leaf._view is not None and n_tensors not in run.offsets:
+                    final[_LEAVES + i] = with_offset(final[_LEAVES + i], leaf._view.dynamic)
+                n_tensors += 1
+            elif i not in run.numbers.positions or i in static:
                 final[_LEAVES + i] = static_key(leaf)
         return tuple(final)
 
@@ -495,9 +656,25 @@ class JitFunction:
             )
 
 
+class _Result(NamedTuple):
+    """What a call gives that has been made already."""
+
+    value: Any
+
+
 class _BodyRaised(Exception):
     """The body of a function with a fallback raised an error of its own, which its argument tells:
     the call runs eagerly, and raises it there."""
+
+
+def _choices(traced: Sequence[int], leaves: list[Any]) -> list[list[int]]:
+    """Which numbers and offsets to trace, in turn, until it can be done: one kind may be needed in
+    Python, and the other not."""
+    offsets = [i for i in traced if isinstance(leaves[i], Tensor)]
+    numbers = [i for i in traced if i not in offsets]
+    return [x for x in ([*numbers, *offsets], numbers, offsets) if x][
+        : 3 if offsets and numbers else 1
+    ]
 
 
 def _made_again(cls: type[JitFunction], fn: Any, options: dict[str, Any]) -> JitFunction:

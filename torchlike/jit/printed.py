@@ -47,15 +47,18 @@ def _seen(*values: Any, **how: Any) -> None:
 
 
 class Printed:
-    """A context in which this thread's ``print`` is seen, and held back if ``held``."""
+    """A context in which this thread's ``print`` is seen, and held back if ``held``: for each call.
+    With ``silent`` all is held back, for this call."""
 
     def __init__(
         self, say: Callable[[str], None], refuse_value: Callable[[str, str], None]
     ) -> None:
-        self.held = False
+        self.held = self.silent = False
         self._say = say
         #: What is held back: (whether to stderr, text).
         self._texts: list[tuple[bool, str]] = []
+        #: What is held back for this call alone.
+        self._once: list[Callable[[], None]] = []
         self._refuse_value = refuse_value
 
     def __enter__(self) -> None:
@@ -83,13 +86,26 @@ class Printed:
         self._say("print")
         redirected = file is None and sys.stdout is not self._out
         if not self.held or redirected or not (file is None or file is sys.stderr):
-            _print(*values, file=file, **how)
+            if self.silent:
+                said = io.StringIO()
+                _print(*values, file=said, **how)
+                file = sys.stdout if file is None else file
+                self._once.append(functools.partial(_print, said.getvalue(), end="", file=file))
+            else:
+                _print(*values, file=file, **how)
             return
         text = io.StringIO()
         _print(*values, file=text, **how)
         if CAPTURED in text.getvalue():
             self._refuse_value("print of a tensor", "a returned tensor, which the caller prints")
         self._texts.append((file is not None, text.getvalue()))
+
+    def let_out(self) -> None:
+        """Print what is held back."""
+        for write in self._once:
+            write()
+        if prints := self.effect():
+            prints()
 
     def effect(self) -> Effect | None:
         """What prints it all (again); None where nothing was held back."""

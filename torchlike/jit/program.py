@@ -33,6 +33,7 @@ from torchlike.jit.templates import (
     once_each,
 )
 from torchlike.jit.updates import each_in_its_memory, updates_last
+from torchlike.jit.warmup import like
 from torchlike.storage import Storage, device_array
 from torchlike.tape import Edge, gradient_edge
 from torchlike.tensor import _FIELDS, Tensor
@@ -70,6 +71,8 @@ class Program:
         self.retrace: Callable[[Ran], Any] | None = None
         self.double: Any = None
         self.used_numbers: list[int] = []
+        #: Numbers of the offsets of views: (which argument, which of its view's numbers).
+        self.offsets: list[tuple[int, int]] = []
         self.guard_slots: list[tuple[Slot, Any]] = []
         #: Slots that only a change of structure rebinds, and the objects they held.
         self.structure: list[tuple[Slot, Any]] = []
@@ -141,7 +144,8 @@ class Program:
         #: Shapes and dtypes of the inputs, and where each comes from.
         self.input_avals: list[Any] = []
         self.input_sources: list[tuple[str, Any]] = []
-        self.n_residuals = 0
+        #: What the forward keeps for the backward, besides inputs.
+        self.residual_avals: list[Any] = []
         #: Seconds that the run of the Python body took.
         self.capture_seconds = 0.0
         self.cacheable = True
@@ -184,6 +188,10 @@ class Program:
         )  # fmt: skip
         for slot in rebound:
             slot.initial = None  # the gradients of the first call would live as long as the program
+
+    @property
+    def n_residuals(self) -> int:
+        return len(self.residual_avals)
 
     def fits(self, arguments: Sequence[Tensor]) -> Any:
         """Whether everything the capture took for granted still holds."""
@@ -254,7 +262,9 @@ class Program:
                     before, after = (words[x] if isinstance(x, bool) else "a tensor"
                                      for x in (descriptor, present))  # fmt: skip
                     return f"{name} changed: {before} → {after}"
-                return f"the shape or kind of {name} changed"
+                if isinstance(now, Tensor) and present[0] != descriptor[0]:
+                    return f"the shape of {name} changed: {descriptor[0]} → {present[0]}"
+                return f"the kind of {name} changed"
         changed = self.snapshot.difference()
         if changed:
             return changed
@@ -308,9 +318,33 @@ class Program:
             arrays += [drawn[i] for i in self.used_getters]
         if self.used_numbers:
             arrays += [numbers[i] for i in self.used_numbers]
+        if self.offsets:
+            arrays += self.numbers_of_offsets(arguments)
         outputs = self.forward(*arrays)
         kept = [arrays[i] for i in self.residual_inputs]
         return Ran(outputs, kept, arrays, arguments, drawn or ())
+
+    def numbers_of_offsets(self, arguments: Sequence[Tensor]) -> list[int]:
+        """Where the views among the arguments begin whose offset is no part of the key."""
+        views: list[Any] = [arguments[i]._view for i, _ in self.offsets]
+        return [view.dynamic[k] for view, (_, k) in zip(views, self.offsets, strict=True)]
+
+    def compiling(self, arguments: Sequence[Tensor], drawn: Sequence[Any], numbers: Any) -> Any:
+        """What compiles the program, in any thread, for calls like one with these inputs. It holds
+        none of their arrays."""
+        arrays: list[Any] = [s.concrete() for s in self.storages(arguments)]
+        arrays += [drawn[i] for i in self.used_getters] + [numbers[i] for i in self.used_numbers]
+        arrays += self.numbers_of_offsets(arguments)
+        inputs = list(map(like, arrays))
+
+        def work() -> None:
+            self.forward.lower(*inputs).compile()
+            if self.backward is not None:
+                kept = [inputs[i] for i in self.residual_inputs]
+                residuals = tuple(self.residual_avals), tuple(kept)
+                self.backward.lower(residuals, tuple(self.cotangent_avals)).compile()
+
+        return work
 
     def run_backward(self, residuals: Any, cotangents: Sequence[Any]) -> Any:
         return self.backward(residuals, tuple(cotangents))
@@ -487,7 +521,12 @@ def _source_key(source: tuple[str, Any]) -> tuple[str, int]:
 
 
 #: Where inputs come from, in the order in which the compiled function takes them.
-_INPUTS = ("fixed", "slot", "argument", "host", "number")
+_INPUTS = ("fixed", "slot", "argument", "host", "number", "offset")
+
+
+def _aval(array: Any) -> Any:
+    weak = getattr(array, "weak_type", False)
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=weak)
 
 
 def compile_program(
@@ -496,7 +535,7 @@ def compile_program(
     """Lift the jaxpr's constants to inputs and compile. Gives the first call's input arrays.
 
     ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
-    ("host", i), ("number", i) or ("cotangent", i).
+    ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i).
     """
     groups: dict[str, list[tuple[Any, Any]]] = {k: [] for k in (*_INPUTS, "cotangent", "constant")}
     for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
@@ -511,14 +550,12 @@ def compile_program(
     program.input_sources = sources_of
     program.used_getters = [what for _, (what, _) in groups["host"]]
     program.used_numbers = [what for _, (what, _) in groups["number"]]
+    program.offsets = [what for _, (what, _) in groups["offset"]]
     program.getters = [getter for getter, _ in capture.host_values]
     inputs = [groups[k] for k in _INPUTS]
     input_vars = [var for group in inputs for var, _ in group]
     first_arrays = [const for group in inputs for _, (_, const) in group]
-    program.input_avals = [
-        jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=getattr(a, "weak_type", False))
-        for a in first_arrays
-    ]
+    program.input_avals = list(map(_aval, first_arrays))
     constant_vars = [var for var, _ in groups["constant"]]
     constants = [what for _, (what, _) in groups["constant"]]
     cotangent_vars = {what: var for var, (what, _) in groups["cotangent"]}
@@ -542,7 +579,7 @@ def compile_program(
     outputs = split.forward.outvars
     forward = split.forward.replace(outvars=[*(outputs[o] for o in order), *outputs[len(order) :]])
     program.residual_inputs = tuple(split.residual_inputs)
-    program.n_residuals = len(outputs) - n_forward
+    program.residual_avals = [_aval(v.aval) for v in outputs[n_forward:]]
     given_up = [forward.invars[len(constants) + i] for i in program.donated]
     program.forward = compiled(
         updates_last(forward, given_up, lambda jaxpr: joint.evaluator(jaxpr, constants)),

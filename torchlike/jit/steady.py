@@ -138,6 +138,7 @@ class _Call(Source):
             self.line(f"d{i} = {self.name(getter)}()")
         arrays += [f"d{i}" for i in program.used_getters]
         arrays += [f"numbers[{i}]" for i in program.used_numbers]
+        arrays += [f"arguments[{i}]._view.dynamic[{k}]" for i, k in program.offsets]
         n, made = len(targets), program.n_made
         outputs = "".join(f"o{i}, " for i in range(n + made))
         self.line(f"{outputs}= forward({', '.join(arrays)})" if outputs else "")

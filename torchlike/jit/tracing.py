@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
-from jax import core
+from jax import core, lax
 
 from torchlike import boxes, meta, modes, tape
 from torchlike.autograd import engine, partial, saved
@@ -38,6 +38,7 @@ from torchlike.trees import (
     forget_examples,
     unflatten_call,
 )
+from torchlike.views import UNKNOWN
 
 
 class Tracing:
@@ -75,7 +76,17 @@ class Tracing:
                 self._position.setdefault(id(t._storage), i)
         seen = iter(self._seen)
         #: Numbers among the arguments that are traced rather than frozen.
-        self.numbers = Table({i: leaves[i] for i in traced})
+        self.numbers = Table({i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)})
+        #: The tensors among the arguments whose place in their base is traced, and the arrays that
+        #: stand for its numbers.
+        self.offsets = offsets_among(leaves, traced)
+        if not self.offsets.isdisjoint(as_themselves):
+            raise OffsetNeeded  # an argument as itself is where it is
+        self._offset_arrays = {
+            (i, k): jax.device_put(np.array(number))
+            for i in self.offsets for view in [arguments[i]._view] if view is not None
+            for k, number in enumerate(view.dynamic)
+        }  # fmt: skip
         roots = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
         self._given = [
             next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
@@ -197,6 +208,7 @@ class Tracing:
     def body(self) -> list[Any]:
         """What is traced: the function, then its backward on placeholders if outputs need one."""
         watch, before = self.capture.watch, ThreadModes()
+        self._trace_offsets()
         watch.start()
         try:
             result = self.fn(*self.args, **self.kwargs)
@@ -216,6 +228,28 @@ class Tracing:
             return self._results(leaves, structure)
         finally:
             watch.stop()
+
+    def _trace_offsets(self) -> None:
+        """Let the stand-ins for views begin where the call says."""
+        for i in self.offsets:
+            view: Any = self._seen[i]._view
+            numbers = [
+                # A tracer, so that nothing can take the number for a constant.
+                lax.convert_element_type_p.bind(
+                    self._offset_arrays[i, k], new_dtype=np.dtype(np.int64), weak_type=False,
+                    sharding=None,
+                )
+                for k in range(len(view.dynamic))
+            ]  # fmt: skip
+            geometry = view.geometry._replace(offset=UNKNOWN)
+            self._seen[i]._view = type(view)(view.steps, tuple(numbers), geometry)
+
+    def _check_offsets(self, given: Iterable[Any]) -> None:
+        """OffsetNeeded where a tensor on the memory of a view whose offset is traced is given out:
+        which part of the memory it is cannot be told."""
+        memory = {id(self._seen[i]._storage) for i in self.offsets}
+        if any(isinstance(t, Tensor) and id(t._storage) in memory for t in given):
+            raise OffsetNeeded
 
     def _flattened(self, result: Any) -> tuple[list[Any], Any]:
         """Leaves and structure of the result, and of what is in containers that were changed."""
@@ -260,6 +294,8 @@ class Tracing:
     def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
         """Arrays of the cells written, of what is returned, and of the gradients."""
         capture, program, returned = self.capture, self.program, self.returned
+        written = [slot_value(s.owner, s.name) for s in capture.slots_written.values()]
+        self._check_offsets([*leaves, *written])
         leaves = [without_unknown_place(x) for x in leaves]
         capture.see_plain_slots()
         capture.check_histories()
@@ -318,6 +354,8 @@ class Tracing:
             found[id(placeholder)] = ("cotangent", i)
         for i, placeholder in self.numbers.placeholders.items():
             found[id(placeholder)] = ("number", i)
+        for offset, placeholder in self._offset_arrays.items():
+            found[id(placeholder)] = ("offset", offset)
         for i, placeholder in enumerate(self._second):
             found[id(placeholder)] = ("second cotangent", i)
         return found
@@ -573,6 +611,16 @@ class Tracing:
             ):  # fmt: skip
                 return slot
         return node.variable if isinstance(node, AccumulateGrad) else edge
+
+
+class OffsetNeeded(Exception):
+    """A program cannot be for a view wherever it begins."""
+
+
+def offsets_among(leaves: Sequence[Any], traced: Sequence[int]) -> frozenset[int]:
+    """Which of the tensors among the leaves those of the traced leaves are that are tensors."""
+    tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    return frozenset(n for n, i in enumerate(tensors) if i in traced)
 
 
 def cleaned(error: BaseException) -> BaseException:

@@ -10,6 +10,7 @@ from typing import Any
 from torchlike import modes
 from torchlike.autograd.backward import zero_gradient
 from torchlike.jit import jit
+from torchlike.jit.warmup import of_options
 from torchlike.nn import hooks
 from torchlike.nn.class_attributes import leave_unbound
 from torchlike.nn.conversion import Conversions
@@ -145,8 +146,9 @@ class Module(StateDicts, Hooks, Conversions):
             return forward(*args, **kwargs)
 
         self.__dict__["_compiled_call_impl"] = jit(
-            entered, dynamic=dynamic, fallback=None if fullgraph else "eager"
-        )
+            entered, dynamic=dynamic, fallback=None if fullgraph else "eager",
+            warmup=of_options(options.get("options")),
+        )  # fmt: skip
 
     # -- training or evaluation --------------------------------------------------------------------
 
