@@ -1,5 +1,6 @@
-"""For all tests: the memory that compiled programs take is given back from time to time."""
+"""For all tests: long tables are sampled, and the memory of compiled programs is given back."""
 
+import collections
 import resource
 import sys
 
@@ -15,6 +16,27 @@ settings.strict = settings.check = True
 #: A process that ran every test held 10 GB of compiled programs; past this they are dropped (and
 #: come back from the persistent cache).
 _MOST = 3 << 30
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked
+def pytest_collection_modifyitems(items):
+    """Of a table marked ``sampled`` the plain run takes a part; the rest becomes ``exhaustive``.
+
+    ``every=n`` takes every nth case; ``per=key`` the first of those that ``key``, a function of the
+    dictionary of parameters, takes for the same.
+    """
+    counts = collections.Counter()
+    for item in items:
+        mark = item.get_closest_marker("sampled")
+        if mark is None:
+            continue
+        every, per = mark.kwargs.get("every"), mark.kwargs.get("per")
+        table = item.nodeid.partition("[")[0]
+        key = (table, per(item.callspec.params)) if per else table
+        place = counts[key]
+        counts[key] += 1
+        if place % every if every else place:
+            item.add_marker(pytest.mark.exhaustive)
 
 
 def _resident() -> int:

@@ -482,3 +482,28 @@ def test_a_result_whose_graph_was_run_backward_inside_a_custom_function_too():
         assert (y.tolist(), x.grad.tolist()) == ([1.0, 9.0], [2.0, 6.0])
         with pytest.raises(RuntimeError, match="second time"):
             y.sum().backward()
+
+
+def test_a_cycle_that_the_body_leaves_costs_no_full_collection(monkeypatch):
+    collect, asked = gc.collect, []
+
+    def recorded(generation=2):
+        asked.append(generation)
+        return collect(generation)
+
+    monkeypatch.setattr(gc, "collect", recorded)
+
+    @torch.jit
+    def f(x):
+        cycle = [x * 2]
+        cycle.append(cycle)
+        return x + 1
+
+    gc.disable()  # or one that happens to come now breaks the cycle
+    try:
+        assert [f(torch.ones(2)).tolist(), f(torch.ones(2)).tolist()] == [[2, 2], [2, 2]]
+    finally:
+        gc.enable()
+    assert f.compiles == 1
+    assert 0 in asked[1:]  # the first is made before the body runs
+    assert 2 not in asked

@@ -143,6 +143,7 @@ def test_a_list(wrap, change):
 
 
 @WRAPS
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("change", DICTS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("kind", [dict, OrderedDict, lambda d: defaultdict(list, d)])
 def test_a_dictionary(wrap, change, kind):

@@ -48,6 +48,7 @@ def trained(name, wrap):
     return run, {**state, "scale": scale.detach().numpy(), "losses": np.array(losses)}
 
 
+@pytest.mark.sampled(per=lambda params: params["name"].partition("-")[0])
 @pytest.mark.parametrize("name", [name for name in CASES if name not in REFUSED])
 def test_every_module(name):
     _, eager = trained(name, lambda f: f)

@@ -113,6 +113,7 @@ def close(a, b, tolerance):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize(
     ("score", "mask"),
     [*((score, documents) for score in SCORES), *((alibi, mask) for mask in MASKS), (None, None)],

@@ -17,6 +17,7 @@ def of(t, name):
     return t.tensor([[1, 0], [0, 3]]).to(getattr(t, name))
 
 
+@pytest.mark.sampled(every=5)
 @pytest.mark.parametrize("name", ["add", "sub", "add_", "sub_"])
 @pytest.mark.parametrize(("first", "second"), list(itertools.product(DTYPES, DTYPES)))
 def test_sums_with_sparse_tensors(first, second, name):

@@ -27,6 +27,7 @@ def _quiet_torch():
         yield
 
 
+@pytest.mark.sampled(per=lambda params: params["case"].name)
 @pytest.mark.parametrize("case", ALL, ids=str)
 def test_same_as_torch(case: Case) -> None:
     compare(case)

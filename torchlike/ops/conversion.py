@@ -207,7 +207,8 @@ def type_op(input: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
         if found is None:
             raise ValueError(f"invalid type: '{dtype}'")
         return cast(input, getattr(dtypes, found))
-    dtype = getattr(dtype, "dtype", dtype)
+    if not isinstance(dtype, dtypes.dtype):  # a legacy class, as torch.LongTensor
+        dtype = getattr(dtype, "dtype", dtype)
     if not isinstance(dtype, dtypes.dtype):  # not even Python's float: a type here is a class
         raise ValueError(f"invalid type: '{getattr(dtype, '__name__', type(dtype).__name__)}'")
     return cast(input, dtype)

@@ -1,0 +1,53 @@
+"""Which cases of a table marked ``sampled`` the plain run takes."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+
+class Case:
+    """What collection needs to know of a case."""
+
+    def __init__(self, mark, table, **params):
+        self.nodeid = f"{table}[{params}]"
+        self.callspec = SimpleNamespace(params=params)
+        self._mark, self.added = mark, []
+
+    def get_closest_marker(self, name):
+        return self._mark and (self._mark.mark if self._mark.name == name else None)
+
+    def add_marker(self, mark):
+        self.added.append(mark.name)
+
+
+@pytest.fixture
+def kept(request):
+    """The first parameters of the cases that stay in the plain run."""
+    file = str(Path(__file__).with_name("conftest.py"))
+    plugins = request.config.pluginmanager.get_plugins()
+    conftest = next(p for p in plugins if getattr(p, "__file__", None) == file)
+
+    def run(cases):
+        conftest.pytest_collection_modifyitems(cases)
+        assert all(c.added in ([], ["exhaustive"]) for c in cases)
+        return [next(iter(c.callspec.params.values())) for c in cases if not c.added]
+
+    return run
+
+
+def test_every_nth_case_of_each_table(kept):
+    mark = pytest.mark.sampled(every=3)
+    cases = [Case(mark, table, n=n) for table in ("a.py::one", "a.py::two") for n in range(7)]
+    assert kept(cases) == [0, 3, 6, 0, 3, 6]
+
+
+def test_the_first_case_of_each_key(kept):
+    mark = pytest.mark.sampled(per=lambda params: params["name"].partition("-")[0])
+    names = ["add-0", "add-1", "mul-0", "add-2", "sub-4", "mul-1"]
+    assert kept([Case(mark, "a.py::one", name=n) for n in names]) == ["add-0", "mul-0", "sub-4"]
+
+
+def test_tables_without_the_mark_are_whole(kept):
+    assert kept([Case(None, "a.py::one", n=n) for n in range(4)]) == [0, 1, 2, 3]
+    assert kept([Case(pytest.mark.parity, "a.py::one", n=n) for n in range(4)]) == [0, 1, 2, 3]
