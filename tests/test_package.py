@@ -22,6 +22,7 @@ FLOORS = [
         "futures",
         "homes",
         "inlining",
+        "known_nans",
         "lazy",
         "logs",
         "mlir_contexts",

@@ -9,6 +9,7 @@ import sys as _sys
 from math import e, inf, nan, pi
 
 from torchlike import compilation_cache as _compilation_cache
+from torchlike import known_nans as _known_nans
 from torchlike import mlir_contexts as _mlir_contexts
 from torchlike import tracebacks as _tracebacks
 from torchlike import xla_flags as _xla_flags
@@ -18,6 +19,7 @@ newaxis = None
 
 _compilation_cache.enable()
 _mlir_contexts.keep()
+_known_nans.watch_for()
 _xla_flags.enable()
 _tracebacks.install()
 

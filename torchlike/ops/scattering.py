@@ -59,7 +59,10 @@ def _target(x: Any, dim: int, index: Any, src: Any, name: str) -> tuple[Any, Any
                 f"apart from dimension {d}{also}"
             )
     if src is not None:
-        src = src[tuple(slice(n) for n in index.shape)]
+        if index.size:  # a plain slice whatever the sizes: indexing's gradient adds to zeros
+            src = jax.lax.slice(src, (0,) * src.ndim, index.shape)
+        else:
+            src = src[tuple(slice(n) for n in index.shape)]
     return x, along(index, d), src
 
 
