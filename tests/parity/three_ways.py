@@ -20,14 +20,11 @@ _THREE_SUMS = "the gradient of the input is what is left of three sums"
 LOOSER = {
     "sum": (32, _CANCELS),
     "masked_fill": (32, _CANCELS),
+    "meshgrid": (32, _CANCELS),
     "_native_batch_norm_legit": (32, _THREE_SUMS),
     "native_batch_norm": (32, _THREE_SUMS),
     "ops.aten._batch_norm_with_update": (32, _THREE_SUMS),
     "ormqr": (16, "a product of products"),
-    "special.chebyshev_polynomial_t": (
-        32,
-        "the cosine of a multiple of an angle, times the degree",
-    ),
 }
 
 _SLICE = "a slice of unknown size has a gradient added to zeros: no -0.0"
