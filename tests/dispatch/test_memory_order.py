@@ -37,3 +37,11 @@ def test_permuted_operands_hand_on_their_order():
     assert (x * 2).stride() == x.stride() == (1, 12, 4)
     assert (x + torch.zeros(4, 2, 3)).stride() == (1, 12, 4)
     assert (torch.zeros(4, 2, 3) + x).stride() == (6, 3, 1)
+
+
+def test_channels_last_by_chance_gives_channels_last():
+    """Strides of dimensions of size 1 do not say so, but those of the others do (as in PyTorch)."""
+    x = torch.arange(6.0).reshape(2, 3).unfold(0, 2, 1).unfold(2, 2, 1)
+    assert x.stride() == (3, 1, 3, 3)
+    assert (x - x).stride() == x.relu().stride() == (6, 1, 6, 3)
+    assert (x * 2).stride() == (3, 1, 3, 3)  # the number is an operand of another shape

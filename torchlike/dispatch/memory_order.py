@@ -29,8 +29,8 @@ def whatever_the_operands(rule: Any) -> Any:
 def of_loop(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
     """Give outputs the memory order of their inputs, as PyTorch's TensorIterator does.
 
-    Operands of one shape that are all row-major, or all dense with the same strides, hand these on
-    as they are; else dimensions are ordered by the strides of all. A number in a tensor's place
+    Operands of one shape that are all row-major or channels last give such a result, and those that
+    are all dense with the same strides hand these on as they are; else dimensions are ordered by the strides of all. A number in a tensor's place
     (``spec.wrapped_mask`` says which places are) is an operand of another shape.
     """
     wrapped = spec.wrapped_mask
@@ -44,6 +44,10 @@ def of_loop(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> No
     alike = not numbers and len({g.size for g in geometries}) == 1
     if alike and all(views.is_contiguous(g.size, g.stride) for g in geometries):
         return
+    if alike and all(map(_is_channels_last, geometries)):
+        for t in result if isinstance(result, tuple) else (result,):
+            t._storage.strides = views.dense_strides(t._storage.shape, CHANNELS_LAST_ORDER)
+        return
     same = alike and len({g.stride for g in geometries}) == 1 and views.is_dense(geometries[0])
     for t in result if isinstance(result, tuple) else (result,):
         size = t._storage.shape
@@ -53,6 +57,18 @@ def of_loop(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> No
         strides = [broadcast_strides(g, size) for g in geometries if len(g.size) <= len(size)]
         if strides and len(size) > 1:
             t._storage.strides = iterator_strides(size, strides) or t._storage.strides
+
+
+#: Dimensions of (N, C, H, W) from slowest to fastest.
+CHANNELS_LAST_ORDER = (0, 2, 3, 1)
+
+
+def _is_channels_last(g: views.Geometry) -> bool:
+    """Whether memory order is that of channels last; strides of size 1 do not matter."""
+    if len(g.size) != 4:
+        return False
+    order = CHANNELS_LAST_ORDER
+    return views.is_contiguous(tuple(g.size[d] for d in order), tuple(g.stride[d] for d in order))
 
 
 def like_first(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> None:
