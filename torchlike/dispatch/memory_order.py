@@ -30,8 +30,9 @@ def of_loop(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> No
     """Give outputs the memory order of their inputs, as PyTorch's TensorIterator does.
 
     Operands of one shape that are all row-major or channels last give such a result, and those that
-    are all dense with the same strides hand these on as they are; else dimensions are ordered by the strides of all. A number in a tensor's place
-    (``spec.wrapped_mask`` says which places are) is an operand of another shape.
+    are all dense with the same strides hand these on as they are; else dimensions are ordered by
+    the strides of all. A number in a tensor's place (``spec.wrapped_mask`` says which places are)
+    is an operand of another shape.
     """
     wrapped = spec.wrapped_mask
     tensors, numbers = [], False
