@@ -124,13 +124,18 @@ def _open(jaxpr: Any, constants: list[int], inputs: list[int]) -> tuple[list[int
         changed = changed or own is not eqn
         for var, result in zip(eqn.outvars, results, strict=True):
             known[var] = result
-        if eqn.primitive.name in _EXPONENTIALS and operands[0] & _NAN:
+        if eqn.primitive.name in _EXPONENTIALS and operands[0] & _NAN and _is_real(eqn):
             eqns += _with_guard(eqn)
             changed = True
         else:
             eqns.append(own)
     results = [of(atom) for atom in jaxpr.outvars]
     return results, jaxpr.replace(eqns=eqns) if changed else jaxpr
+
+
+def _is_real(eqn: Any) -> bool:
+    """Whether the exponential of NaN is NaN: of complex numbers it depends on both parts."""
+    return not jax.numpy.issubdtype(eqn.outvars[0].aval.dtype, np.complexfloating)
 
 
 def _with_guard(eqn: Any) -> list[Any]:

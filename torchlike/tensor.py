@@ -30,6 +30,10 @@ from torchlike.views import Geometry, View
 TENSOR_TYPES: set[type] = set()
 
 
+#: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
+_MOST_SHOWN = 1 << 16
+
+
 class _TensorMeta(type):
     """Lets ``isinstance(x, torch.FloatTensor)``-style classes and subclasses register cheaply."""
 
@@ -136,6 +140,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             if not s.rearranges:
                 return None
         size, stride, offset = view.geometry
+        if math.prod(size) > _MOST_SHOWN:
+            return None
         width = cell.itemsize
         return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
 

@@ -21,6 +21,7 @@ from torchlike.first_calls.settings import COMPILED, settings
 from torchlike.first_calls.statistics import record_of
 
 _ndarray = np.ndarray
+_config: Any = jax.config  # gets its fields one by one
 
 #: What ``form.by_numpy`` gives where the form itself is to be called.
 DECLINED: Any = object()
@@ -77,8 +78,9 @@ def takes(values: np.ndarray) -> bool:
         and not internals.missing
         and type(values) is _ndarray
         and values.flags.c_contiguous
+        and _config.jax_enable_x64
+        and _config.jax_default_device is None
         and host().is_default
-        and jax.config.jax_default_device is None  # type: ignore[attr-defined]
     )
 
 
@@ -134,7 +136,7 @@ class _FirstCalls:
     def by_numpy(self, *args: Any) -> Any:
         """The form's results as NumPy arrays; DECLINED where it should be called as it is: it is
         to be compiled, or an argument is no array with values."""
-        if settings.mode == COMPILED:
+        if settings.mode == COMPILED or not _config.jax_enable_x64:  # the form refuses
             return DECLINED
         key: list[Any] = []
         values: list[Any] = []
