@@ -95,7 +95,11 @@ class Storage:
         if self.host is not None:
             return self._copied(device_array)
         if type(self.cell) is _ndarray:
-            self.cell = to_device(self.cell)
+            array = to_device(self.cell)
+            if array.dtype != self.cell.dtype:  # 64-bit types are off; this value has them already
+                with jax.enable_x64(True):
+                    array = to_device(self.cell)
+            self.cell = array
         return self.cell
 
     def _copied(self, make: Callable[[np.ndarray], Any]) -> Any:
