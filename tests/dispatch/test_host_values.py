@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax._src import monitoring
 
 import torchlike as torch
 from torchlike.first_calls.settings import set_first_calls
@@ -330,19 +331,30 @@ def test_transforms_take_them():
     assert tangent.tolist() == w.tolist()
 
 
-def test_a_jitted_function_is_compiled_once_for_both_kinds():
-    compiled = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, *_, **__: compiled.append(event) if "backend_compile" in event else None
-    )
+@pytest.fixture
+def compilations():
+    """The events of XLA's compilations."""
+    seen = []
+
+    def listener(event, *_, **__):
+        if "backend_compile" in event:
+            seen.append(event)
+
+    monitoring.register_event_duration_secs_listener(listener)
+    yield seen
+    monitoring.unregister_event_duration_listener(listener)
+
+
+def test_a_jitted_function_is_compiled_once_for_both_kinds(compilations):
     step = torch.jit(lambda x, w: (x @ w).tanh())
     w = small(4, 3)
     expected = step(small(2, 4), w).tolist()
+    assert compilations
     (small(2, 4) @ w).tanh()
-    del compiled[:]
+    del compilations[:]
     for _ in range(3):
         x = small(2, 4)
         assert step(x, w).tolist() == expected
         x.jax()
         assert step(x, w).tolist() == expected
-    assert not compiled
+    assert not compilations
