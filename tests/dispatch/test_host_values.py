@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax._src import monitoring
+from jax import monitoring
 
 import torchlike as torch
 from torchlike.first_calls.settings import set_first_calls
