@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.frameworks import Framework
-from torchlike import xla_flags
+from torchlike._runtime import xla_flags
 from torchlike.porting import allocator
 
 #: glibc's own variables for the settings that `torchlike.porting.allocator` makes by mallopt.

@@ -7,7 +7,7 @@ import sys
 import jax
 import pytest
 
-from torchlike.first_calls.settings import set_first_calls, settings
+from torchlike._runtime.first_calls.settings import set_first_calls, settings
 
 # Errors of NumPy rules would otherwise only be logged, and the form compiled. Each program made
 # from a trace of other sizes is compared with a trace of its own.

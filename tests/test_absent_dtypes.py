@@ -1,4 +1,4 @@
-"""torchlike.absent_dtypes: dtypes that are named and compared, of which no tensor is made."""
+"""torchlike._core.absent_dtypes: dtypes that are named and compared, of which no tensor is made."""
 
 import copy
 import pickle
@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 import torchlike as torch
-from torchlike.absent_dtypes import DTYPES
+from torchlike._core.absent_dtypes import DTYPES
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -1,10 +1,10 @@
-"""torchlike.casts: arrays as C converts them, numbers that must fit."""
+"""torchlike._core.casts: arrays as C converts them, numbers that must fit."""
 
 import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike import casts
+from torchlike._core import casts
 
 NAN, INF = float("nan"), float("inf")
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import torchlike
-from torchlike import cli, environment_variables
+from torchlike import cli
+from torchlike._runtime import environment_variables
 from torchlike.porting import compare, demo, launcher
 from torchlike.porting.version import own_version
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from torchlike import compilation_cache
+from torchlike._runtime import compilation_cache
 
 
 def run(code, folder):
@@ -27,7 +27,7 @@ def test_compiled_programs_are_kept_by_the_cache_that_writes_whole_entries(tmp_p
     run(
         "import torchlike as t; (t.ones(3) + 1).tolist();"
         "from jax._src import compilation_cache as jax_cache;"
-        "from torchlike.compilation_cache import WholeEntries;"
+        "from torchlike._runtime.compilation_cache import WholeEntries;"
         "assert type(jax_cache._cache) is WholeEntries",
         tmp_path,
     )

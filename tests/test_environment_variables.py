@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import torchlike
-from torchlike import environment_variables
-from torchlike.environment_variables import ALLOCATOR, CACHE_DIR, COMPILE, LOGS
+from torchlike._runtime import environment_variables
+from torchlike._runtime.environment_variables import ALLOCATOR, CACHE_DIR, COMPILE, LOGS
 
 PACKAGE = Path(torchlike.__file__).parent
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike as tl
-from torchlike import known_nans
+from torchlike._runtime import known_nans
 
 NAN, INF = float("nan"), float("inf")
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from jax._src.interpreters import mlir
 
-from torchlike import mlir_contexts
+from torchlike._runtime import mlir_contexts
 
 
 def test_jax_lowers_in_a_kept_context():

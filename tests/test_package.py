@@ -1,6 +1,7 @@
 """The package as a whole: no PyTorch inside, rooms that only import downwards, nothing eager."""
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
@@ -13,65 +14,54 @@ import torchlike
 ROOT = Path(torchlike.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
-#: The house from the ground up; a room may import itself and rooms on lower or equal floors.
+#: The house from the ground up; a room, or a file of `_core`, may import what stands on lower or
+#: equal floors.
 FLOORS = [
+    {"_runtime"},
     {
         "__future__",
-        "determinism",
-        "errors",
+        "_core.determinism",
+        "_core.errors",
         "futures",
-        "homes",
-        "inlining",
-        "known_nans",
-        "lazy",
-        "logs",
-        "mlir_contexts",
-        "modes",
-        "pending",
-        "printing",
-        "compilation_cache",
-        "environment_variables",
-        "layouts",
-        "size",
-        "symbolic",
-        "targets",
-        "tracebacks",
-        "trees",
-        "x64",
-        "xla_flags",
+        "_core.homes",
+        "_core.modes",
+        "_core.printing",
+        "_core.layouts",
+        "_core.size",
+        "_compat.symbolic",
+        "_core.tracebacks",
+        "_core.trees",
     },
     {
-        "dtypes",
-        "absent_dtypes",
-        "casts",
-        "memory_size",
-        "devices",
-        "first_calls",
-        "meta",
-        "methods",
-        "sparse_array",
-        "boxes",
-        "streams",
-        "tree_leaf",
+        "_core.dtypes",
+        "_core.absent_dtypes",
+        "_core.casts",
+        "_core.memory_size",
+        "_core.devices",
+        "_core.meta",
+        "_core.methods",
+        "_core.sparse_array",
+        "_core.boxes",
+        "_core.streams",
+        "_core.tree_leaf",
         "version",
         "torch_version",
-        "transfer",
         "profiler",
     },
-    {"addresses"},
-    {"storage", "views"},
-    {"untyped_storage"},
-    {"literals"},
-    {"python_values"},
-    {"tensor"},
-    {"tape", "sharing", "sparse_sums", "swap"},
-    {"dispatch"},
+    {"_core.addresses"},
+    {"_core.storage", "_core.views"},
+    {"_core.untyped_storage"},
+    {"_core.literals"},
+    {"_core.python_values"},
+    {"_core.tensor"},
+    {"_core.tape", "_core.sharing", "_core.sparse_sums", "_core.swap"},
+    {"_dispatch"},
     {"random"},
-    {"ops"},
-    {"autograd", "functions"},
+    {"_ops"},
+    {"autograd", "_compat.functions"},
     {
         "distributed",
-        "foreach",
+        "_compat.foreach",
         "linalg",
         "fft",
         "functional",
@@ -85,36 +75,49 @@ FLOORS = [
         "quasirandom",
         "return_types",
         "sparse",
-        "settings",
-        "sparse_names",
-        "sparse_rules",
-        "sparse_tensor",
-        "sparse_types",
-        "storage_types",
-        "tensor_types",
-        "typed_storage",
+        "_compat.settings",
+        "sparse._names",
+        "sparse._rules",
+        "sparse._tensor",
+        "sparse._types",
+        "_compat.storage_types",
+        "_compat.tensor_types",
+        "_compat.typed_storage",
         "types",
-        "unsupported",
+        "_compat.unsupported",
         "xpu",
         "__config__",
         "_subclasses",
         "_tensor_str",
+        "ops",
+        "storage",
     },
     {"jit", "_jit_internal"},
-    {"control_flow"},
+    {"_higher_order_ops.control_flow"},
     {"compiler"},
     {"nn"},
-    {"amp", "optim", "utils", "serialization", "func", "distributions", "hub", "optimized_module"},
-    {"child_processes"},
-    {"compile", "export", "fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
+    {
+        "amp",
+        "optim",
+        "utils",
+        "serialization",
+        "func",
+        "distributions",
+        "hub",
+        "_dynamo.optimized_module",
+    },
+    {"multiprocessing._child_processes"},
+    {"_dynamo.compile", "export", "fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
     {"_dynamo", "_inductor"},
-    {"accelerator", "cpu", "cuda", "backends", "device_modules", "_C"},
+    {"accelerator", "cpu", "cuda", "backends", "backends.device_modules", "_C"},
     {"interop", "testing"},
     {"porting"},
     {"cli", "as_torch"},
 ]
 #: Stand outside the order: they gather names from every floor.
 GATHERING = {"__init__", "__main__"}
+#: Hold no code, and import nothing.
+EMPTY = {"_core", "_compat"}
 #: One command that stands below the floor it is filed on, because programs call it first thing.
 FREE = {"torchlike.porting.allocator"}
 #: Files that stand as high as another room than the one they are filed in, which does not import
@@ -132,12 +135,21 @@ def _imports(file):
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             if node.module == "torchlike":
                 yield from (f"torchlike.{alias.name}" for alias in node.names)
+            elif node.module.startswith("torchlike."):
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
             else:
                 yield node.module
 
 
-def _floor(room):
-    return next((i for i, rooms in enumerate(FLOORS) if room in rooms), None)
+def _floor(dotted):
+    """The floor of a module, by the longest of its names that has one."""
+    parts = dotted.split(".")
+    for n in range(len(parts), 0, -1):
+        head = ".".join(parts[:n])
+        for i, rooms in enumerate(FLOORS):
+            if head in rooms:
+                return i
+    return None
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
@@ -147,16 +159,17 @@ def test_no_file_imports_torch(file):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
 def test_rooms_import_downwards_only(file):
-    room = file.relative_to(ROOT).parts[0].removesuffix(".py")
-    if room in GATHERING:
+    path = file.relative_to(ROOT).as_posix()
+    room = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    if room in GATHERING or room in EMPTY:
         return
-    own = _floor(AS_HIGH_AS.get(file.relative_to(ROOT).as_posix(), room))
+    own = _floor(AS_HIGH_AS.get(path, room))
     assert own is not None, f"{room} has no floor in FLOORS"
     for name in _imports(file):
         parts = name.split(".")
         if parts[0] != "torchlike" or len(parts) == 1 or name in FREE:
             continue
-        floor = _floor(parts[1])
+        floor = _floor(".".join(parts[1:]))
         if floor is not None:
             assert floor <= own, f"{file.name} ({room}) imports {name} from above"
 
@@ -167,3 +180,32 @@ def test_importing_starts_no_backend_and_no_torch():
         "assert 'torch' not in sys.modules; assert not xla_bridge._backends"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})
+
+
+def test_every_public_path_can_be_imported():
+    """Paths of PyTorch's that programs import: none is lost when files move."""
+    paths = (Path(__file__).parent / "golden" / "public_paths.txt").read_text().split()
+    assert [name for name in paths if not _can_be_imported(name)] == []
+
+
+def _can_be_imported(name):
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+#: Files and folders at the root that PyTorch does not have.
+OURS = {
+    "__init__.pyi", "__main__.py", "_compat", "_core", "_dispatch", "_ops", "_runtime",
+    "as_torch.py", "cli.py", "interop", "porting", "py.typed",
+}  # fmt: skip
+
+
+def test_the_root_holds_pytorchs_names_and_few_of_ours():
+    paths = (Path(__file__).parent / "golden" / "public_paths.txt").read_text().split()
+    public = {name.split(".")[1] for name in paths} | {"__init__", "onnx", "jit"}
+    found = {p.name for p in ROOT.iterdir() if p.name != "__pycache__"}
+    others = {n for n in found if n.partition(".")[0] not in public}
+    assert others <= OURS, "PyTorch has no such name: put it into a room whose name begins with _"

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 
 import torchlike as torch
-from torchlike import pending
+from torchlike._runtime import pending
 
 
 @pytest.fixture(scope="module")

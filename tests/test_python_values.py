@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 import torchlike
-from torchlike import errors
+from torchlike._core import errors
 
 
 @pytest.fixture(autouse=True)

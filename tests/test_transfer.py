@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from torchlike import transfer
+from torchlike._runtime import transfer
 
 
 def test_the_short_way_is_open():

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 import torchlike as torch
-from torchlike.unsupported import GAPS
+from torchlike._compat.unsupported import GAPS
 
 NAMES = [(space, name) for space, names in GAPS.items() for name in names]
 

@@ -8,7 +8,7 @@ import sys
 import jaxlib.version
 import pytest
 
-from torchlike import xla_flags
+from torchlike._runtime import xla_flags
 
 TILES = "--xla_backend_extra_options=xla_cpu_disable_tiled_emitter"
 EIGEN = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
@@ -56,7 +56,7 @@ def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     code = (
         "import torchlike as t, jax, jax.numpy as jnp;"
         "from torchlike import xla_flags;"
-        "from torchlike.ops.convolution_gradient import Geometry, channels_last;"
+        "from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last;"
         "shape = Geometry((1, 1), ((1, 1), (1, 1)), (1, 1));"
         "x, w = jnp.ones((4, 8, 8, 32)), jnp.ones((3, 3, 32, 64));"
         "f = jax.jit(lambda x, w: channels_last(x, w, shape));"

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import jax
 
-from torchlike import settings
+from torchlike._compat import settings
 
 __all__ = ["parallel_info", "show"]
 

@@ -6,7 +6,7 @@ Three ways: the parameters' ``.data`` (the default), new parameters in the modul
 
 from __future__ import annotations
 
-from torchlike.modes import Switch
+from torchlike._core.modes import Switch
 
 _overwrite = Switch("torch.__future__.set_overwrite_module_params_on_conversion()")
 _swap = Switch("torch.__future__.set_swap_module_params_on_conversion()")

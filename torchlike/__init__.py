@@ -8,11 +8,11 @@ import importlib as _importlib
 import sys as _sys
 from math import e, inf, nan, pi
 
-from torchlike import compilation_cache as _compilation_cache
-from torchlike import known_nans as _known_nans
-from torchlike import mlir_contexts as _mlir_contexts
-from torchlike import tracebacks as _tracebacks
-from torchlike import xla_flags as _xla_flags
+from torchlike._core import tracebacks as _tracebacks
+from torchlike._runtime import compilation_cache as _compilation_cache
+from torchlike._runtime import known_nans as _known_nans
+from torchlike._runtime import mlir_contexts as _mlir_contexts
+from torchlike._runtime import xla_flags as _xla_flags
 
 #: ``x[torch.newaxis]``: a new dimension, as ``x[None]``.
 newaxis = None
@@ -23,68 +23,12 @@ _known_nans.watch_for()
 _xla_flags.enable()
 _tracebacks.install()
 
-from torchlike import absent_dtypes as _absent_dtypes  # noqa: E402
-from torchlike import control_flow as _control_flow  # noqa: E402 - registers torch.cond
-from torchlike import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
-from torchlike import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
-from torchlike import ops as _ops  # noqa: E402 - registers the ops
-from torchlike import sparse_names as _sparse_names  # noqa: E402 - registers coalesce, spmm
-from torchlike import sparse_rules as _sparse_rules  # noqa: E402 - what ops do on sparse tensors
-from torchlike import sparse_tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
-from torchlike import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
-from torchlike import unsupported as _unsupported  # noqa: E402 - registers what raises
-from torchlike.autograd.anomaly_mode import (  # noqa: E402
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    set_anomaly_enabled,
-)
-from torchlike.autograd.grad_mode import (  # noqa: E402
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from torchlike.devices import device, get_default_device, set_default_device  # noqa: E402
-from torchlike.dispatch import registry as _registry  # noqa: E402
-from torchlike.dtypes import (  # noqa: E402
-    can_cast,
-    dtype,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    promote_types,
-    set_default_dtype,
-)
-from torchlike.layouts import (  # noqa: E402
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    jagged,
-    layout,
-    memory_format,
-    preserve_format,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-)
-from torchlike.layouts import contiguous_format as legacy_contiguous_format  # noqa: E402
-from torchlike.layouts import mkldnn as _mkldnn  # noqa: E402
-from torchlike.printing import set_printoptions  # noqa: E402
-from torchlike.random import (  # noqa: E402
-    Generator,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    seed,
-    set_rng_state,
-)
-from torchlike.settings import (  # noqa: E402
+from torchlike import _ops as _ops  # noqa: E402 - registers the ops
+from torchlike import ops, storage  # noqa: E402
+from torchlike._compat import foreach as _foreach  # noqa: E402 - registers torch._foreach_add
+from torchlike._compat import typed_storage as _typed_storage  # noqa: E402 - registers Tensor.storage
+from torchlike._compat import unsupported as _unsupported  # noqa: E402 - registers what raises
+from torchlike._compat.settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
     get_float32_matmul_precision,
@@ -101,11 +45,68 @@ from torchlike.settings import (  # noqa: E402
     set_warn_always,
     use_deterministic_algorithms,
 )
-from torchlike.size import Size  # noqa: E402
-from torchlike.storage_types import STORAGE_TYPES as _STORAGE_TYPES  # noqa: E402
-from torchlike.tensor import Tensor, from_jax  # noqa: E402
-from torchlike.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
-from torchlike.untyped_storage import UntypedStorage  # noqa: E402
+from torchlike._compat.storage_types import STORAGE_TYPES as _STORAGE_TYPES  # noqa: E402
+from torchlike._compat.tensor_types import TENSOR_TYPES as _TENSOR_TYPES  # noqa: E402
+from torchlike._core import absent_dtypes as _absent_dtypes  # noqa: E402
+from torchlike._core import dtypes as _dtypes  # noqa: E402 - the cache must be set before JAX compiles
+from torchlike._core.devices import device, get_default_device, set_default_device  # noqa: E402
+from torchlike._core.dtypes import (  # noqa: E402
+    can_cast,
+    dtype,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    promote_types,
+    set_default_dtype,
+)
+from torchlike._core.layouts import (  # noqa: E402
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    jagged,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
+from torchlike._core.layouts import contiguous_format as legacy_contiguous_format  # noqa: E402
+from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
+from torchlike._core.printing import set_printoptions  # noqa: E402
+from torchlike._core.size import Size  # noqa: E402
+from torchlike._core.tensor import Tensor, from_jax  # noqa: E402
+from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
+from torchlike._dispatch import registry as _registry  # noqa: E402
+from torchlike._higher_order_ops import control_flow as _control_flow  # noqa: E402 - registers torch.cond
+from torchlike.autograd.anomaly_mode import (  # noqa: E402
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_anomaly_enabled,
+)
+from torchlike.autograd.grad_mode import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from torchlike.random import (  # noqa: E402
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+from torchlike.sparse import _names as _sparse_names  # noqa: E402 - registers coalesce, spmm
+from torchlike.sparse import _rules as _sparse_rules  # noqa: E402 - what ops do on sparse tensors
+from torchlike.sparse import _tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor
 
 globals().update({d.name: d for d in _dtypes.ALL})
 globals().update(_dtypes.ALIASES)
@@ -148,6 +149,23 @@ from torchlike import (  # noqa: E402
     version,
     xpu,
 )
+from torchlike._compat.symbolic import (  # noqa: E402
+    SymBool,
+    SymFloat,
+    SymInt,
+    sym_float,
+    sym_int,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+    sym_sqrt,
+    sym_sum,
+)
+from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
+from torchlike._core.errors import OutOfMemoryError  # noqa: E402
+from torchlike._core.streams import Event, Stream  # noqa: E402
+from torchlike._dynamo.compile import compile  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
     autocast,
@@ -167,9 +185,7 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
     set_autocast_enabled,
     set_autocast_gpu_dtype,
 )
-from torchlike.compile import compile  # noqa: E402
-from torchlike.device_modules import get_device_module  # noqa: E402
-from torchlike.errors import OutOfMemoryError  # noqa: E402
+from torchlike.backends.device_modules import get_device_module  # noqa: E402
 from torchlike.export.torchscript import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.futures import Future  # noqa: E402
@@ -178,21 +194,6 @@ from torchlike.library.tags import Tag  # noqa: E402
 from torchlike.porting.allocator import tune_allocator  # noqa: E402
 from torchlike.porting.torch_alias import install_alias  # noqa: E402
 from torchlike.serialization import load, save  # noqa: E402
-from torchlike.streams import Event, Stream  # noqa: E402
-from torchlike.symbolic import (  # noqa: E402
-    SymBool,
-    SymFloat,
-    SymInt,
-    sym_float,
-    sym_int,
-    sym_ite,
-    sym_max,
-    sym_min,
-    sym_not,
-    sym_sqrt,
-    sym_sum,
-)
-from torchlike.typed_storage import TypedStorage  # noqa: E402
 
 _unsupported.make_modules()
 

@@ -1,16 +1,16 @@
 # Made by `python -m tools.generate` from the registry. Do not edit.
 from builtins import bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list, object as _object, set as _set, str as _str, tuple as _tuple, type as _type
-from torchlike.devices import device as _device
-from torchlike.dtypes import dtype as _dtype
-from torchlike.layouts import layout as _layout, memory_format as _memory_format
-from torchlike.size import Size as _Size
+from torchlike._core.devices import device as _device
+from torchlike._core.dtypes import dtype as _dtype
+from torchlike._core.layouts import layout as _layout, memory_format as _memory_format
+from torchlike._core.size import Size as _Size
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from torchlike.random import Generator as Generator
-from torchlike.tensor import Tensor as Tensor
+from torchlike._core.tensor import Tensor as Tensor
 
 Number = _bool | _int | _float | _complex
 
@@ -51,6 +51,7 @@ from torchlike import multiprocessing as multiprocessing
 from torchlike import nested as nested
 from torchlike import nn as nn
 from torchlike import onnx as onnx
+from torchlike import ops as ops
 from torchlike import optim as optim
 from torchlike import overrides as overrides
 from torchlike import profiler as profiler
@@ -61,12 +62,71 @@ from torchlike import serialization as serialization
 from torchlike import signal as signal
 from torchlike import sparse as sparse
 from torchlike import special as special
+from torchlike import storage as storage
 from torchlike import testing as testing
 from torchlike import torch_version as torch_version
 from torchlike import types as types
 from torchlike import utils as utils
 from torchlike import version as version
 from torchlike import xpu as xpu
+from torchlike._compat.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from torchlike._compat.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from torchlike._compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from torchlike._compat.settings import get_num_interop_threads as get_num_interop_threads
+from torchlike._compat.settings import get_num_threads as get_num_threads
+from torchlike._compat.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from torchlike._compat.settings import is_warn_always_enabled as is_warn_always_enabled
+from torchlike._compat.settings import set_default_tensor_type as set_default_tensor_type
+from torchlike._compat.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
+from torchlike._compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from torchlike._compat.settings import set_flush_denormal as set_flush_denormal
+from torchlike._compat.settings import set_num_interop_threads as set_num_interop_threads
+from torchlike._compat.settings import set_num_threads as set_num_threads
+from torchlike._compat.settings import set_warn_always as set_warn_always
+from torchlike._compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
+from torchlike._compat.symbolic import SymBool as SymBool
+from torchlike._compat.symbolic import SymFloat as SymFloat
+from torchlike._compat.symbolic import SymInt as SymInt
+from torchlike._compat.symbolic import sym_float as sym_float
+from torchlike._compat.symbolic import sym_int as sym_int
+from torchlike._compat.symbolic import sym_ite as sym_ite
+from torchlike._compat.symbolic import sym_max as sym_max
+from torchlike._compat.symbolic import sym_min as sym_min
+from torchlike._compat.symbolic import sym_not as sym_not
+from torchlike._compat.symbolic import sym_sqrt as sym_sqrt
+from torchlike._compat.symbolic import sym_sum as sym_sum
+from torchlike._compat.typed_storage import TypedStorage as TypedStorage
+from torchlike._core.devices import device as device
+from torchlike._core.devices import get_default_device as get_default_device
+from torchlike._core.devices import set_default_device as set_default_device
+from torchlike._core.dtypes import can_cast as can_cast
+from torchlike._core.dtypes import dtype as dtype
+from torchlike._core.dtypes import finfo as finfo
+from torchlike._core.dtypes import get_default_dtype as get_default_dtype
+from torchlike._core.dtypes import iinfo as iinfo
+from torchlike._core.dtypes import promote_types as promote_types
+from torchlike._core.dtypes import set_default_dtype as set_default_dtype
+from torchlike._core.errors import OutOfMemoryError as OutOfMemoryError
+from torchlike._core.layouts import channels_last as channels_last
+from torchlike._core.layouts import channels_last_3d as channels_last_3d
+from torchlike._core.layouts import contiguous_format as contiguous_format
+from torchlike._core.layouts import jagged as jagged
+from torchlike._core.layouts import layout as layout
+from torchlike._core.layouts import memory_format as memory_format
+from torchlike._core.layouts import preserve_format as preserve_format
+from torchlike._core.layouts import sparse_bsc as sparse_bsc
+from torchlike._core.layouts import sparse_bsr as sparse_bsr
+from torchlike._core.layouts import sparse_coo as sparse_coo
+from torchlike._core.layouts import sparse_csc as sparse_csc
+from torchlike._core.layouts import sparse_csr as sparse_csr
+from torchlike._core.layouts import strided as strided
+from torchlike._core.printing import set_printoptions as set_printoptions
+from torchlike._core.size import Size as Size
+from torchlike._core.streams import Event as Event
+from torchlike._core.streams import Stream as Stream
+from torchlike._core.tensor import from_jax as from_jax
+from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
+from torchlike._dynamo.compile import compile as compile
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
 from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
@@ -93,42 +153,16 @@ from torchlike.autograd.grad_mode import is_grad_enabled as is_grad_enabled
 from torchlike.autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled
 from torchlike.autograd.grad_mode import no_grad as no_grad
 from torchlike.autograd.grad_mode import set_grad_enabled as set_grad_enabled
-from torchlike.compile import compile as compile
-from torchlike.device_modules import get_device_module as get_device_module
-from torchlike.devices import device as device
-from torchlike.devices import get_default_device as get_default_device
-from torchlike.devices import set_default_device as set_default_device
-from torchlike.dtypes import can_cast as can_cast
-from torchlike.dtypes import dtype as dtype
-from torchlike.dtypes import finfo as finfo
-from torchlike.dtypes import get_default_dtype as get_default_dtype
-from torchlike.dtypes import iinfo as iinfo
-from torchlike.dtypes import promote_types as promote_types
-from torchlike.dtypes import set_default_dtype as set_default_dtype
-from torchlike.errors import OutOfMemoryError as OutOfMemoryError
+from torchlike.backends.device_modules import get_device_module as get_device_module
 from torchlike.export.torchscript import ScriptFunction as ScriptFunction
 from torchlike.export.torchscript import ScriptModule as ScriptModule
 from torchlike.func.vmap import vmap as vmap
 from torchlike.futures import Future as Future
 from torchlike.interop import from_jax_function as from_jax_function
 from torchlike.interop import to_jax_function as to_jax_function
-from torchlike.layouts import channels_last as channels_last
-from torchlike.layouts import channels_last_3d as channels_last_3d
-from torchlike.layouts import contiguous_format as contiguous_format
-from torchlike.layouts import jagged as jagged
-from torchlike.layouts import layout as layout
-from torchlike.layouts import memory_format as memory_format
-from torchlike.layouts import preserve_format as preserve_format
-from torchlike.layouts import sparse_bsc as sparse_bsc
-from torchlike.layouts import sparse_bsr as sparse_bsr
-from torchlike.layouts import sparse_coo as sparse_coo
-from torchlike.layouts import sparse_csc as sparse_csc
-from torchlike.layouts import sparse_csr as sparse_csr
-from torchlike.layouts import strided as strided
 from torchlike.library.tags import Tag as Tag
 from torchlike.porting.allocator import tune_allocator as tune_allocator
 from torchlike.porting.torch_alias import install_alias as install_alias
-from torchlike.printing import set_printoptions as set_printoptions
 from torchlike.random import default_generator as default_generator
 from torchlike.random import get_rng_state as get_rng_state
 from torchlike.random import initial_seed as initial_seed
@@ -137,38 +171,6 @@ from torchlike.random import seed as seed
 from torchlike.random import set_rng_state as set_rng_state
 from torchlike.serialization import load as load
 from torchlike.serialization import save as save
-from torchlike.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-from torchlike.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
-from torchlike.settings import get_float32_matmul_precision as get_float32_matmul_precision
-from torchlike.settings import get_num_interop_threads as get_num_interop_threads
-from torchlike.settings import get_num_threads as get_num_threads
-from torchlike.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
-from torchlike.settings import is_warn_always_enabled as is_warn_always_enabled
-from torchlike.settings import set_default_tensor_type as set_default_tensor_type
-from torchlike.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
-from torchlike.settings import set_float32_matmul_precision as set_float32_matmul_precision
-from torchlike.settings import set_flush_denormal as set_flush_denormal
-from torchlike.settings import set_num_interop_threads as set_num_interop_threads
-from torchlike.settings import set_num_threads as set_num_threads
-from torchlike.settings import set_warn_always as set_warn_always
-from torchlike.settings import use_deterministic_algorithms as use_deterministic_algorithms
-from torchlike.size import Size as Size
-from torchlike.streams import Event as Event
-from torchlike.streams import Stream as Stream
-from torchlike.symbolic import SymBool as SymBool
-from torchlike.symbolic import SymFloat as SymFloat
-from torchlike.symbolic import SymInt as SymInt
-from torchlike.symbolic import sym_float as sym_float
-from torchlike.symbolic import sym_int as sym_int
-from torchlike.symbolic import sym_ite as sym_ite
-from torchlike.symbolic import sym_max as sym_max
-from torchlike.symbolic import sym_min as sym_min
-from torchlike.symbolic import sym_not as sym_not
-from torchlike.symbolic import sym_sqrt as sym_sqrt
-from torchlike.symbolic import sym_sum as sym_sum
-from torchlike.tensor import from_jax as from_jax
-from torchlike.typed_storage import TypedStorage as TypedStorage
-from torchlike.untyped_storage import UntypedStorage as UntypedStorage
 
 newaxis: None
 

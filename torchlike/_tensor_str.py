@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import printing
-from torchlike.tensor import Tensor
+from torchlike._core import printing
+from torchlike._core.tensor import Tensor
 
 __all__ = ["PRINT_OPTS"]
 

@@ -8,9 +8,10 @@ from typing import Any
 import jax
 
 from torchlike import cuda as _cuda
-from torchlike import devices, pending
-from torchlike.dtypes import ALL as _DTYPES
-from torchlike.streams import Stream
+from torchlike._core import devices
+from torchlike._core.dtypes import ALL as _DTYPES
+from torchlike._core.streams import Stream
+from torchlike._runtime import pending
 
 
 def current_accelerator(check_available: Any = False) -> devices.device | None:

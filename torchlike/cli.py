@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from torchlike import environment_variables
+from torchlike._runtime import environment_variables
 
 _RUN = """\
 Run a PyTorch script unchanged: `import torch` and every torch.x.y mean torchlike.

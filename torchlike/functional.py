@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlike.dispatch.registry import NAMESPACES as _NAMESPACES
+from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
 
 _NAMES = (
     "atleast_1d",

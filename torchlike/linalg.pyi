@@ -1,16 +1,16 @@
 # Made by `python -m tools.generate` from the registry. Do not edit.
 from builtins import bool as _bool, bytes as _bytes, complex as _complex, dict as _dict, float as _float, int as _int, list as _list, object as _object, set as _set, str as _str, tuple as _tuple, type as _type
-from torchlike.devices import device as _device
-from torchlike.dtypes import dtype as _dtype
-from torchlike.layouts import layout as _layout, memory_format as _memory_format
-from torchlike.size import Size as _Size
+from torchlike._core.devices import device as _device
+from torchlike._core.dtypes import dtype as _dtype
+from torchlike._core.layouts import layout as _layout, memory_format as _memory_format
+from torchlike._core.size import Size as _Size
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from torchlike.random import Generator as Generator
-from torchlike.tensor import Tensor as Tensor
+from torchlike._core.tensor import Tensor as Tensor
 
 Number = _bool | _int | _float | _complex
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import dtypes, errors
-from torchlike.dispatch.registry import NAMESPACES
-from torchlike.ops.creation import tensor as _make_tensor
-from torchlike.tensor import Tensor
-from torchlike.unsupported import functions as _unsupported
+from torchlike._compat.unsupported import functions as _unsupported
+from torchlike._core import dtypes, errors
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
+from torchlike._ops.creation.creation import tensor as _make_tensor
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",

@@ -10,11 +10,11 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike.dispatch.registry import NAMESPACES as _NAMESPACES
-from torchlike.tensor import Tensor
-from torchlike.tensor import no_protocol as _no_protocol
-from torchlike.unsupported import Gap as _Gap
-from torchlike.unsupported import raising as _raising
+from torchlike._compat.unsupported import Gap as _Gap
+from torchlike._compat.unsupported import raising as _raising
+from torchlike._core.tensor import Tensor
+from torchlike._core.tensor import no_protocol as _no_protocol
+from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
 
 __all__ = [
     "get_default_nowrap_functions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlike.ops.reduction import RETURN_TYPES as _RETURN_TYPES
+from torchlike._ops.reduce.reduction import RETURN_TYPES as _RETURN_TYPES
 
 #: Every one of them.
 all_return_types = list(_RETURN_TYPES.values())

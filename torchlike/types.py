@@ -6,12 +6,12 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from torchlike.devices import device
-from torchlike.dtypes import dtype
-from torchlike.layouts import layout
-from torchlike.size import Size
-from torchlike.tensor import Tensor
-from torchlike.typed_storage import TypedStorage, UntypedStorage
+from torchlike._compat.typed_storage import TypedStorage, UntypedStorage
+from torchlike._core.devices import device
+from torchlike._core.dtypes import dtype
+from torchlike._core.layouts import layout
+from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
 
 Number: TypeAlias = builtins.int | builtins.float | builtins.bool
 Device: TypeAlias = device | builtins.str | builtins.int | None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import torchlike as torch
+from torchlike._core.errors import JitCaptureError
 from torchlike.autograd import gradcheck, set_strict_in_place
 from torchlike.autograd.function import once_differentiable
 from torchlike.autograd.graph import (
@@ -16,7 +17,6 @@ from torchlike.autograd.graph import (
     save_on_cpu,
     saved_tensors_hooks,
 )
-from torchlike.errors import JitCaptureError
 from torchlike.utils import checkpoint as checkpoints
 from torchlike.utils.checkpoint import checkpoint
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import torchlike as torch
+from torchlike._core.errors import JitCaptureError
 from torchlike.autograd import forward_ad as fw
-from torchlike.errors import JitCaptureError
 
 X, T = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.5, -1.0, 2.0])
 

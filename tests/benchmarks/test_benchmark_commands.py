@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from benchmarks import environments, frameworks, pool, run, start
-from torchlike import xla_flags
+from torchlike._runtime import xla_flags
 
 ROOT = pool.ROOT
 

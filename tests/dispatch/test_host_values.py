@@ -11,8 +11,8 @@ import pytest
 from jax import monitoring
 
 import torchlike as torch
-from torchlike.first_calls.settings import set_first_calls
-from torchlike.first_calls.statistics import record_of
+from torchlike._runtime.first_calls.settings import set_first_calls
+from torchlike._runtime.first_calls.statistics import record_of
 
 
 def on_host(t):

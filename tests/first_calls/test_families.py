@@ -9,10 +9,10 @@ import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
-from torchlike import first_calls
-from torchlike.first_calls import families
-from torchlike.first_calls.settings import settings
-from torchlike.first_calls.statistics import record_of
+from torchlike._runtime import first_calls
+from torchlike._runtime.first_calls import families
+from torchlike._runtime.first_calls.settings import settings
+from torchlike._runtime.first_calls.statistics import record_of
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_difference_gives_the_family_up(unchecked, monkeypatch, caplog, form):
     # What no guard sees: a size in a dictionary.
     table = {7: 100.0}
     form = form(lambda x: x + table.get(x.shape[0], 1.0))
-    with caplog.at_level(logging.WARNING, "torchlike.first_calls"):
+    with caplog.at_level(logging.WARNING, "torchlike._runtime.first_calls"):
         found = [form(ramp(n))[0].item() for n in (5, 6, 7, 8, 7)]
     assert found == [1.0, 1.0, 100.0, 1.0, 100.0]
     assert "each size is traced from now on" in caplog.text

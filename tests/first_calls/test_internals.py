@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from torchlike.first_calls.internals import NAMES, internals
+from torchlike._runtime.first_calls.internals import NAMES, internals
 
 
 def test_this_jax_has_them_all():
@@ -15,7 +15,7 @@ def test_this_jax_has_them_all():
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_missing_name_is_told_once_and_everything_is_compiled(name, monkeypatch, caplog):
-    import torchlike.first_calls.internals as room
+    import torchlike._runtime.first_calls.internals as room
 
     monkeypatch.setitem(room.NAMES, name, (NAMES[name][0], "no_such_name"))
     found = room.Internals()
@@ -26,7 +26,7 @@ def test_a_missing_name_is_told_once_and_everything_is_compiled(name, monkeypatc
 
 
 def test_another_signature_of_pjit_is_told(monkeypatch, caplog):
-    import torchlike.first_calls.internals as room
+    import torchlike._runtime.first_calls.internals as room
 
     def hooked(self, *args):
         raise TypeError("pjit() takes no arguments")
@@ -41,19 +41,19 @@ def test_another_signature_of_pjit_is_told(monkeypatch, caplog):
 def _check_that_jit_is_jaxs(found, monkeypatch):
     import jax
 
-    module = sys.modules["torchlike.first_calls.jit"]
+    module = sys.modules["torchlike._runtime.first_calls.jit"]
     monkeypatch.setattr(module, "internals", found)
     form = module.jit(lambda x: x + 1, name="without the names")
     assert type(form) is type(jax.jit(lambda x: x))
     assert form(1.0) == 2.0
-    from torchlike.first_calls.statistics import records
+    from torchlike._runtime.first_calls.statistics import records
 
     assert "without the names" not in records
 
 
 def test_a_whole_process_without_a_name_runs():
     code = """
-import torchlike.first_calls.internals as room
+import torchlike._runtime.first_calls.internals as room
 room.NAMES["put"] = ("jaxlib._jax", "no_such_name")
 room.internals.__init__()
 import torchlike as torch

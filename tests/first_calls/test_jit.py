@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike import first_calls
-from torchlike.first_calls import cost
-from torchlike.first_calls.settings import set_first_calls, settings
-from torchlike.first_calls.statistics import record_of
+from torchlike._runtime import first_calls
+from torchlike._runtime.first_calls import cost
+from torchlike._runtime.first_calls.settings import set_first_calls, settings
+from torchlike._runtime.first_calls.statistics import record_of
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_long_loop_is_compiled(name):
 
 
 def test_two_runs_switch_at_the_same_call_whatever_the_clock_says(name, monkeypatch):
-    room = sys.modules["torchlike.first_calls.jit"]
+    room = sys.modules["torchlike._runtime.first_calls.jit"]
     x = rows(300, 300)
     for clock in (iter(range(10**9)), iter(range(0, 10**12, 10**6))):
         monkeypatch.setattr(room, "perf_counter", clock.__next__)
@@ -146,7 +146,7 @@ def test_errors_of_shapes_are_the_same():
 
 
 def test_an_error_of_a_rule_is_logged_and_the_form_compiled(name, monkeypatch, caplog):
-    from torchlike.first_calls.rules import RULES
+    from torchlike._runtime.first_calls.rules import RULES
 
     def broken(eqn):
         def function(*arrays):
@@ -163,7 +163,7 @@ def test_an_error_of_a_rule_is_logged_and_the_form_compiled(name, monkeypatch, c
 
 
 def test_a_rule_that_does_not_know_its_parameters_is_logged(name, monkeypatch, caplog):
-    from torchlike.first_calls.rules import RULES
+    from torchlike._runtime.first_calls.rules import RULES
 
     monkeypatch.setitem(RULES, "cosh", lambda eqn: eqn.params["of another version"])
     monkeypatch.setattr(settings, "strict", False)
@@ -176,8 +176,8 @@ def test_a_rule_that_does_not_know_its_parameters_is_logged(name, monkeypatch, c
 def test_arrays_on_another_device_are_compiled():
     code = """
 import jax, numpy as np
-from torchlike import first_calls
-from torchlike.first_calls.statistics import record_of
+from torchlike._runtime import first_calls
+from torchlike._runtime.first_calls.statistics import record_of
 form = first_calls.jit(lambda x: x + 1, name="form")
 found = form(jax.device_put(np.ones(3), jax.devices()[1]))
 assert found.devices() == {jax.devices()[1]}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from torchlike.first_calls.interpreter import function_of
-from torchlike.first_calls.rules import RULES, Unsupported
+from torchlike._runtime.first_calls.interpreter import function_of
+from torchlike._runtime.first_calls.rules import RULES, Unsupported
 
 #: Of the largest finite number of the result: rounding in another order, or another polynomial.
 TOLERANCE = {"float32": 4 * 2**-23, "float64": 8 * 2**-52, "bfloat16": 2**-7, "float16": 2**-10,

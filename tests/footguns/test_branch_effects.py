@@ -9,7 +9,7 @@ import itertools
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 LOG = []
 

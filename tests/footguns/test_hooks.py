@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 W = [[0.5, -1.0], [2.0, 0.25]]
 X = [[1.0, -2.0], [0.5, 3.0]]

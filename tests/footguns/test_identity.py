@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 GLOBAL = torch.ones(2)
 

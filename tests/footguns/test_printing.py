@@ -13,7 +13,7 @@ import warnings
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 # ruff: noqa: T201
 

@@ -10,7 +10,7 @@ import pytest
 
 import torchlike as torch
 from torchlike import nn
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 
 def linear():

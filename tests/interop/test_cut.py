@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 
 import torchlike as torch
-from torchlike import errors
+from torchlike._core import errors
 from torchlike.interop import cut
 
 LINEAR = torch.nn.Linear(3, 2)

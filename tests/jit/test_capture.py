@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 
 def test_the_module_is_callable_and_importable():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import torchlike as torch
+from torchlike._core.errors import JitCaptureError
 from torchlike._higher_order_ops import associative_scan
 from torchlike._higher_order_ops.map import map as torch_map
 from torchlike._higher_order_ops.scan import scan
-from torchlike.errors import JitCaptureError
 
 
 def leaves(result):

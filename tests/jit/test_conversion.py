@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
-from torchlike.jit.rewriting import bound_names
+from torchlike._core.errors import JitCaptureError
+from torchlike.jit.control_flow.rewriting import bound_names
 
 W = [torch.tensor([0.5, -1.5, 1.0], requires_grad=True),
      torch.tensor([1.5, 0.25, -1.0], requires_grad=True)]  # fmt: skip

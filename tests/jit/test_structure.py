@@ -6,7 +6,7 @@ import types
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 WAYS = pytest.mark.parametrize("compile", [torch.jit, torch.compile], ids=["jit", "compile"])
 

@@ -10,7 +10,7 @@ from module_cases import CASES, values_of
 
 import torchlike as torch
 from torchlike import nn
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 STEPS = 20
 #: How many numbers PyTorch draws here depends on the values, so a graph cannot hold it.

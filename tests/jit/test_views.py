@@ -4,7 +4,7 @@ geometry and flags that the Python code gives them, or the compiler refuses."""
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 
 def eager_and_jitted(fn, *arguments):

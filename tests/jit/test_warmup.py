@@ -14,8 +14,8 @@ import pytest
 import torchlike as torch
 import torchlike.nn.functional as F
 from torchlike import nn
-from torchlike.errors import JitCaptureError
-from torchlike.jit import warmup
+from torchlike._core.errors import JitCaptureError
+from torchlike.jit.compile import warmup
 
 STEPS = 8
 
@@ -239,9 +239,9 @@ def test_xla_compiles_in_another_thread(monkeypatch):
     for _ in range(2):
         f(torch.ones(3))
     for thread in threading.enumerate():
-        if thread.name == "torchlike.jit.warmup":
+        if thread.name == "torchlike.jit.compile.warmup":
             thread.join()
-    assert threads == ["torchlike.jit.warmup"]
+    assert threads == ["torchlike.jit.compile.warmup"]
     f(torch.ones(3))
     assert not f.ran_eagerly
 
@@ -465,7 +465,7 @@ def test_an_error_of_xla_is_raised_by_the_call_that_waits(monkeypatch):
 
         return work
 
-    monkeypatch.setattr("torchlike.jit.program.Program.compiling", broken)
+    monkeypatch.setattr("torchlike.jit.compile.program.Program.compiling", broken)
     f = torch.jit(lambda x: x + 1, warmup=2)
     assert f(torch.ones(1)).item() == 2
     assert f(torch.ones(1)).item() == 2

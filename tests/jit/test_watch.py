@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from torchlike.jit.watch import Watch
+from torchlike.jit.capture.watch import Watch
 
 
 @pytest.fixture

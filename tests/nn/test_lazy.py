@@ -5,7 +5,7 @@ import pytest
 import torchlike as torch
 import torchlike.nn as nn
 from torchlike import random
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 
 @pytest.mark.parametrize(

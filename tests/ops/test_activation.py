@@ -1,4 +1,4 @@
-"""torchlike.ops.activation and softmax: kinks, in-place, names."""
+"""torchlike._ops.elementwise.activation and softmax: kinks, in-place, names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""torchlike.ops.attention: against its definition, masks, shared heads."""
+"""torchlike._ops.nn.attention.attention: against its definition, masks, shared heads."""
 
 import math
 

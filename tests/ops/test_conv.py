@@ -1,4 +1,4 @@
-"""torchlike.ops.conv: every lowering gives the same convolution; the transpose is one."""
+"""torchlike._ops.nn.conv.conv: every lowering gives the same convolution; the transpose is one."""
 
 import math
 

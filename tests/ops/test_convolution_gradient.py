@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from torchlike import xla_flags
-from torchlike.ops.convolution_gradient import Geometry, channels_last, images_at_once
+from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last, images_at_once
+from torchlike._runtime import xla_flags
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""torchlike.ops.embedding: rows, padding, range, bags."""
+"""torchlike._ops.nn.embedding.embedding: rows, padding, range, bags."""
 
 import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 WEIGHT = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 

@@ -1,4 +1,4 @@
-"""torchlike.ops.loss, elementwise_loss, margin_loss: identities, weights, bad targets."""
+"""torchlike._ops.nn.loss.loss, elementwise_loss, margin_loss: identities, weights, bad targets."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
-from torchlike.ops import loss
+from torchlike._ops.nn.loss import loss
 
 LOGITS = [[1.0, 2.0, 0.5], [0.1, -1.0, 3.0], [0.0, 0.0, 0.0]]
 

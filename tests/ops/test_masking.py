@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 X = torch.tensor([[1.0, -2.0, 3.0], [-4.0, 5.0, -6.0]])
 

@@ -1,4 +1,4 @@
-"""torchlike.ops.normalization: statistics, running statistics, gradients that vanish."""
+"""torchlike._ops.nn.norm.normalization: statistics, running statistics, gradients that vanish."""
 
 import chex
 import jax
@@ -7,7 +7,7 @@ import pytest
 
 import torchlike as torch
 import torchlike.nn.functional as F
-from torchlike.ops.normalization import _standardized
+from torchlike._ops.nn.norm.normalization import _standardized
 
 
 def sample(*shape):

@@ -1,4 +1,4 @@
-"""torchlike.ops.padding and resampling."""
+"""torchlike._ops.nn.image.padding and resampling."""
 
 import pytest
 

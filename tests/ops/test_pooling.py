@@ -1,4 +1,4 @@
-"""torchlike.ops.pooling: winners, windows, padding."""
+"""torchlike._ops.nn.pool.pooling: winners, windows, padding."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""torchlike.ops.recurrent: sequences are repeated cells; packed ones are their sequences."""
+"""Recurrent networks: sequences are repeated cells; packed ones are their sequences."""
 
 import numpy as np
 import pytest

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from torchlike.ops import shifted_images
-from torchlike.ops.convolution_gradient import Geometry, channels_last
+from torchlike._ops.nn.conv import shifted_images
+from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike
-from torchlike import unsupported
+from torchlike._compat import unsupported
 
 AT = [[0, 1, 1, 0], [2, 0, 2, 2]]
 DENSE = np.array([[0, 0, 4.0], [4, 0, 5]], np.float32)

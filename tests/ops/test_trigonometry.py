@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.ops.trigonometry import _FEWEST, _LARGEST
+from torchlike._ops.elementwise.trigonometry import _FEWEST, _LARGEST
 
 FUNCTIONS = {"sin": np.sin, "cos": np.cos, "tan": np.tan}
 #: Rounding of the result, and a little for the float64 way there.

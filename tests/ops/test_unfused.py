@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from torchlike.ops.unfused import unfused
+from torchlike._ops.unfused import unfused
 
 
 def _long(x):

@@ -1,4 +1,4 @@
-"""torchlike.ops.weighting: attention and its derivatives against the definition in float64, at
+"""Attention and its derivatives against the definition in float64, at
 sizes that are computed whole and in blocks."""
 
 import numpy as np

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torchlike as torch
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 CASES = {
     "SGD": (torch.optim.SGD, {"lr": 0.1}),

@@ -18,7 +18,7 @@ import torchlike
 import torchlike.fft
 import torchlike.linalg
 import torchlike.special
-from torchlike.dispatch.registry import NAMESPACES
+from torchlike._dispatch.registry import NAMESPACES
 
 RTOL = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-9, "complex128": 1e-9,
         "float16": 1e-3, "bfloat16": 1.6e-2}  # fmt: skip

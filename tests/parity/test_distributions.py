@@ -244,7 +244,7 @@ def test_compiled(name):
             keys.append(key)
     for key in refused:
         keys.remove(key)
-        with pytest.raises(torchlike.errors.JitCaptureError):
+        with pytest.raises(torchlike._core.errors.JitCaptureError):
             torchlike.jit(said)([key], *params)
     torchlike.manual_seed(3)
     expected = said(keys, *params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import torchlike
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 torch = pytest.importorskip("torch")
 

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 import torchlike
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 real = pytest.importorskip("torch")
 

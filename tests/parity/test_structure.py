@@ -7,7 +7,7 @@ import pytest
 
 import torchlike
 import torchlike.nn.utils.prune
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 real = pytest.importorskip("torch")
 pytest.importorskip("torch.nn.utils.prune")

@@ -10,8 +10,8 @@ import numpy as np
 from op_harness import Case, Recipe, as_numpy, gradients, make, raised, resolve, tensors_in
 
 import torchlike
+from torchlike._runtime.first_calls.statistics import records
 from torchlike.compiler import set_first_calls
-from torchlike.first_calls.statistics import records
 
 #: How far by NumPy may be from compiled, in eps of the output's greatest number; and why.
 EPS = 8

@@ -14,12 +14,14 @@ ROOT = Path(__file__).resolve().parents[2]
 def files() -> dict[Path, str]:
     """Every generated file and what should stand in it."""
     import torchlike
-    from torchlike.dispatch.registry import NAMESPACES
+    from torchlike._dispatch.registry import NAMESPACES
 
     package = ROOT / "torchlike"
     made = {
         package / "__init__.pyi": stubs.package(torchlike, package / "__init__.py", NAMESPACES[""]),
-        package / "methods.pyi": stubs.methods(torchlike.Tensor, package / "tensor.py"),
+        package / "_core" / "methods.pyi": stubs.methods(
+            torchlike.Tensor, package / "_core" / "tensor.py"
+        ),
         package / "nn/functional.pyi": stubs.functions(NAMESPACES["nn.functional"]),
         ROOT / "docs/operators.md": page.text(NAMESPACES, torchlike.Tensor),
     }

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 
 from tools.generate import signatures
-from torchlike import absent_dtypes, dtypes
-from torchlike.dispatch.spec import OpSpec
-from torchlike.unsupported import GAPS
+from torchlike._compat.unsupported import GAPS
+from torchlike._core import absent_dtypes, dtypes
+from torchlike._dispatch.spec import OpSpec
 
 INTRODUCTION = """# Operators
 

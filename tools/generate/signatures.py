@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from torchlike.dispatch import schema
-from torchlike.dispatch.spec import OpSpec
+from torchlike._dispatch import schema
+from torchlike._dispatch.spec import OpSpec
 
 #: Names that may stand in a stub's annotation.
 KNOWN = {

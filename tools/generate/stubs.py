@@ -15,10 +15,10 @@ from tools.generate import signatures
 _HIDDEN = {
     "builtins": ("bool", "bytes", "complex", "dict", "float", "int", "list", "object", "set",
                  "str", "tuple", "type"),
-    "torchlike.devices": ("device",),
-    "torchlike.dtypes": ("dtype",),
-    "torchlike.layouts": ("layout", "memory_format"),
-    "torchlike.size": ("Size",),
+    "torchlike._core.devices": ("device",),
+    "torchlike._core.dtypes": ("dtype",),
+    "torchlike._core.layouts": ("layout", "memory_format"),
+    "torchlike._core.size": ("Size",),
 }  # fmt: skip
 HEADER = (
     "# Made by `python -m tools.generate` from the registry. Do not edit.\n"
@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from torchlike.random import Generator as Generator
-from torchlike.tensor import Tensor as Tensor
+from torchlike._core.tensor import Tensor as Tensor
 
 Number = _bool | _int | _float | _complex
 """

@@ -8,18 +8,18 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from torchlike import boxes as _boxes
-from torchlike import devices as _devices
-from torchlike import modes as _modes
 from torchlike._C import _distributed_c10d, _distributed_rpc, _functorch, _nn
 from torchlike._C._dispatch import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
-from torchlike.devices import device
-from torchlike.dtypes import dtype
-from torchlike.layouts import layout, memory_format
+from torchlike._core import boxes as _boxes
+from torchlike._core import devices as _devices
+from torchlike._core import modes as _modes
+from torchlike._core.devices import device
+from torchlike._core.dtypes import dtype
+from torchlike._core.layouts import layout, memory_format
+from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
+from torchlike._core.tensor import no_protocol as _disabled_torch_function_impl
 from torchlike.random import Generator
-from torchlike.size import Size
-from torchlike.tensor import Tensor
-from torchlike.tensor import no_protocol as _disabled_torch_function_impl
 
 __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike.boxes import BOXES as _BOXES
-from torchlike.boxes import Batched as _Batched
-from torchlike.tensor import Tensor
+from torchlike._core.boxes import BOXES as _BOXES
+from torchlike._core.boxes import Batched as _Batched
+from torchlike._core.tensor import Tensor
 
 __all__ = ["get_unwrapped", "is_batchedtensor", "is_functorch_wrapped_tensor",
            "is_legacy_batchedtensor"]  # fmt: skip

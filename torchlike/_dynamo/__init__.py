@@ -13,9 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from torchlike import errors, modes
+from torchlike._compat.unsupported import Gap, raising
+from torchlike._core import errors, modes
+from torchlike._core.tensor import Tensor
 from torchlike._dynamo import config, eval_frame, utils
-from torchlike.compile import compile
+from torchlike._dynamo.compile import compile
+from torchlike._dynamo.optimized_module import OptimizedModule
 from torchlike.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -30,9 +33,6 @@ from torchlike.jit.explain import Explanation
 from torchlike.jit.explain import explain as _explain
 from torchlike.jit.function import JitFunction
 from torchlike.nn import Module
-from torchlike.optimized_module import OptimizedModule
-from torchlike.tensor import Tensor
-from torchlike.unsupported import Gap, raising
 
 __all__ = [
     "ExplainOutput",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlike import devices
+from torchlike._core import devices
 
 __all__ = ["is_compile_supported"]
 

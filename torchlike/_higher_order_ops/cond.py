@@ -1,5 +1,5 @@
 """``torch._higher_order_ops.cond``."""
 
-from torchlike.control_flow import cond
+from torchlike._higher_order_ops.control_flow import cond
 
 __all__ = ["cond"]

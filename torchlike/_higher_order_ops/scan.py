@@ -1,5 +1,5 @@
 """``torch._higher_order_ops.scan``."""
 
-from torchlike.control_flow import scan
+from torchlike._higher_order_ops.control_flow import scan
 
 __all__ = ["scan"]

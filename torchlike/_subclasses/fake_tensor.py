@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike.unsupported import Gap, raising
+from torchlike._compat.unsupported import Gap, raising
 
 __all__ = ["FakeTensor", "FakeTensorMode", "is_fake"]
 

@@ -1,6 +1,6 @@
 """``torch.autocast``: a region in which matrix products run in a lower dtype.
 
-What each op does is the table in torchlike/dispatch/autocast.py. The state belongs to the key of a
+What each op does is the table in torchlike/_dispatch/autocast.py. The state belongs to the key of a
 jitted function, so one may be called inside and outside; it may also hold the region itself.
 """
 
@@ -12,9 +12,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import devices, dtypes, modes
-from torchlike.dispatch import autocast as casts
-from torchlike.tensor import Tensor
+from torchlike._core import devices, dtypes, modes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch import autocast as casts
 
 #: Device types for which PyTorch knows autocast (where a backend for it may be missing here).
 _AVAILABLE = frozenset(("cpu", "cuda", "mps", "xpu", "xla", "hpu", "ipu", "mtia", "maia"))

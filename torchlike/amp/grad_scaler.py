@@ -6,10 +6,11 @@ import warnings
 from enum import Enum
 from typing import Any
 
-from torchlike import devices, dtypes, functions, modes
+from torchlike._compat import functions
+from torchlike._core import devices, dtypes, modes
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.optimizer import Optimizer
-from torchlike.tensor import Tensor
 
 
 class OptState(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike import dtypes
+from torchlike._core import dtypes
 from torchlike.amp.autocast_mode import autocast
 from torchlike.amp.grad_scaler import GradScaler
 

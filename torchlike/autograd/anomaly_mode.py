@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike import modes
+from torchlike._core import modes
 
 __all__ = ["detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"]
 

@@ -8,14 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike import errors, modes
-from torchlike.autograd import engine
-from torchlike.autograd.partial import Partial, array_of
-from torchlike.boxes import Batched, reverse
-from torchlike.dispatch.boxed import VmapLevel
-from torchlike.dispatch.record import still
-from torchlike.dispatch.registry import add_method
-from torchlike.tape import (
+from torchlike._core import errors, modes
+from torchlike._core.boxes import Batched, reverse
+from torchlike._core.tape import (
     Edge,
     GradientEdge,
     Node,
@@ -24,7 +19,12 @@ from torchlike.tape import (
     former_accumulator,
     gradient_edge,
 )
-from torchlike.tensor import Tensor, wrap
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.boxed import VmapLevel
+from torchlike._dispatch.record import still
+from torchlike._dispatch.registry import add_method
+from torchlike.autograd import engine
+from torchlike.autograd.partial import Partial, array_of
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:

@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from torchlike import boxes, modes
-from torchlike.boxes import Batched, Box, Dual
-from torchlike.dispatch.boxed import JvpLevel, VmapLevel
-from torchlike.dispatch.record import still
-from torchlike.tensor import Tensor, wrap
-from torchlike.trees import flatten, unflatten
+from torchlike._core import boxes, modes
+from torchlike._core.boxes import Batched, Box, Dual
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._core.trees import flatten, unflatten
+from torchlike._dispatch.boxed import JvpLevel, VmapLevel
+from torchlike._dispatch.record import still
 
 _INCOMPATIBLE = (
     "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. "

@@ -18,15 +18,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import boxes, errors, first_calls, modes, sparse_sums, views
+from torchlike._core import boxes, errors, modes, sparse_sums, views
+from torchlike._core.meta import MetaArray
+from torchlike._core.sparse_array import SparseArray, tensor_of
+from torchlike._core.storage import Storage
+from torchlike._core.tape import AccumulateGrad, Edge, Node
+from torchlike._core.tensor import Tensor
+from torchlike._runtime import first_calls
+from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd import partial
 from torchlike.autograd.partial import Partial
-from torchlike.inlining import AT_ONCE
-from torchlike.meta import MetaArray
-from torchlike.sparse_array import SparseArray, tensor_of
-from torchlike.storage import Storage
-from torchlike.tape import AccumulateGrad, Edge, Node
-from torchlike.tensor import Tensor
 
 _add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ONCE)
 _add_donating = first_calls.jit(lambda a, b: a + b, name="sum of gradients", donate_argnums=0)

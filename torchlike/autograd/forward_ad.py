@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torchlike import modes
-from torchlike.boxes import Dual
-from torchlike.dispatch.boxed import JvpLevel
-from torchlike.dispatch.record import still
-from torchlike.tensor import Tensor, wrap
+from torchlike._core import modes
+from torchlike._core.boxes import Dual
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.boxed import JvpLevel
+from torchlike._dispatch.record import still
 
 _NAME = "forward_ad"
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike import errors, modes, tape
+from torchlike._core import errors, modes, tape
+from torchlike._core.tape import Edge, Node, gradient_edge, saving
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.inplace import assign
+from torchlike._dispatch.record import still, unwritten
 from torchlike.autograd import saved
 from torchlike.autograd.custom_transforms import level_of, run_at
 from torchlike.autograd.engine import _tensor
-from torchlike.dispatch.inplace import assign
-from torchlike.dispatch.record import still, unwritten
-from torchlike.tape import Edge, Node, gradient_edge, saving
-from torchlike.tensor import Tensor
 
 
 class FunctionCtx:

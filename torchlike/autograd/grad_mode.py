@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from torchlike import modes
+from torchlike._core import modes
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -15,10 +15,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd import forward_ad
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad
-from torchlike.tensor import Tensor, wrap
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from jax import core
 
-from torchlike import modes
+from torchlike._core import modes
 
 #: The root of a backward pass inside the capture, which starts with a gradient.
 GIVEN = -1

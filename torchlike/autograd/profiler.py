@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike import profiler
+from torchlike._compat.unsupported import Gap, raising
 from torchlike.profiler import record_function
-from torchlike.unsupported import Gap, raising
 
 __all__ = ["EventList", "emit_nvtx", "profile", "record_function"]
 

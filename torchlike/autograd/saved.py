@@ -15,13 +15,13 @@ from typing import Any
 
 import jax
 
-from torchlike import errors, modes, tape
-from torchlike.dispatch import kept
-from torchlike.dispatch.executable import Residuals
-from torchlike.dispatch.record import OpNode, SavedNames, shown_kinds
-from torchlike.storage import Storage
-from torchlike.tape import saving
-from torchlike.tensor import Tensor, wrap
+from torchlike._core import errors, modes, tape
+from torchlike._core.storage import Storage
+from torchlike._core.tape import saving
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch import kept
+from torchlike._dispatch.executable import Residuals
+from torchlike._dispatch.record import OpNode, SavedNames, shown_kinds
 
 __all__ = ["PackedNode", "WatchedNode", "choose_node", "is_strict_in_place", "set_strict_in_place"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike import errors
-from torchlike.ops.creation import empty
-from torchlike.tensor import Tensor
+from torchlike._core import errors
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import empty
 
 
 class _Meta(type):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torchlike.tensor import Tensor
+from torchlike._core.tensor import Tensor
 
 _allowed = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 _reduces_in_16_bits = False

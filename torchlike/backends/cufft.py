@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike import cuda as _cuda
-from torchlike import devices
+from torchlike._core import devices
 
 
 class cuFFTPlanCache:

@@ -9,15 +9,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import modes
+from torchlike._compat.unsupported import Gap, raising
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten, unflatten
+from torchlike._dispatch.registry import NAMESPACES, clear_executables
+from torchlike._runtime.first_calls.report import report
+from torchlike._runtime.first_calls.settings import get_first_calls, set_first_calls
 from torchlike.compiler.stance import set_stance
-from torchlike.dispatch.registry import NAMESPACES, clear_executables
-from torchlike.first_calls.report import report
-from torchlike.first_calls.settings import get_first_calls, set_first_calls
 from torchlike.jit.function import JitFunction, reset_all
-from torchlike.tensor import Tensor
-from torchlike.trees import flatten, unflatten
-from torchlike.unsupported import Gap, raising
 
 __all__ = [
     "allow_in_graph",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import errors, modes
+from torchlike._core import errors, modes
 from torchlike.autograd.grad_mode import F, _Switch
 from torchlike.jit.function import exchange_stance
 

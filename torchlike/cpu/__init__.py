@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from torchlike import pending
+from torchlike._compat.settings import get_num_threads
+from torchlike._core.streams import Event as _Event
+from torchlike._core.streams import Stream
+from torchlike._runtime import pending
 from torchlike.cpu import amp as amp
-from torchlike.settings import get_num_threads
-from torchlike.streams import Event as _Event
-from torchlike.streams import Stream
 
 
 def is_available() -> bool:

@@ -6,7 +6,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from torchlike import devices, unsupported
+from torchlike._compat import unsupported
+from torchlike._core import devices
+from torchlike._core.errors import OutOfMemoryError
 from torchlike.cuda import amp, memory, nvtx, profiler, random, streams
 from torchlike.cuda._device import (
     current_device,
@@ -92,7 +94,6 @@ from torchlike.cuda.streams import (
     synchronize,
 )
 from torchlike.cuda.tensor_types import TENSOR_TYPES as _TENSOR_TYPES
-from torchlike.errors import OutOfMemoryError
 
 globals().update(_TENSOR_TYPES)
 

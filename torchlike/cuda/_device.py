@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from torchlike import devices
+from torchlike._core import devices
 
 
 def is_available() -> bool:

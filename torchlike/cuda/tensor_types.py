@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._compat.tensor_types import TENSOR_TYPES as _ON_CPU
+from torchlike._compat.tensor_types import TensorType
 from torchlike.cuda._device import is_available
-from torchlike.tensor_types import TENSOR_TYPES as _ON_CPU
-from torchlike.tensor_types import TensorType
 
 
 class CudaTensorType(TensorType):

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.groups import ProcessGroup, check_root, member, refuse_peer
-from torchlike.tensor import Tensor
 
 
 class RedOpType:

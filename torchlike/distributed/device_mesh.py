@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import tensor
 from torchlike.distributed.groups import ProcessGroup, init_process_group, is_initialized, new_group
-from torchlike.ops.creation import tensor
-from torchlike.tensor import Tensor
 
 
 class DeviceMesh:

@@ -7,9 +7,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from torchlike._core.tensor import Tensor
 from torchlike.distributed.collectives import Work, irecv, isend
 from torchlike.distributed.groups import ProcessGroup, is_initialized, member, new_group
-from torchlike.tensor import Tensor
 
 
 class Backend(str):

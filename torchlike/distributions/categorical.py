@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
+from torchlike._core.size import Size
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.probability import ByProbability
 from torchlike.distributions.utils import taken
-from torchlike.dtypes import finfo
-from torchlike.size import Size
 
 
 class Categorical(ByProbability):

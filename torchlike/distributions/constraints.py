@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import functions as f
-from torchlike.dtypes import finfo
-from torchlike.tensor import Tensor
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
+from torchlike._core.tensor import Tensor
 
 __all__ = [
     "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.gamma import Gamma
-from torchlike.dtypes import finfo
 
 
 class FisherSnedecor(Distribution):

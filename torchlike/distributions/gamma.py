@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
-from torchlike.dtypes import finfo
 
 
 class Gamma(ExponentialFamily):

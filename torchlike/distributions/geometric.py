@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import ByProbability
 from torchlike.distributions.utils import binary_cross_entropy, broadcast_all
-from torchlike.dtypes import finfo
 
 
 class Geometric(ByProbability):

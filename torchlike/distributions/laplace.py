@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
 from torchlike.distributions.location_scale import LocationScale
-from torchlike.dtypes import finfo
 
 
 class Laplace(LocationScale):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.beta import Beta
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import broadcast_all
-from torchlike.dtypes import finfo
 
 
 class LKJCholesky(Distribution):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.size import Size
 from torchlike.distributions import constraints
 from torchlike.distributions.binomial import Binomial
 from torchlike.distributions.categorical import ByCategory
 from torchlike.distributions.utils import broadcast_all
-from torchlike.size import Size
 
 
 class Multinomial(ByCategory):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.size import Size
 from torchlike.distributions import constraints
 from torchlike.distributions.categorical import ByCategory
-from torchlike.size import Size
 
 
 class OneHotCategorical(ByCategory):

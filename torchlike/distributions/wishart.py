@@ -6,13 +6,13 @@ import math
 import warnings
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
+from torchlike._core.size import Size
 from torchlike.distributions import constraints
 from torchlike.distributions.chi2 import Chi2
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.normal_vectors import ByCovariance
-from torchlike.dtypes import finfo
-from torchlike.size import Size
 
 
 class Wishart(ByCovariance, ExponentialFamily):

@@ -14,16 +14,16 @@ from typing import Any
 import jax
 from jax import export as jax_export
 
-from torchlike import modes
+from torchlike._core import modes
+from torchlike._core.tape import gradient_edge
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.export import trees
-from torchlike.jit import joint
+from torchlike.jit.compile import joint
+from torchlike.jit.compile.templates import NumberTemplate
+from torchlike.jit.control_flow.regions import ControlNode, RegionNode, filled
 from torchlike.jit.function import JitFunction
-from torchlike.jit.regions import ControlNode, RegionNode, filled
-from torchlike.jit.templates import NumberTemplate
-from torchlike.tape import gradient_edge
-from torchlike.tensor import Tensor, wrap
-from torchlike.trees import flatten, flatten_call, unflatten
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 

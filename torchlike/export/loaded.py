@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torchlike import nn
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten_call
 from torchlike.export.artifact import Artifact
 from torchlike.export.signature import by_position
-from torchlike.tensor import Tensor
-from torchlike.trees import flatten_call
 
 
 class Branch(nn.Module):

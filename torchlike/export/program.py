@@ -10,11 +10,11 @@ import jax
 from jax import export as jax_export
 
 from torchlike import nn
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten_call
 from torchlike.export import archive
 from torchlike.export.artifact import Artifact, Unexportable
 from torchlike.export.loaded import LoadedModule, about_state, state_of
-from torchlike.tensor import Tensor
-from torchlike.trees import flatten_call
 
 
 class _DimType(type):

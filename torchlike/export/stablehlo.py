@@ -15,12 +15,12 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten_call
 from torchlike.export.artifact import PLATFORMS, Artifact, Unexportable
 from torchlike.export.loaded import LoadedModule, state_of
 from torchlike.export.program import ExportedProgram
 from torchlike.export.torchscript import ScriptFunction, ScriptModule
-from torchlike.tensor import Tensor
-from torchlike.trees import flatten_call
 
 
 def save_stablehlo(

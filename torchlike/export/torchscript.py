@@ -15,6 +15,8 @@ import jax
 import numpy as np
 
 from torchlike import jit, nn, random
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike.export import archive, type_tests
 from torchlike.export.artifact import Artifact
 from torchlike.export.loaded import LoadedModule, about_state, state_of
@@ -22,8 +24,6 @@ from torchlike.export.program import built
 from torchlike.export.signature import by_position, parameters_of
 from torchlike.futures import Future
 from torchlike.jit.function import JitFunction
-from torchlike.tensor import Tensor
-from torchlike.trees import flatten, flatten_call, unflatten
 
 _KIND = "torch.jit"
 

@@ -12,16 +12,16 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike import boxes, modes
+from torchlike._core import boxes, modes
+from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._ops.shape.joining import stack
 from torchlike.autograd.backward import gradients
 from torchlike.autograd.engine import _tensor
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.autograd.partial import array_of
 from torchlike.func import trees
 from torchlike.func.vmap import vmap
-from torchlike.ops.joining import stack
-from torchlike.tape import VARIABLE, AccumulateGrad, gradient_edge
-from torchlike.tensor import Tensor, wrap
 
 
 def variable(x: Any, name: str) -> Tensor:

@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import autograd, modes
+from torchlike import autograd
+from torchlike._core import modes
+from torchlike._core.boxes import Batched
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.boxed import JvpLevel
 from torchlike.autograd.forward_ad import make_level_dual, parts_at
 from torchlike.autograd.grad_mode import enable_grad
-from torchlike.boxes import Batched
-from torchlike.dispatch.boxed import JvpLevel
 from torchlike.func import trees
 from torchlike.func.gradients import (
     basis,
@@ -26,7 +28,6 @@ from torchlike.func.gradients import (
     variable,
 )
 from torchlike.func.vmap import vmap
-from torchlike.tensor import Tensor
 
 _WHAT = "jvp(f, primals, tangents)"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike.trees import count_leaves
-from torchlike.trees import flatten as flatten
-from torchlike.trees import unflatten as unflatten
+from torchlike._core.trees import count_leaves
+from torchlike._core.trees import flatten as flatten
+from torchlike._core.trees import unflatten as unflatten
 
 
 def leaves(tree: Any) -> list[Any]:

@@ -6,14 +6,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import modes
-from torchlike.boxes import Batched
-from torchlike.dispatch.boxed import VmapLevel
-from torchlike.dispatch.record import still
+from torchlike._core import modes
+from torchlike._core.boxes import Batched
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.boxed import VmapLevel
+from torchlike._dispatch.record import still
+from torchlike._ops.shape.joining import cat
 from torchlike.func import trees
-from torchlike.ops.joining import cat
 from torchlike.random.generator import default_generator
-from torchlike.tensor import Tensor, wrap
 
 
 def vmap(

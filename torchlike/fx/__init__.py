@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._compat.unsupported import functions as _unsupported
 from torchlike.fx import experimental as experimental
-from torchlike.unsupported import functions as _unsupported
 
 
 def wrap(fn_or_name: Any) -> Any:

@@ -12,14 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import dtypes, modes
-from torchlike.dispatch.executable import Executable
-from torchlike.dispatch.record import execute
+from torchlike._core import dtypes, modes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.executable import Executable
+from torchlike._dispatch.record import execute
 from torchlike.interop import modules
-from torchlike.jit.keys import static_key
-from torchlike.jit.seen import Seen
+from torchlike.jit.guards.keys import static_key
+from torchlike.jit.guards.seen import Seen
 from torchlike.nn import Module
-from torchlike.tensor import Tensor
 
 #: Executables of one function; of more signatures, the one unused for longest goes.
 _MOST = 256

@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import boxes, dtypes
+from torchlike._core import boxes, dtypes
+from torchlike._core.meta import MetaArray
+from torchlike._core.storage import Storage
+from torchlike._core.tensor import Tensor
+from torchlike._core.tree_leaf import TreeLeaf
 from torchlike.interop import cut
-from torchlike.meta import MetaArray
-from torchlike.storage import Storage
-from torchlike.tensor import Tensor
-from torchlike.tree_leaf import TreeLeaf
 
 
 def leaf_of(t: Tensor) -> Any:

@@ -12,11 +12,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._core.tensor import Tensor
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.interop.subclasses import subclasses
-from torchlike.jit.keys import Identity, static_key
+from torchlike.jit.guards.keys import Identity, static_key
 from torchlike.nn import Module
-from torchlike.tensor import Tensor
 
 _TABLES = ("_parameters", "_buffers", "_modules")
 

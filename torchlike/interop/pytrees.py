@@ -14,11 +14,11 @@ from typing import Any
 
 import jax
 
+from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
 from torchlike.interop.subclasses import subclasses
 from torchlike.nn import Module, Parameter
-from torchlike.tensor import _FIELDS, Tensor
 
 
 def _flatten(t: Tensor) -> tuple[tuple[Any], None]:

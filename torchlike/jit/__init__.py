@@ -24,11 +24,12 @@ from typing import Any
 
 # Where `from __future__ import annotations` has left a name, `torch.jit.annotations` is a module.
 import torchlike.jit.annotations as annotations
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 from torchlike.jit.buckets import bucket_of, pad_to_bucket
+from torchlike.jit.compile.warmup import checked
+from torchlike.jit.control_flow.layers import scan_layers
 from torchlike.jit.explain import Entry, Explanation, explain
 from torchlike.jit.function import JitFunction
-from torchlike.jit.layers import scan_layers
 from torchlike.jit.markers import (
     Final,
     _overload,
@@ -41,7 +42,6 @@ from torchlike.jit.markers import (
     script_if_tracing,
     unused,
 )
-from torchlike.jit.warmup import checked
 
 _script_if_tracing = script_if_tracing  # PyTorch's own name, which torchvision uses
 

@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike import errors
-from torchlike.dispatch.registry import NAMESPACES
-from torchlike.tensor import Tensor
+from torchlike._core import errors
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 
 
 def bucket_of(size: int, buckets: Sequence[int] | None = None) -> int:

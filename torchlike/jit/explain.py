@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten
+from torchlike._runtime.lazy import LazyModule
+from torchlike.jit.compile.program import Program
+from torchlike.jit.fallback.recompiles import is_tensor_key, shown
 from torchlike.jit.function import JitFunction
-from torchlike.jit.naming import leaf_names, parameter_names
-from torchlike.jit.program import Program
-from torchlike.jit.recompiles import is_tensor_key, shown
-from torchlike.lazy import LazyModule
-from torchlike.tensor import Tensor
-from torchlike.trees import flatten
+from torchlike.jit.guards.naming import leaf_names, parameter_names
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -13,25 +13,25 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from torchlike import dtypes, errors, modes
-from torchlike.errors import JitCaptureError
-from torchlike.jit.acquaintances import Acquaintances, asks_for_bases
-from torchlike.jit.arguments import Numbers, with_offset
-from torchlike.jit.conversion import Conversion
-from torchlike.jit.double import Double
-from torchlike.jit.environment import Snapshot
-from torchlike.jit.keys import NoKey, static_key
-from torchlike.jit.naming import parameter_names
-from torchlike.jit.parts import Parts
-from torchlike.jit.program import Program, compile_program, deliver, signature
-from torchlike.jit.recognition import recognizer
-from torchlike.jit.recompiles import Recompiles, differing, key_difference, resized
-from torchlike.jit.steady import UNFIT
-from torchlike.jit.tracing import Tracing, offsets_among
-from torchlike.jit.warmup import WarmUp, checked
-from torchlike.tensor import Tensor
-from torchlike.tracebacks import trim
-from torchlike.trees import containers, flatten_arguments
+from torchlike._core import dtypes, errors, modes
+from torchlike._core.errors import JitCaptureError
+from torchlike._core.tensor import Tensor
+from torchlike._core.tracebacks import trim
+from torchlike._core.trees import containers, flatten_arguments
+from torchlike.jit.capture.tracing import Tracing, offsets_among
+from torchlike.jit.compile.double import Double
+from torchlike.jit.compile.program import Program, compile_program, deliver, signature
+from torchlike.jit.compile.steady import UNFIT
+from torchlike.jit.compile.warmup import WarmUp, checked
+from torchlike.jit.control_flow.conversion import Conversion
+from torchlike.jit.fallback.parts import Parts
+from torchlike.jit.fallback.recompiles import Recompiles, differing, key_difference, resized
+from torchlike.jit.guards.acquaintances import Acquaintances, asks_for_bases
+from torchlike.jit.guards.arguments import Numbers, with_offset
+from torchlike.jit.guards.environment import Snapshot
+from torchlike.jit.guards.keys import NoKey, static_key
+from torchlike.jit.guards.naming import parameter_names
+from torchlike.jit.guards.recognition import recognizer
 
 logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from torchlike import modes
+from torchlike._core import modes
 
 __all__ = ["Final", "annotate", "export", "ignore", "is_scripting", "is_tracing",
            "script_if_tracing", "unused"]  # fmt: skip

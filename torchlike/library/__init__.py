@@ -1,5 +1,6 @@
 """``torch.library``: operators of one's own, with gradients, rules for transforms and fakes."""
 
+from torchlike._compat.unsupported import functions as _unsupported
 from torchlike.library.custom_op import CustomOpDef, custom_op
 from torchlike.library.infer import infer_schema
 from torchlike.library.opcheck import opcheck
@@ -13,7 +14,6 @@ from torchlike.library.registration import (
     register_kernel,
     register_vmap,
 )
-from torchlike.unsupported import functions as _unsupported
 
 #: PyTorch's older name.
 impl_abstract = register_fake

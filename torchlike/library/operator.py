@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from torchlike import modes
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor
 from torchlike.amp.autocast_mode import is_autocast_available, is_autocast_enabled
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.library.schema import Schema
-from torchlike.tensor import Tensor
 
 _ALIASED = (
     "{name} (with implementation in {where}): The output of this custom operator (1) must not also "

@@ -11,8 +11,8 @@ import operator
 import re
 from typing import Any
 
-from torchlike import devices, dtypes
-from torchlike.tensor import Tensor
+from torchlike._core import devices, dtypes
+from torchlike._core.tensor import Tensor
 
 _ARGUMENT = re.compile(
     r"(?P<base>\w+)(?P<alias>\([^)]*\))?(?P<marks>(?:\[\d*\]|\?)*)\s*(?P<name>\w+)?"

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from torchlike.child_processes import refuse_strangers
+from torchlike.multiprocessing._child_processes import refuse_strangers
 
 
 class Process(multiprocessing.Process):

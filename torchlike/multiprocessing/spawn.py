@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from torchlike.child_processes import refuse_strangers
+from torchlike.multiprocessing._child_processes import refuse_strangers
 
 #: With this in the environment and "forkserver", processes start at once, as in PyTorch.
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"

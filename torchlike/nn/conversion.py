@@ -10,12 +10,12 @@ from torchlike.__future__ import (
     get_overwrite_module_params_on_conversion,
     get_swap_module_params_on_conversion,
 )
+from torchlike._core.errors import NO_DATA
+from torchlike._core.swap import swap_tensors
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.conversion import wanted_by_to
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.errors import NO_DATA
 from torchlike.nn.parameter import Parameter, is_lazy
-from torchlike.ops.conversion import wanted_by_to
-from torchlike.swap import swap_tensors
-from torchlike.tensor import Tensor
 
 Convert = Callable[[Tensor], Tensor]
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import ops as _ops  # noqa: F401 - registers the ops
-from torchlike.dispatch import registry as _registry
+from torchlike import _ops as _ops
+from torchlike._dispatch import registry as _registry
 
 globals().update(_registry.NAMESPACES["nn.functional"])
 

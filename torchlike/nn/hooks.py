@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import modes
+from torchlike._core import modes
+from torchlike._core.tape import RemovableHandle
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.function import Function
-from torchlike.dispatch.registry import NAMESPACES
-from torchlike.tape import RemovableHandle
-from torchlike.tensor import Tensor
 
 Hook = Callable[..., Any]
 

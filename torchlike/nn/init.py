@@ -15,12 +15,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.memory_order import strides_like
+from torchlike._ops.creation.creation import finish
+from torchlike._ops.random.random import randperm
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.dispatch.memory_order import strides_like
 from torchlike.nn.modules.utils import new_tensor
-from torchlike.ops.creation import finish
-from torchlike.ops.random import randperm
-from torchlike.tensor import Tensor
 
 _LINEAR = frozenset(
     ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",

@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import errors, modes
-from torchlike.dtypes import get_default_dtype
-from torchlike.ops.conversion import clone
-from torchlike.ops.creation import finish
-from torchlike.tensor import _FIELDS, TENSOR_TYPES, Tensor
+from torchlike._core import errors, modes
+from torchlike._core.dtypes import get_default_dtype
+from torchlike._core.tensor import _FIELDS, TENSOR_TYPES, Tensor
+from torchlike._ops.creation.conversion import clone
+from torchlike._ops.creation.creation import finish
 
 
 def _empty() -> Tensor:

@@ -7,13 +7,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from torchlike import modes
 from torchlike.__future__ import get_swap_module_params_on_conversion
+from torchlike._core import modes
+from torchlike._core.swap import swap_tensors
+from torchlike._core.tape import RemovableHandle
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.parameter import Parameter, is_lazy
-from torchlike.swap import swap_tensors
-from torchlike.tape import RemovableHandle
-from torchlike.tensor import Tensor
 
 #: Under this key (after the module's prefix) stands what ``get_extra_state`` gives.
 EXTRA_STATE = "_extra_state"

@@ -1,6 +1,6 @@
 """``torch.onnx.symbolic_opset11``: by name only, for functions that libraries write for PyTorch's
 exporter."""
 
-from torchlike.unsupported import functions as _functions
+from torchlike._compat.unsupported import functions as _functions
 
 globals().update(_functions("onnx.symbolic_opset11"))

@@ -6,10 +6,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from torchlike._core.tensor import Tensor
 from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment
-from torchlike.tensor import Tensor
 
 
 class Adagrad(RuleOptimizer):

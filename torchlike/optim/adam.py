@@ -6,8 +6,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from torchlike._core.tensor import Tensor
 from torchlike.optim.rules import MomentOptimizer, correction, decayed, lerp, like, moment
-from torchlike.tensor import Tensor
 
 
 class Adam(MomentOptimizer):

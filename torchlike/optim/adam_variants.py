@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from torchlike._core.tensor import Tensor
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import (
     MomentOptimizer,
@@ -16,7 +17,6 @@ from torchlike.optim.rules import (
     moment,
     one_number,
 )
-from torchlike.tensor import Tensor
 
 
 class Adamax(MomentOptimizer):

@@ -15,16 +15,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import first_calls, meta, modes, sparse_sums, x64
+from torchlike._core import meta, modes, sparse_sums
+from torchlike._core.sparse_array import SparseArray
+from torchlike._core.storage import host_value
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.executable import unwatched
+from torchlike._dispatch.memory_order import strides_like
+from torchlike._ops.unfused import unfused
+from torchlike._runtime import first_calls, x64
+from torchlike._runtime.first_calls import DECLINED
+from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd.partial import GIVEN
-from torchlike.dispatch.executable import unwatched
-from torchlike.dispatch.memory_order import strides_like
-from torchlike.first_calls import DECLINED
-from torchlike.inlining import AT_ONCE
-from torchlike.ops.unfused import unfused
-from torchlike.sparse_array import SparseArray
-from torchlike.storage import host_value
-from torchlike.tensor import Tensor
 
 #: rule(parameter, gradient, states, scalars) -> (parameter, states)
 Rule = Callable[[Any, Any, tuple[Any, ...], tuple[Any, ...]], tuple[Any, tuple[Any, ...]]]

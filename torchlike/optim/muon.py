@@ -7,8 +7,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from torchlike._core.tensor import Tensor
 from torchlike.optim.rules import RuleOptimizer, like, moment
-from torchlike.tensor import Tensor
 
 
 class Muon(RuleOptimizer):

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import modes
+from torchlike._core import modes
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.optim.differentiable import recorded_update
 from torchlike.optim.fused import update_group, zeros_outside

@@ -44,9 +44,9 @@ from collections.abc import Callable
 
 from jax import monitoring
 
-from torchlike import xla_flags
-from torchlike.dispatch import recycling
-from torchlike.environment_variables import ALLOCATOR
+from torchlike._dispatch import recycling
+from torchlike._runtime import xla_flags
+from torchlike._runtime.environment_variables import ALLOCATOR
 
 # The parameters of mallopt(3) in glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1

@@ -1,7 +1,7 @@
 """Warns when a Python is started in which ``torch`` will not be torchlike.
 
-``torch.multiprocessing`` refuses such processes (``torchlike.child_processes``). Those of the
-standard library and of loky (joblib) may have nothing to do with tensors, which cannot be told:
+``torch.multiprocessing`` refuses such processes (``multiprocessing._child_processes``). Those of
+the standard library and of loky (joblib) may have nothing to do with tensors, which cannot be told:
 they start, and a warning says what they import. Of ``subprocess`` it can be told: what runs another
 script that imports torch.
 """
@@ -18,8 +18,8 @@ import sys
 from types import FrameType
 from typing import Any
 
-from torchlike.child_processes import REASON, starts_anew
-from torchlike.errors import warn_once
+from torchlike._core.errors import warn_once
+from torchlike.multiprocessing._child_processes import REASON, starts_anew
 
 #: Packages whose frames lie between the user's line and the start of a process.
 _BETWEEN = ("multiprocessing", "concurrent", "joblib", "subprocess", "torchlike")

@@ -16,7 +16,7 @@ import numpy as np
 
 import torchlike
 from torchlike import nn
-from torchlike.environment_variables import COMPILE
+from torchlike._runtime.environment_variables import COMPILE
 from torchlike.porting.module_compiler import ModuleCompiler
 
 

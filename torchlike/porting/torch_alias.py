@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from torchlike.child_processes import torch_is_an_alias
+from torchlike.multiprocessing._child_processes import torch_is_an_alias
 from torchlike.porting import aliases, children
 
 

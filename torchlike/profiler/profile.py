@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from torchlike import pending
+from torchlike._runtime import pending
 
 
 class ProfilerActivity(enum.Enum):

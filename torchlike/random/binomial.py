@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from torchlike.dtypes import scalar_type
+from torchlike._core.dtypes import scalar_type
 from torchlike.random.arithmetic import c_log
 from torchlike.random.checks import FLOAT32, FLOAT64, FLOATS, not_implemented
 from torchlike.random.engine import Engine, atomic

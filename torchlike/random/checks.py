@@ -7,7 +7,7 @@ import functools
 import ml_dtypes
 import numpy as np
 
-from torchlike.dtypes import c_name, scalar_type
+from torchlike._core.dtypes import c_name, scalar_type
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT16 = np.dtype(np.float16)

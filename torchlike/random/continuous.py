@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from torchlike.dtypes import c_name, scalar_type
+from torchlike._core.dtypes import c_name, scalar_type
 from torchlike.random.arithmetic import c_exp, c_log, cast, fma64, rounded_surely
 from torchlike.random.checks import FLOAT64, FLOATS, not_implemented, number
 from torchlike.random.engine import Engine, atomic

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from torchlike import devices, modes
+from torchlike._core import devices, modes
+from torchlike._core.storage import Storage
+from torchlike._core.tensor import Tensor
 from torchlike.random.engine import DEFAULT_SEED, Engine
-from torchlike.storage import Storage
-from torchlike.tensor import Tensor
 
 
 class _OfThread(threading.local):

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from torchlike.dtypes import c_name
+from torchlike._core.dtypes import c_name
 from torchlike.random.arithmetic import cast
 from torchlike.random.checks import (
     FLOAT16,

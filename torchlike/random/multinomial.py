@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.dtypes import scalar_type
+from torchlike._core.dtypes import scalar_type
 from torchlike.random.checks import FLOATS, HALVES
 from torchlike.random.continuous import exponential
 from torchlike.random.engine import Engine, atomic

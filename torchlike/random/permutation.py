@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchlike.dtypes import scalar_type
+from torchlike._core.dtypes import scalar_type
 from torchlike.random.arithmetic import cast
 from torchlike.random.checks import FLOAT16, FLOAT32, FLOAT64, FLOATS, not_implemented
 from torchlike.random.engine import Engine, atomic

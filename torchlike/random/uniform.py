@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torchlike.dtypes import scalar_type
+from torchlike._core.dtypes import scalar_type
 from torchlike.random.arithmetic import cast, fma32, fma64, round_to
 from torchlike.random.checks import (
     COMPONENT,

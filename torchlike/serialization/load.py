@@ -11,7 +11,9 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import devices, dtypes
+from torchlike._core import devices, dtypes
+from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
 from torchlike.nn.parameter import Parameter
 from torchlike.serialization import legacy
 from torchlike.serialization.allowed import in_pytorch, user_globals
@@ -28,8 +30,6 @@ from torchlike.serialization.rebuild import (
 )
 from torchlike.serialization.safe import load_safetensors
 from torchlike.serialization.storages import Archive, Legacy, Storages, StorageType
-from torchlike.size import Size
-from torchlike.tensor import Tensor
 
 _REFUSED = (
     "Weights only load failed. {what} was not an allowed global by default. If you trust the file, "

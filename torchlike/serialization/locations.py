@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import devices
+from torchlike._core import devices
 
 
 def default_restore_location(storage: Any, location: str) -> Any:

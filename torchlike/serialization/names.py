@@ -1,6 +1,6 @@
 """PyTorch's names of storages in checkpoints, and what they hold."""
 
-from torchlike import dtypes
+from torchlike._core import dtypes
 
 #: Storage class in a checkpoint -> dtype.
 STORAGES = {

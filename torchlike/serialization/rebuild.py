@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from torchlike import dtypes, layouts, views
+from torchlike._compat.typed_storage import TypedStorage
+from torchlike._core import dtypes, layouts, views
+from torchlike._core.storage import Storage
+from torchlike._core.tensor import _FIELDS, Tensor
+from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._core.views import View, step
+from torchlike._ops.creation.creation import empty_strided
 from torchlike.nn.parameter import Parameter
-from torchlike.ops.creation import empty_strided
-from torchlike.sparse_tensor import SparseTensor, sparse_coo_tensor
-from torchlike.storage import Storage
-from torchlike.tensor import _FIELDS, Tensor
-from torchlike.typed_storage import TypedStorage
-from torchlike.untyped_storage import UntypedStorage
-from torchlike.views import View, step
+from torchlike.sparse._tensor import SparseTensor, sparse_coo_tensor
 
 # -- storages --------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from safetensors import numpy as safetensors_numpy
 
-from torchlike import x64
-from torchlike.tensor import Tensor, wrap
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._runtime import x64
 
 
 def save_safetensors(

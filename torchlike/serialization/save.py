@@ -13,17 +13,17 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from torchlike import devices, dtypes, layouts, views
+from torchlike._compat.typed_storage import TypedStorage
+from torchlike._core import devices, dtypes, layouts, views
+from torchlike._core.size import Size
+from torchlike._core.storage import Storage
+from torchlike._core.tensor import _FIELDS, Tensor
+from torchlike._core.untyped_storage import UntypedStorage
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGE_OF
 from torchlike.serialization.options import data_is_skipped
-from torchlike.size import Size
-from torchlike.sparse_tensor import SparseTensor
-from torchlike.storage import Storage
-from torchlike.tensor import _FIELDS, Tensor
-from torchlike.typed_storage import TypedStorage
-from torchlike.untyped_storage import UntypedStorage
+from torchlike.sparse._tensor import SparseTensor
 
 
 class _Global:

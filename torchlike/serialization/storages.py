@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike import devices, dtypes, x64
+from torchlike._core import devices, dtypes
+from torchlike._runtime import x64
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGES
 from torchlike.serialization.options import data_is_skipped, unnamed_is_big

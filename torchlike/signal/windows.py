@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from torchlike import dtypes
-from torchlike.layouts import strided
-from torchlike.ops.creation import finish
-from torchlike.storage import device_array
-from torchlike.tensor import Tensor
+from torchlike._core import dtypes
+from torchlike._core.layouts import strided
+from torchlike._core.storage import device_array
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import finish
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchlike.devices import device as Device
-from torchlike.dtypes import dtype as Dtype
-from torchlike.tensor import Tensor
+from torchlike._core.devices import device as Device
+from torchlike._core.dtypes import dtype as Dtype
+from torchlike._core.tensor import Tensor
 
 __all__ = ["_device_has_foreach_support", "_get_foreach_kernels_supported_devices",
            "_get_fused_kernels_supported_devices", "_group_tensors_by_device_and_dtype",

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from types import UnionType
 from typing import Any, NamedTuple
 
-from torchlike import trees
-from torchlike.size import Size, size_of
+from torchlike._core import trees
+from torchlike._core.size import Size, size_of
 from torchlike.utils.tree_keys import GetAttrKey, MappingKey, SequenceKey
 from torchlike.utils.tree_keys import key_get as key_get
 from torchlike.utils.tree_keys import keystr as keystr

@@ -16,11 +16,11 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike import modes
+from torchlike._core import modes
+from torchlike._core.tape import saving
+from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd import Function, backward, enable_grad, no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
-from torchlike.tape import saving
-from torchlike.tensor import Tensor, wrap
 from torchlike.utils.checkpoint_parts import (
     DefaultDeviceType,
     check_backward_validity,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import jax
 
-from torchlike.settings import get_num_threads
+from torchlike._compat.settings import get_num_threads
 from torchlike.version import __version__
 
 _PACKAGES = ("numpy", "jax", "jaxlib", "flax", "optax", "ml_dtypes", "safetensors")

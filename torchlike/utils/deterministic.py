@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import types
 
-from torchlike import determinism
+from torchlike._core import determinism
 
 
 class _Deterministic(types.ModuleType):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import functions
-from torchlike.tensor import Tensor
+from torchlike._compat import functions
+from torchlike._core.tensor import Tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from torchlike.unsupported import Gap, raising
+from torchlike._compat.unsupported import Gap, raising
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 

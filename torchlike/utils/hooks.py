@@ -1,5 +1,5 @@
 """``torch.utils.hooks``: the handle that registering a hook gives."""
 
-from torchlike.tape import RemovableHandle
+from torchlike._core.tape import RemovableHandle
 
 __all__ = ["RemovableHandle"]

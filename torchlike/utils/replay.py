@@ -19,15 +19,15 @@ from typing import Any
 
 import jax
 
-from torchlike import errors, modes
+from torchlike._core import errors, modes
+from torchlike._core.storage import Storage
+from torchlike._core.tape import saving
+from torchlike._core.tensor import Tensor
 from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from torchlike.autograd.saved import pack, unpack
-from torchlike.jit.capture import set_slot, slot_value
+from torchlike.jit.capture.capture import set_slot, slot_value
 from torchlike.random import fork_rng, get_rng_state, set_rng_state
-from torchlike.storage import Storage
-from torchlike.tape import saving
-from torchlike.tensor import Tensor
 
 
 def _is_leaf(x: Any) -> bool:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from torchlike.dispatch.executable import Executable
-from torchlike.ops import aten
-from torchlike.tape import saving
+from torchlike._core.tape import saving
+from torchlike._dispatch.executable import Executable
+from torchlike._ops.aten import aten
 
 #: Ops that PyTorch's dispatcher knows by other names, whatever their operands are.
 _OTHER_NAMES = {

@@ -20,7 +20,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo import core
 
 import torchlike
-from torchlike.errors import JitCaptureError
+from torchlike._core.errors import JitCaptureError
 
 from .compare import same, tensors_in, tolerance_of
 from .convert import Converter, NotConvertible, torch_of

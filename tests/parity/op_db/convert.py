@@ -135,4 +135,4 @@ class Converter:
 
 
 def _array(values: np.ndarray) -> Any:
-    return torchlike.storage.device_array(np.array(values))
+    return torchlike._core.storage.device_array(np.array(values))

@@ -1,6 +1,6 @@
 """The old name of torch.amp.autocast for the host."""
 
-from torchlike import dtypes
+from torchlike._core import dtypes
 from torchlike.amp.old_names import autocast_of
 
 __all__ = ["autocast"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from torchlike import amp, dtypes
+from torchlike import amp
+from torchlike._core import dtypes
 from torchlike.amp.old_names import autocast_of, say
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd"]

@@ -1,6 +1,6 @@
 """Whether autocast and scaling can do anything on a GPU here."""
 
-from torchlike import devices
+from torchlike._core import devices
 
 __all__ = ["amp_definitely_not_available"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core.tensor import Tensor
 from torchlike.distributed.groups import member
-from torchlike.tensor import Tensor
 
 
 def _copy(tensor: Tensor, group: Any) -> Tensor:

@@ -7,10 +7,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.size import Size
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import sum_rightmost
-from torchlike.size import Size
 
 
 class Transform:

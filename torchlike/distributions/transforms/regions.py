@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from torchlike import functions as f
+from torchlike._compat import functions as f
+from torchlike._core.dtypes import finfo
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Plain, Transform
 from torchlike.distributions.transforms.elementwise import SigmoidTransform
 from torchlike.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
-from torchlike.dtypes import finfo
 
 
 def _with_dims(shape: Any, dims: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchlike.unsupported import functions as _unsupported
+from torchlike._compat.unsupported import functions as _unsupported
 
 globals().update(_unsupported("fx.experimental.proxy_tensor"))
 

@@ -7,8 +7,8 @@ import enum
 from collections.abc import Iterator
 from typing import Any
 
+from torchlike._compat.unsupported import functions as _unsupported
 from torchlike.nn.attention import bias as bias
-from torchlike.unsupported import functions as _unsupported
 
 #: A flag scripts set; there are no kernels among which one could fail to be chosen.
 WARN_FOR_UNFUSED_KERNELS = False

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.ops.creation import finish
-from torchlike.storage import device_array
-from torchlike.tensor import Tensor
+from torchlike._core.storage import device_array
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import finish
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 

@@ -14,10 +14,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import dtypes
-from torchlike.dispatch.registry import NAMESPACES
+from torchlike._core import dtypes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike.nn.attention.masks import create_mask, noop_mask, sliced_mask, takes_score
-from torchlike.tensor import Tensor
 
 __all__ = ["BlockMask", "create_block_mask"]
 

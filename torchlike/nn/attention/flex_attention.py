@@ -11,14 +11,16 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-from torchlike import dtypes
+from torchlike._core import dtypes
+from torchlike._core.errors import warn_once
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
+from torchlike._ops.nn.attention.attention import modified_attention_op
 from torchlike.amp.autocast_mode import (
     get_autocast_dtype,
     is_autocast_available,
     is_autocast_enabled,
 )
-from torchlike.dispatch.registry import NAMESPACES
-from torchlike.errors import warn_once
 from torchlike.nn.attention.block_mask import DEFAULT_BLOCK_SIZE as _DEFAULT_SPARSE_BLOCK_SIZE
 from torchlike.nn.attention.block_mask import BlockMask, create_block_mask
 from torchlike.nn.attention.masks import (
@@ -29,8 +31,6 @@ from torchlike.nn.attention.masks import (
     over_scores,
     sliced_mask,
 )
-from torchlike.ops.attention import modified_attention_op
-from torchlike.tensor import Tensor
 
 __all__ = [
     "_DEFAULT_SPARSE_BLOCK_SIZE",

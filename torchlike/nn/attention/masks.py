@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import accelerator, dtypes
-from torchlike.dispatch.registry import NAMESPACES
+from torchlike import accelerator
+from torchlike._core import dtypes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike.func.vmap import vmap
-from torchlike.tensor import Tensor
 
 _torch = NAMESPACES[""]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import dtypes
+from torchlike._core import dtypes
+from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter, new_tensor
-from torchlike.tensor import Tensor
 
 
 class _NormBase(Module):

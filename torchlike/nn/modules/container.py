@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from torchlike import modes
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor
 from torchlike.nn.modules.module import Module, _indented
 from torchlike.nn.parameter import Parameter
-from torchlike.tensor import Tensor
 
 
 def _position(index: Any, length: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from torchlike import modes
+from torchlike._core import modes
 from torchlike.nn.modules import batchnorm, conv, instancenorm, linear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._core.tensor import Tensor
 from torchlike.nn import functional as F
 from torchlike.nn.modules.module import Module
-from torchlike.tensor import Tensor
 
 
 def _reduction(size_average: Any, reduce: Any, reduction: str) -> str:

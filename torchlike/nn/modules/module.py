@@ -7,10 +7,11 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torchlike import modes
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import zero_gradient
 from torchlike.jit import jit
-from torchlike.jit.warmup import of_options
+from torchlike.jit.compile.warmup import of_options
 from torchlike.nn import hooks
 from torchlike.nn.class_attributes import leave_unbound
 from torchlike.nn.conversion import Conversions
@@ -28,7 +29,6 @@ from torchlike.nn.hooks import (
 from torchlike.nn.parameter import Buffer, Parameter
 from torchlike.nn.state import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX
 from torchlike.nn.state import StateDicts, _IncompatibleKeys
-from torchlike.tensor import Tensor
 
 __all__ = [
     "_EXTRA_STATE_KEY_SUFFIX",

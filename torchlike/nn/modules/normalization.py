@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import as_tensor
 from torchlike.autograd.function import Function
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.utils import new_parameter
-from torchlike.ops.creation import as_tensor
-from torchlike.tensor import Tensor
 
 
 def _shape(normalized_shape: Any) -> tuple[int, ...]:

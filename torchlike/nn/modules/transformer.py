@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from torchlike import boxes, dtypes, modes
+from torchlike._core import boxes, dtypes, modes
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import full
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.activation import GELU, ReLU
@@ -19,8 +21,6 @@ from torchlike.nn.modules.left_out import left_out, may_leave_out
 from torchlike.nn.modules.linear import Linear
 from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.normalization import LayerNorm
-from torchlike.ops.creation import full
-from torchlike.tensor import Tensor
 
 Activation = str | Callable[[Tensor], Tensor]
 

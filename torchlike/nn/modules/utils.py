@@ -9,11 +9,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import devices
-from torchlike.meta import MetaArray
+from torchlike._core import devices
+from torchlike._core.meta import MetaArray
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import finish, numpy_dtype
 from torchlike.nn.parameter import Parameter
-from torchlike.ops.creation import finish, numpy_dtype
-from torchlike.tensor import Tensor
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike import devices
+from torchlike._core import devices
 from torchlike.nn.modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike import devices
-from torchlike.tensor import Tensor
-from torchlike.trees import flatten, unflatten
+from torchlike._core import devices
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten, unflatten
 
 
 def _device(given: Any) -> devices.device:

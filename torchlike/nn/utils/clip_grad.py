@@ -7,9 +7,9 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.dispatch.registry import NAMESPACES
-from torchlike.tensor import Tensor
 
 
 def _gradients(parameters: Any) -> list[Tensor]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Any
 
-from torchlike import functions
+from torchlike._compat import functions
+from torchlike._core.dtypes import finfo
+from torchlike._core.tensor import Tensor
+from torchlike._ops.linalg.norms import norm_except_dim
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.dtypes import finfo
 from torchlike.nn.modules.module import Module
 from torchlike.nn.utils import parametrize
 from torchlike.nn.utils.spectral_norm import as_matrix, output_dim
 from torchlike.nn.utils.weight_norm import normalized
-from torchlike.ops.norms import norm_except_dim
-from torchlike.tensor import Tensor
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

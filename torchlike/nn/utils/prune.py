@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torchlike import functions
+from torchlike._compat import functions
+from torchlike._core.tensor import Tensor
 from torchlike.nn.utils.convert_parameters import parameters_to_vector
-from torchlike.tensor import Tensor
 
 
 class BasePruningMethod(ABC):

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from torchlike import dtypes, x64
-from torchlike.layouts import contiguous_format
-from torchlike.ops.joining import cat
-from torchlike.tensor import Tensor, wrap
+from torchlike._core import dtypes
+from torchlike._core.layouts import contiguous_format
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._ops.shape.joining import cat
+from torchlike._runtime import x64
 
 _UNKNOWN_LENGTHS = "packing outside the jitted function"
 

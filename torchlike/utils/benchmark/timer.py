@@ -8,8 +8,8 @@ import statistics
 import timeit
 from typing import Any
 
-from torchlike import pending
-from torchlike.first_calls.settings import set_first_calls
+from torchlike._runtime import pending
+from torchlike._runtime.first_calls.settings import set_first_calls
 
 
 def timer() -> float:

@@ -1,6 +1,6 @@
 """``torch.utils.data``: datasets, samplers, DataLoader."""
 
-from torchlike.unsupported import functions as _unsupported
+from torchlike._compat.unsupported import functions as _unsupported
 from torchlike.utils.data import _utils
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataloader import DataLoader

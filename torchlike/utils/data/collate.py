@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike.ops.creation import as_tensor, tensor
-from torchlike.ops.joining import stack
-from torchlike.storage import device_array
-from torchlike.tensor import Tensor, wrap
+from torchlike._core.storage import device_array
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._ops.creation.creation import as_tensor, tensor
+from torchlike._ops.shape.joining import stack
 
 _MISFIT = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"

@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from torchlike.ops.random import randperm
-from torchlike.tensor import Tensor
+from torchlike._core.tensor import Tensor
+from torchlike._ops.random.random import randperm
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from torchlike.ops.random import randperm
+from torchlike._ops.random.random import randperm
 from torchlike.random import Generator
 from torchlike.utils.data.sampler import Sampler, T_co
 

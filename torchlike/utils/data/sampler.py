@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from torchlike import dtypes
-from torchlike.ops.choices import multinomial
-from torchlike.ops.creation import as_tensor, empty
-from torchlike.ops.random import randint, randperm
+from torchlike._core import dtypes
+from torchlike._ops.creation.creation import as_tensor, empty
+from torchlike._ops.random.choices import multinomial
+from torchlike._ops.random.random import randint, randperm
 from torchlike.random.generator import Generator
 
 T_co = TypeVar("T_co", covariant=True)

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import dtypes
-from torchlike.tensor import Tensor
+from torchlike._core import dtypes
+from torchlike._core.tensor import Tensor
 
 
 def make_np(x: Any) -> np.ndarray:

@@ -1,0 +1,177 @@
+"""Process-wide switches: precision of float32 products, determinism, threads.
+
+On the CPU float32 matrix products always use all bits. On GPUs (TF32) and TPUs (bfloat16) JAX uses
+fewer unless told otherwise, where PyTorch's default is all of them. It is not set at import: with
+``jax_default_matmul_precision`` set, an eager ``a + b`` took 15 instead of 7 µs.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import jax
+
+from torchlike._compat.tensor_types import TENSOR_TYPES, TensorType
+from torchlike._core import determinism, dtypes, modes
+from torchlike._runtime import xla_flags
+
+#: PyTorch's names -> JAX's, from most to fewest bits.
+_PRECISIONS = {"highest": "highest", "high": "high", "medium": "default"}
+_precision: str | None = None
+
+
+def get_float32_matmul_precision() -> str:
+    """ "highest", "high" or "medium".
+
+    Differs from PyTorch: on accelerators "medium" until it is set.
+    """
+    modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
+    if _precision is None:
+        return "highest" if jax.default_backend() == "cpu" else "medium"
+    return _precision
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """How many bits float32 products may lose on accelerators; the CPU always uses all.
+
+    "highest": none; "high": three bfloat16 or one TF32 product; "medium": the device's fastest.
+    ValueError for anything else. Applies to JAX code in the process too.
+    """
+    if precision not in _PRECISIONS:
+        raise ValueError(
+            f"precision must be one of {', '.join(map(repr, _PRECISIONS))}, but got {precision!r}"
+        )
+    modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
+    _tell_precision(precision)
+
+
+def _precision_told() -> str | None:
+    return _precision
+
+
+def _tell_precision(precision: str | None) -> None:
+    global _precision
+    if precision != _precision:
+        _precision = precision
+        jax.config.update("jax_default_matmul_precision", _PRECISIONS.get(precision or ""))
+        modes.epoch.advance()  # products have it in compiled programs, too
+
+
+# -- determinism -----------------------------------------------------------------------------------
+
+
+def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
+    """Ask for the same result from the same input, and for new memory that shows: NaN in ``empty``
+    (``torch.utils.deterministic.fill_uninitialized_memory``).
+
+    XLA's CPU and TPU programs always are deterministic. On GPUs scatters may not be; JAX wants to
+    know before it starts, by ``XLA_FLAGS=--xla_gpu_deterministic_ops=true``. RuntimeError where a
+    GPU is in use and that flag is not set (a warning's worth with ``warn_only``).
+    """
+    flag = "--xla_gpu_deterministic_ops=true"
+    if mode and not warn_only and flag not in os.environ.get("XLA_FLAGS", "") and (
+        jax.default_backend() == "gpu"
+    ):  # fmt: skip
+        raise RuntimeError(f"set XLA_FLAGS={flag} in the environment before Python starts")
+    determinism.set_algorithms(bool(mode), bool(warn_only))
+
+
+def are_deterministic_algorithms_enabled() -> Any:
+    """What ``use_deterministic_algorithms`` was told."""
+    return determinism.algorithms()[0]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> Any:
+    """Whether it was told to warn only."""
+    return determinism.algorithms()[1]
+
+
+_MODES = ("default", "warn", "error")
+
+
+def get_deterministic_debug_mode() -> int:
+    """0: nothing was asked for; 1: warnings; 2: errors."""
+    asked, warn_only = determinism.algorithms()
+    return (1 if warn_only else 2) if asked else 0
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` in three words: "default", "warn", "error", or 0, 1, 2.
+
+    TypeError for another type, RuntimeError for another word or number.
+    """
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _MODES:
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                f"{debug_mode}"
+            )
+        debug_mode = _MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+_warns_always = modes.Switch("torch.set_warn_always()")
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Kept: warnings are given as Python's filters say, which is once a place by default."""
+    if not isinstance(b, bool):
+        raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _warns_always.set(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What ``set_warn_always`` was told."""
+    return _warns_always.get()
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: XLA's programs run in threads of its own, whose treatment of denormal numbers cannot
+    be changed. PyTorch answers so where the processor cannot.
+
+    Differs from PyTorch: on the CPU, XLA takes denormal numbers (below 1.2e-38 in float32, 2.2e-308
+    in float64) for zero, and makes zeros of results that are; PyTorch keeps them unless told here.
+    ``1e-40 > 0`` is False, ``exp(-100)`` is 0. Copies, views and ``numpy()`` keep what is there.
+    """
+    return False
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def get_num_threads() -> int:
+    """How many threads XLA's CPU backend uses: one for each core this process may run on."""
+    return xla_flags.cpu_threads()
+
+
+def set_num_threads(num: int) -> None:
+    """Accepted where it says what is so already.
+
+    XLA fixes its threads when it starts: NotImplementedError for another number, naming the way.
+    RuntimeError for a number below 1.
+    """
+    if num < 1:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    if num != get_num_threads():
+        raise NotImplementedError(
+            f"XLA uses one thread a core ({get_num_threads()} here) from its start: choose the "
+            f"cores before Python does, for example `taskset -c 0-{num - 1} python …`"
+        )
+
+
+get_num_interop_threads, set_num_interop_threads = get_num_threads, set_num_threads
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The old form of ``set_default_dtype``: a floating tensor type, ``torch.DoubleTensor``."""
+    found = TENSOR_TYPES.get(t.rpartition(".")[2]) if isinstance(t, str) else t
+    if not isinstance(found, TensorType) or not found.dtype.is_floating_point:
+        raise TypeError(f"invalid type object: {t!r}; only floating-point types are supported")
+    dtypes.set_default_dtype(found.dtype)

@@ -1,0 +1,57 @@
+"""``torch.FloatStorage`` and its kin: storages by dtype, from before they were of one class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike._compat.typed_storage import TypedStorage
+from torchlike._core import dtypes
+from torchlike._core.untyped_storage import UntypedStorage
+
+_DTYPES = (
+    dtypes.bfloat16, dtypes.bool, dtypes.uint8, dtypes.int8, dtypes.complex128, dtypes.complex64,
+    dtypes.float64, dtypes.float32, dtypes.float16, dtypes.int32, dtypes.int64, dtypes.int16,
+)  # fmt: skip
+_COMBINATIONS = (
+    ".__new__ received an invalid combination of arguments. Expected one of:\n * no arguments\n"
+    " * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)\n"
+)
+
+
+class StorageType(type):
+    """A class without instances of its own: calling it makes a TypedStorage of its dtype, and
+    ``isinstance`` asks for that dtype."""
+
+    dtype: dtypes.dtype
+
+    def __call__(cls, *args: Any, wrap_storage: UntypedStorage | None = None) -> TypedStorage:
+        """``FloatStorage(3)`` (a size), ``FloatStorage([1, 2])`` (data), or on memory given."""
+        if len(args) > 1:
+            raise RuntimeError(f"{cls!r}{_COMBINATIONS}Too many positional arguments")
+        if args and not isinstance(args[0], (int, list, tuple, str)):
+            raise TypeError(f"{cls!r}{_COMBINATIONS}Argument type not recognized: {type(args[0])}")
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
+
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        """A copy of a Python buffer's elements (see ``UntypedStorage.from_buffer``)."""
+        memory = UntypedStorage.from_buffer(*args, dtype=cls.dtype, **kwargs)
+        return cls(wrap_storage=memory)
+
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The first elements of a file (see ``UntypedStorage.from_file``)."""
+        count = size * cls.dtype.numpy.itemsize
+        return cls(wrap_storage=UntypedStorage.from_file(filename, shared, count))
+
+    def __instancecheck__(cls, instance: Any) -> Any:
+        return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+STORAGE_TYPES = {
+    f"{dtypes.scalar_type(dtype)}Storage": StorageType(
+        f"{dtypes.scalar_type(dtype)}Storage", (), {"dtype": dtype, "__module__": "torchlike"}
+    )
+    for dtype in _DTYPES
+}

@@ -1,0 +1,74 @@
+"""``torch.FloatTensor`` and its kin: constructors by dtype, from before dtypes were arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlike._compat.typed_storage import TypedStorage
+from torchlike._core import dtypes
+from torchlike._core.layouts import strided
+from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
+from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._ops.creation.creation import empty, of_tensor, tensor
+
+_TYPES = {
+    "FloatTensor": dtypes.float32,
+    "DoubleTensor": dtypes.float64,
+    "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16,
+    "ByteTensor": dtypes.uint8,
+    "CharTensor": dtypes.int8,
+    "ShortTensor": dtypes.int16,
+    "IntTensor": dtypes.int32,
+    "LongTensor": dtypes.int64,
+    "BoolTensor": dtypes.bool,
+}
+
+
+class TensorType(type):
+    """A class without instances of its own: calling it makes a Tensor of its dtype, and
+    ``isinstance`` asks for that dtype."""
+
+    dtype: dtypes.dtype
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        """``LongTensor(2, 3)`` (a size), ``LongTensor([1, 2])`` (data), ``LongTensor()``."""
+        if len(args) == 1 and isinstance(args[0], (TypedStorage, UntypedStorage)):
+            return _on_storage(args[0], cls.dtype)
+        if len(args) == 1 and isinstance(args[0], (Tensor, list, tuple, np.ndarray)) and (
+            not isinstance(args[0], Size)
+        ):  # fmt: skip
+            data = args[0]
+            if isinstance(data, Tensor):
+                return of_tensor(data, cls.dtype, device)
+            return tensor(data, dtype=cls.dtype, device=device)
+        return empty(*(args or (0,)), dtype=cls.dtype, device=device)
+
+    def __instancecheck__(cls, instance: Any) -> Any:
+        return (
+            isinstance(instance, Tensor)
+            and instance.dtype is cls.dtype
+            and instance.layout is strided  # sparse ones are of torch.sparse's classes
+        )
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+def _on_storage(storage: Any, dtype: dtypes.dtype) -> Tensor:
+    """A tensor that covers a storage. RuntimeError for a storage of another dtype."""
+    if isinstance(storage, TypedStorage) and storage.dtype is not dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {dtypes.scalar_type(dtype)} or an UntypedStorage, but got "
+            f"type {dtypes.scalar_type(storage.dtype)} for argument 1 'storage'"
+        )
+    return empty(0, dtype=dtype, device=storage.device).set_(storage)
+
+
+TENSOR_TYPES = {
+    name: TensorType(name, (), {"dtype": dtype, "__module__": "torchlike"})
+    for name, dtype in _TYPES.items()
+}

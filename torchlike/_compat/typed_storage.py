@@ -1,0 +1,190 @@
+"""``Tensor.storage()``: the elements of a tensor's memory, in the order in which they lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from torchlike._core import devices, dtypes
+from torchlike._core.errors import warn_once
+from torchlike._core.homes import are_also_in
+from torchlike._core.tensor import Tensor
+from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._dispatch.registry import composite
+from torchlike._ops.creation.creation import empty, tensor
+from torchlike._ops.creation.exchange import asarray
+
+_DEPRECATED = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the "
+    "only storage class. This should only matter to you if you are using storages directly.  To "
+    "access UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
+
+
+class TypedStorage:
+    """The memory of a tensor as a flat sequence of numbers: read, written, asked for its size.
+
+    ``TypedStorage(3, dtype=torch.float32)`` makes one of three elements,
+    ``TypedStorage([1, 2], dtype=…)`` one of these, ``TypedStorage(wrap_storage=untyped, dtype=…)``
+    one on memory that is there. Most have a class by their dtype (``torch.FloatStorage``).
+    """
+
+    is_sparse = False
+
+    def __init__(
+        self, data: Any = 0, *, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
+        device: Any = None,
+    ) -> None:  # fmt: skip
+        #: The whole memory as a vector; a view of it.
+        self._flat: Tensor
+        if isinstance(data, Tensor):
+            self._flat = data
+        elif wrap_storage is not None:
+            self._flat = asarray(wrap_storage, dtype=dtype or dtypes.get_default_dtype())
+        elif type(data) is int:
+            self._flat = empty(data, dtype=dtype, device=device)
+        elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+            self._flat = tensor(data, dtype=dtype or dtypes.get_default_dtype(), device=device)
+        else:
+            raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """What an element is."""
+        return self._flat.dtype
+
+    @property
+    def device(self) -> devices.device:
+        """Where it lies."""
+        return self._flat.device
+
+    @property
+    def is_cuda(self) -> bool:
+        return self._flat.is_cuda
+
+    @property
+    def _untyped_storage(self) -> UntypedStorage:
+        """What libraries of PyTorch's read for ``untyped()``."""
+        return self.untyped()
+
+    def untyped(self) -> UntypedStorage:
+        """The memory itself."""
+        return self._flat.untyped_storage()
+
+    def data_ptr(self) -> int:
+        """Its address."""
+        return self.untyped().data_ptr()
+
+    def size(self) -> int:
+        """How many elements it has."""
+        return self._flat.shape[0]
+
+    __len__ = size
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self._flat.element_size()
+
+    def nbytes(self) -> int:
+        """Bytes of all."""
+        return self.size() * self.element_size()
+
+    def _place(self, index: Any) -> int:
+        if not isinstance(index, int):
+            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        n = self.size()
+        if not -n <= index < n:
+            raise IndexError(f"index {index} out of range for storage of size {n}")
+        return index % n
+
+    def __getitem__(self, index: Any) -> Any:
+        """An element, a Python number. IndexError out of range; RuntimeError for a slice."""
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self._flat[self._place(index)].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write an element, or the elements of a slice: the tensor sees it."""
+        if not isinstance(index, slice):
+            index = self._place(index)
+        self._flat[index] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[Any]:
+        """All elements."""
+        return self._flat.tolist()
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Write one number everywhere."""
+        self._flat.fill_(value)
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: Any = None) -> TypedStorage:
+        """Take another storage's elements."""
+        self._flat.copy_(source._flat)
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy."""
+        return TypedStorage(self._flat.clone())
+
+    def cpu(self) -> TypedStorage:
+        """On the host."""
+        return TypedStorage(self._flat.cpu())
+
+    def type(self, dtype: Any = None) -> Any:
+        """The name of its class in PyTorch, or the elements as another dtype."""
+        if dtype is None:
+            return f"torch.{self.pickle_storage_type()}"
+        return TypedStorage(self._flat.to(dtype))
+
+    def pickle_storage_type(self) -> str:
+        """What checkpoints call it: ``FloatStorage``."""
+        return f"{dtypes.scalar_type(self.dtype)}Storage"
+
+    def is_shared(self) -> bool:
+        """False: no other process sees it."""
+        return False
+
+    is_pinned = is_shared
+
+    def share_memory_(self) -> TypedStorage:
+        """Itself: processes get copies."""
+        return self
+
+    def __repr__(self) -> str:
+        kind = f"dtype={self.dtype}, device={self.device}"
+        lines = " " + "\n ".join(map(str, self)) + "\n"
+        return f"{lines}[torch.storage.TypedStorage({kind}) of size {self.size()}]"
+
+
+def _converting(dtype: dtypes.dtype) -> Any:
+    def method(self: TypedStorage) -> TypedStorage:
+        return TypedStorage(self._flat.to(dtype))
+
+    method.__doc__ = f"The elements as {dtype}."
+    return method
+
+
+for _dtype in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int64,
+               dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint8, dtypes.bool):  # fmt: skip
+    setattr(TypedStorage, dtypes.scalar_type(_dtype).lower(), _converting(_dtype))
+
+
+@composite(namespaces=())
+def storage(self: Tensor) -> TypedStorage:
+    """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
+    warn_once(_DEPRECATED, UserWarning, stacklevel=2)
+    count = self.untyped_storage().nbytes() // max(self.element_size(), 1)
+    return TypedStorage(self.detach().as_strided((count,), (1,), 0))
+
+
+@composite(method=False)
+def is_storage(obj: Any) -> bool:
+    """Whether ``obj`` is a storage."""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+are_also_in("torchlike", {"storage": (TypedStorage, UntypedStorage)})

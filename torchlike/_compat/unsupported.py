@@ -1,0 +1,316 @@
+"""What PyTorch has and torchlike has not: name -> (why, what to use instead).
+
+From this one table come the functions that raise NotImplementedError in those words.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES, add_method, export
+
+
+class Gap(NamedTuple):
+    """A function that is not there."""
+
+    why: str
+    instead: str
+
+
+_COMPRESSED = Gap(
+    "XLA has no compressed sparse layouts", "torchlike.sparse_coo_tensor and Tensor.to_sparse()"
+)
+_SPARSE = Gap("it is not written for sparse tensors", "x.to_dense() and the dense function")
+_QUANTIZED = Gap(
+    "there are no quantized tensors", "a floating dtype of fewer bits, such as bfloat16"
+)
+_NESTED = Gap(
+    "XLA compiles for fixed shapes, so there are no nested (ragged) tensors",
+    "torch.nn.utils.rnn.pad_sequence and a mask",
+)
+_MASKED = Gap("there is no MaskedTensor", "the functions of torchlike.masked with mask=")
+_NAMED = Gap("there are no named tensors", "dimensions by number, or unflatten and permute")
+_HALF_COMPLEX = Gap("XLA has no 32-bit complex numbers", "torchlike.complex64")
+_JITERATOR = Gap(
+    "CUDA source cannot be compiled by XLA", "torchlike.jit on a Python function, or Pallas"
+)
+_FP8 = Gap("scaled products of 8-bit floats are not there", "matmul in bfloat16")
+_ATTENTION = Gap(
+    "it is the kernel of one backend", "torch.nn.functional.scaled_dot_product_attention"
+)
+_TRITON = Gap("Triton kernels cannot be compiled by XLA here", "jax.experimental.pallas through "
+              "torchlike.from_jax_function")  # fmt: skip
+_DISPATCHER = Gap("there is no dispatcher of that kind", "torch.library.custom_op and its "
+                  "register_ methods")  # fmt: skip
+_FX = Gap(
+    "there are no graphs of Python code", "torchlike.jit, or torchlike.export and its StableHLO"
+)
+_SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
+_CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
+           "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
+_WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
+_SUBCLASS = Gap("calls do not ask subclasses of Tensor", "Tensor.as_subclass, or a class that "
+                "holds tensors")  # fmt: skip
+_ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
+_CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
+_DCP = Gap(
+    "there are no checkpoints in shards", "torch.save and torch.load, or orbax on jax arrays"
+)
+_QUANT = Gap(
+    "there is no quantization of modules", "a floating dtype of fewer bits, such as bfloat16"
+)
+_UNBACKED = Gap("XLA compiles for fixed shapes, so a fake cannot have unknown sizes",
+                "results padded to a fixed size")  # fmt: skip
+_PIPES = Gap("there are no data pipes", "Dataset, IterableDataset and DataLoader")
+_MONITOR = Gap("there are no counters of that kind", "torch.utils.tensorboard.SummaryWriter")
+_PACKAGE = Gap("code is not packed with models", "torch.save and a Python package")
+_MTIA = Gap("JAX has no backend of that kind", "torch.accelerator, which asks for JAX's devices")
+
+#: namespace -> name -> gap. "Tensor" are methods, "aten" is torch.ops.aten.
+GAPS: dict[str, dict[str, Gap]] = {
+    "": {
+        **dict.fromkeys(
+            ("sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor",
+             "sparse_compressed_tensor"), _COMPRESSED),
+        **dict.fromkeys(
+            ("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic",
+             "dequantize", "quantized_batch_norm", "quantized_max_pool1d", "quantized_max_pool2d",
+             "q_scale", "q_zero_point", "q_per_channel_axis", "q_per_channel_scales",
+             "q_per_channel_zero_points", "int_repr"), _QUANTIZED),
+        **dict.fromkeys(("_scaled_mm", "_scaled_mm_v2", "_scaled_grouped_mm"), _FP8),
+        "PyTorchFileReader": _ARCHIVE,
+        "_nested_tensor_from_mask": _NESTED,
+        "_sparse_semi_structured_linear": _SPARSE,
+    },
+    "sparse": {
+        **dict.fromkeys(
+            ("softmax", "log_softmax", "spdiags", "spsolve", "as_sparse_gradcheck"), _SPARSE),
+        **dict.fromkeys(("to_sparse_semi_structured", "SparseSemiStructuredTensor"), _COMPRESSED),
+    },
+    "masked": dict.fromkeys(
+        ("masked_tensor", "as_masked_tensor", "is_masked_tensor", "MaskedTensor"), _MASKED),
+    "nested": dict.fromkeys(
+        ("nested_tensor", "nested_tensor_from_jagged", "as_nested_tensor", "to_padded_tensor",
+         "narrow", "masked_select"), _NESTED),
+    "library": {
+        **dict.fromkeys(("triton_op", "wrap_triton"), _TRITON),
+        **dict.fromkeys(("fallthrough_kernel", "get_kernel", "register_torch_dispatch"),
+                        _DISPATCHER),
+        "get_ctx": _UNBACKED,
+    },
+    "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
+    "_custom_ops": {"get_ctx": _UNBACKED},
+    "fx": dict.fromkeys(
+        ("symbolic_trace", "map_arg", "GraphModule", "Graph", "Node", "Tracer", "Proxy",
+         "Interpreter", "Transformer", "replace_pattern"), _FX),
+    "fx.node": dict.fromkeys(("map_arg", "map_aggregate", "Node", "Target"), _FX),
+    "fx.proxy": dict.fromkeys(("Proxy", "GraphAppendingTracer", "TracerBase"), _FX),
+    "fx.graph": dict.fromkeys(("Graph", "CodeGen"), _FX),
+    "fx.graph_module": {"GraphModule": _FX},
+    "fx.traceback": dict.fromkeys(
+        ("preserve_node_meta", "annotate", "annotate_fn", "set_current_meta"), _FX),
+    "fx.passes.regional_inductor": {"regional_inductor": _FX},
+    "fx.passes.shape_prop": {"ShapeProp": _FX},
+    "fx.experimental.proxy_tensor": {"make_fx": _FX},
+    "utils.cpp_extension": dict.fromkeys(
+        ("load", "load_inline", "CUDAExtension", "CppExtension", "SyclExtension", "BuildExtension",
+         "include_paths", "library_paths"), _CPP),
+    "utils.data": dict.fromkeys(
+        ("IterDataPipe", "MapDataPipe", "DFIterDataPipe", "DataChunk", "functional_datapipe",
+         "argument_validation", "runtime_validation", "runtime_validation_disabled",
+         "guaranteed_datapipes_determinism", "non_deterministic"), _PIPES),
+    "monitor": dict.fromkeys(
+        ("Aggregation", "Event", "Stat", "TensorboardEventHandler", "data_value_t", "log_event",
+         "register_event_handler", "unregister_event_handler"), _MONITOR),
+    "package": dict.fromkeys(
+        ("PackageExporter", "PackageImporter", "Importer", "OrderedImporter", "Directory",
+         "GlobGroup", "is_from_package"), _PACKAGE),
+    "mtia": dict.fromkeys(
+        ("Event", "Stream", "StreamContext", "current_device", "current_stream", "set_device",
+         "set_stream", "stream", "synchronize", "init", "get_device_capability"), _MTIA),
+    "ao.quantization": dict.fromkeys(
+        ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
+         "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
+         "DeQuantStub", "QConfig"), _QUANT),
+    "quantization": dict.fromkeys(
+        ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
+         "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
+         "DeQuantStub", "QConfig", "QuantWrapper", "FakeQuantize"), _QUANT),
+    "nn.quantized": {"FloatFunctional": _QUANT},
+    "distributed.rpc": dict.fromkeys(
+        ("init_rpc", "shutdown", "rpc_async", "rpc_sync", "remote", "get_worker_info", "RRef",
+         "TensorPipeRpcBackendOptions", "WorkerInfo"), _WORLD),
+    "distributed.rpc.functions": {"async_execution": _WORLD},
+    "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _WORLD),
+    "distributed.optim": dict.fromkeys(
+        ("DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"), _WORLD),
+    "distributed.checkpoint": dict.fromkeys(
+        ("load", "save", "async_save", "load_state_dict", "save_state_dict", "FileSystemReader",
+         "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
+    "distributed.checkpoint.state_dict": dict.fromkeys(
+        ("get_model_state_dict", "set_model_state_dict", "get_optimizer_state_dict",
+         "set_optimizer_state_dict", "get_state_dict", "set_state_dict", "StateDictOptions"), _DCP),
+    "distributed.checkpoint.optimizer": {"load_sharded_optimizer_state_dict": _DCP},
+    "distributed.checkpoint.hf_storage": dict.fromkeys(
+        ("HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
+    "distributed.checkpoint._consolidate_hf_safetensors": {
+        "consolidate_safetensors_files": _DCP},
+    "distributed.checkpoint.format_utils": dict.fromkeys(
+        ("dcp_to_torch_save", "torch_save_to_dcp"), _DCP),
+    "distributed.checkpoint.stateful": {"Stateful": _DCP},
+    "distributed.checkpoint.default_planner": dict.fromkeys(
+        ("DefaultLoadPlanner", "DefaultSavePlanner"), _DCP),
+    "distributed.tensor": dict.fromkeys(
+        ("distribute_tensor", "distribute_module", "DTensor"), _WORLD),
+    "distributed.tensor._utils": {"compute_local_shape_and_global_offset": _WORLD},
+    "distributed._functional_collectives": dict.fromkeys(
+        ("wait_tensor", "broadcast", "all_reduce", "all_gather_tensor", "reduce_scatter_tensor",
+         "all_to_all_single", "all_to_all_single_autograd", "permute_tensor",
+         "AsyncCollectiveTensor"), _WORLD),
+    "distributed.tensor.parallel": dict.fromkeys(
+        ("parallelize_module", "loss_parallel", "ColwiseParallel", "RowwiseParallel",
+         "SequenceParallel", "PrepareModuleInput", "PrepareModuleOutput"), _WORLD),
+    "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
+    "distributed.algorithms.join": dict.fromkeys(("Join", "Joinable", "JoinHook"), _WORLD),
+    "distributed.algorithms.ddp_comm_hooks.default_hooks": dict.fromkeys(
+        ("allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook",
+         "fp16_compress_wrapper"), _WORLD),
+    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
+        ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _WORLD),
+    "distributed.fsdp": dict.fromkeys(
+        ("fully_shard", "FullyShardedDataParallel", "FSDPModule", "MixedPrecision",
+         "MixedPrecisionPolicy", "CPUOffload", "CPUOffloadPolicy", "OffloadPolicy",
+         "ShardingStrategy", "register_fsdp_forward_method",
+         "StateDictType", "FullStateDictConfig", "ShardedStateDictConfig", "BackwardPrefetch",
+         "FullOptimStateDictConfig", "OptimStateKeyType"), _WORLD),
+    "distributed._composable.fsdp": dict.fromkeys(
+        ("fully_shard", "FSDPModule", "CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"),
+        _WORLD),
+    "distributed.fsdp.fully_sharded_data_parallel": dict.fromkeys(
+        ("FullyShardedDataParallel", "MixedPrecision", "CPUOffload", "StateDictType",
+         "ShardingStrategy", "BackwardPrefetch", "FullStateDictConfig",
+         "FullOptimStateDictConfig", "ShardedStateDictConfig", "ShardedOptimStateDictConfig"),
+        _WORLD),
+    "distributed.fsdp.sharded_grad_scaler": {"ShardedGradScaler": _WORLD},
+    "distributed.fsdp.wrap": dict.fromkeys(
+        ("transformer_auto_wrap_policy", "size_based_auto_wrap_policy", "enable_wrap", "wrap",
+         "always_wrap_policy", "lambda_auto_wrap_policy", "ModuleWrapPolicy"), _WORLD),
+    "distributed.fsdp.api": dict.fromkeys(
+        ("FullOptimStateDictConfig", "FullStateDictConfig", "ShardedOptimStateDictConfig",
+         "ShardedStateDictConfig", "ShardingStrategy", "StateDictType"), _WORLD),
+    "distributed._tensor": dict.fromkeys(
+        ("DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard",
+         "distribute_module", "distribute_tensor"), _WORLD),
+    "distributed._tensor.experimental": {"implicit_replication": _WORLD},
+    "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
+        ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
+         "checkpoint_wrapper"), _CHECKPOINT),
+    "distributed.algorithms.ddp_comm_hooks": dict.fromkeys(
+        ("DDPCommHookType", "register_ddp_comm_hook"), _WORLD),
+    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": dict.fromkeys(
+        ("PostLocalSGDState", "post_localSGD_hook"), _WORLD),
+    "distributed.algorithms.model_averaging.averagers": dict.fromkeys(
+        ("ModelAverager", "PeriodicModelAverager"), _WORLD),
+    "distributed.pipelining": dict.fromkeys(
+        ("pipeline", "PipelineStage", "SplitPoint", "ScheduleGPipe", "Schedule1F1B"), _WORLD),
+    "distributed.pipelining.schedules": dict.fromkeys(
+        ("get_schedule_class", "ScheduleGPipe", "Schedule1F1B", "PipelineScheduleSingle",
+         "PipelineScheduleMulti", "ScheduleZBVZeroBubble", "ScheduleDualPipeV"), _WORLD),
+    "nn.attention": dict.fromkeys(
+        ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION),
+    "cuda.jiterator": dict.fromkeys(
+        ("_create_jit_fn", "_create_multi_output_jit_fn"), _JITERATOR),
+    "aten": {
+        **dict.fromkeys(
+        ("_flash_attention_forward", "_flash_attention_backward", "_efficient_attention_forward",
+         "_efficient_attention_backward", "_scaled_dot_product_flash_attention",
+         "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention"),
+        _ATTENTION),
+        **dict.fromkeys(("_sparse_addmm", "_sparse_mm_reduce_impl"), _SPARSE),
+    },
+    "Tensor": {
+        **dict.fromkeys(
+            ("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "crow_indices",
+             "ccol_indices", "col_indices", "row_indices"), _COMPRESSED),
+        **dict.fromkeys(
+            ("align_to", "align_as", "refine_names", "rename", "rename_"), _NAMED),
+        **dict.fromkeys(
+            ("dequantize", "int_repr", "q_scale", "q_zero_point", "qscheme",
+             "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points"),
+            _QUANTIZED),
+        "chalf": _HALF_COMPLEX,
+        "to_padded_tensor": _NESTED,
+        **dict.fromkeys(("_make_wrapper_subclass", "_make_subclass"), _SUBCLASS),
+    },
+}  # fmt: skip
+
+#: Namespaces that are no modules, or whose modules take their functions themselves.
+_MADE_ELSEWHERE = frozenset(
+    ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library", "fx",
+     "fx.experimental.proxy_tensor", "nn.attention", "utils.data", "mtia", "onnx.symbolic_opset11")
+)  # fmt: skip
+
+
+def raising(name: str, gap: Gap) -> Callable[..., Any]:
+    """A function that raises NotImplementedError with the gap's words; for a name in capitals a
+    class, of which nothing is an instance, whose constructor does."""
+    said = f"torch.{name}: {gap.why}. Use instead: {gap.instead}."
+    short = name.rsplit(".", 1)[-1]
+    doc = f"Not supported: {gap.why}. Use instead: {gap.instead}."
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(said)
+
+    if short[0].isupper():
+        return type(short, (), {"__new__": function, "__doc__": doc})
+    function.__name__ = function.__qualname__ = short
+    function.__doc__ = doc
+    return function
+
+
+def functions(space: str) -> dict[str, Callable[..., Any]]:
+    """The raising functions of a namespace."""
+    prefix = {"": "", "aten": "ops.aten."}.get(space, f"{space}.")
+    return {name: raising(prefix + name, gap) for name, gap in GAPS[space].items()}
+
+
+def _register() -> None:
+    for space in ("", "aten"):
+        for name, function in functions(space).items():
+            if name not in NAMESPACES.get(space, {}):
+                export(function, name, (space,))
+    for name, function in functions("Tensor").items():
+        if name not in Tensor.__dict__:
+            add_method(name, function)
+
+
+_register()
+
+
+def make_modules() -> None:
+    """Give every namespace of the table its module: those that nobody else makes hold nothing but
+    what raises, so that scripts import them, ask what is an instance of what, and go on."""
+    for space in GAPS:
+        if space in _MADE_ELSEWHERE:
+            continue
+        names = space.split(".")
+        for i in range(len(names)):
+            _module(".".join(("torchlike", *names[:i])), names[i])
+        module = sys.modules[f"torchlike.{space}"]
+        for name, function in functions(space).items():
+            if not hasattr(module, name):
+                setattr(module, name, function)
+
+
+def _module(parent: str, name: str) -> None:
+    full = f"{parent}.{name}"
+    if full not in sys.modules:
+        made = sys.modules[full] = ModuleType(full, "What torchlike refuses; see the functions.")
+        made.__spec__ = ModuleSpec(full, None, is_package=True)
+        made.__path__ = []
+        setattr(sys.modules[parent], name, made)

@@ -1,0 +1,273 @@
+"""Boxes: what a cell holds, in an array's place, while a ``torch.func`` transform runs.
+
+``vmap`` and ``jvp`` are *levels*. Inside one, a tensor's cell may hold a box of that level: a value
+for each example (`Batched`), or a value and its tangent (`Dual`). Inside a box are tensors of the
+level below, with their own places on the tape, which may again be boxed::
+
+    vmap(f)(x)       Tensor -> cell: Batched(level 1) -> Tensor -> cell: jax.Array
+
+A box has the shape and dtype that the transformed function sees. A compiled function refuses a box
+with an error, and only then is the call looked at again (`involved`): an executable met by boxes is
+itself transformed (by ``jax.vmap`` or ``jax.jvp``), cached, and run on what is inside, one level
+at a time from the innermost. So the hot path asks nothing, and every op has it.
+
+A tensor's ``requires_grad`` and node belong to the level of its cell: ``vmap(grad(f))`` gives a
+gradient for each example, while what was recorded outside of ``vmap`` is on the tape of the tensors
+inside the boxes, and sums over the examples.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike._core import errors, meta, modes
+from torchlike._core.meta import MetaArray, StandIn
+from torchlike._core.sparse_array import SparseArray, refusal
+
+
+class _Reverse(threading.local):
+    """What this thread knows of reverse-mode transforms, which need no level."""
+
+    #: How many ``grad``, ``vjp`` and ``linearize`` are running their function.
+    running = 0
+
+
+reverse = _Reverse()
+
+
+class Level:
+    """A running transform. `depth` orders nested ones; the innermost has the greatest."""
+
+    #: What error messages call it.
+    transform = ""
+    #: Whether tensors of the level may be used after it ended.
+    outlived = False
+    #: The storages made while the level runs, where it is asked what its function made itself.
+    made: weakref.WeakSet[Any] | None = None
+
+    def __init__(self) -> None:
+        self.depth = len(modes.current.levels)
+        self.alive = True
+
+    def __enter__(self) -> Any:
+        modes.current.levels = (*modes.current.levels, self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.levels = modes.current.levels[:-1]
+        self.alive = False
+
+    def apply(self, exe: Any, arrays: list[Any]) -> Any:
+        """Run an executable on operands of which some are boxes of this level: a box for each
+        output (a tuple of them where the op gives one)."""
+        raise NotImplementedError
+
+    def lift(self, value: Any) -> Box:
+        """A tensor of a lower level as a box of this one."""
+        raise NotImplementedError
+
+    def call(self, function: Callable[..., Any], arrays: list[Any]) -> Any:
+        """`apply` for a function of arrays that is no op, such as the read of a view."""
+        raise NotImplementedError
+
+
+class Mapped(Level):
+    """A running ``vmap``: the number of examples, and whether random numbers differ in them."""
+
+    transform = "vmap"
+    #: Whether what it maps over has the examples otherwise in memory than one after the other.
+    reordered = False
+
+    def __init__(self, size: int, randomness: str) -> None:
+        super().__init__()
+        self.size = size
+        self.randomness = randomness
+
+
+class Box(StandIn):
+    """A value of a transform: the level it belongs to, and the tensor inside."""
+
+    __slots__ = ("level", "value")
+
+    def __init__(self, level: Level, value: Any, shape: Iterable[int], dtype: Any) -> None:
+        self.level = level
+        self.value = value
+        self.shape = tuple(shape)
+        self.dtype = dtype
+
+    def __jax_array__(self) -> Any:
+        raise NotImplementedError(
+            f"this operation reads whole arrays and does not work inside {self.level.transform}; "
+            "use PyTorch operators there"
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise RuntimeError(errors.UNWRAP_TRANSFORMED)
+
+    def astype(self, dtype: Any) -> Any:
+        return call(lambda x: x.astype(dtype), self)
+
+    def reshape(self, *shape: Any) -> Any:
+        return call(lambda x: x.reshape(*shape), self)
+
+    def __getitem__(self, index: Any) -> Any:
+        return call(lambda x: x[index], self)
+
+
+class Batched(Box):
+    """A value for each example of a ``vmap``, along the first dimension of the tensor inside; or
+    (not `batched`) one value for all of them that takes part in the level's autograd."""
+
+    __slots__ = ("batched",)
+
+    def __init__(self, level: Level, value: Any, batched: bool = True) -> None:
+        shape = value._read().shape
+        super().__init__(level, value, shape[1:] if batched else shape, value.dtype.numpy)
+        self.batched = batched
+
+    def detached(self) -> Batched:
+        return Batched(self.level, self.value.detach(), self.batched)
+
+    def __repr__(self) -> str:
+        dim = 0 if self.batched else None
+        return (f"BatchedTensor(lvl={self.level.depth + 1}, bdim={dim}, value=\n"
+                f"    {self.value!r}\n)")  # fmt: skip
+
+
+class Dual(Box):
+    """A value (the primal) and its tangent, a tensor of the same shape; None stands for zeros."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, level: Level, value: Any, tangent: Any = None) -> None:
+        super().__init__(level, value, value._read().shape, value.dtype.numpy)
+        self.tangent = tangent
+
+    def detached(self) -> Dual:
+        return Dual(self.level, self.value.detach())
+
+    def __repr__(self) -> str:
+        text = repr(self.value)
+        if self.tangent is None or not self.level.alive:
+            return text
+        if not self.shape:
+            return f"{text[:-1]}, tangent={self.tangent.item()})"
+        return f"{text[:-1]},\n       tangent={self.tangent!r})"
+
+
+BOXES = frozenset((Batched, Dual))
+#: Whatever stands in a cell in place of an array.
+SPECIAL = BOXES | {MetaArray, SparseArray}
+
+
+def involved(arrays: Any) -> bool:
+    """Whether a pytree of operands holds a box, a MetaArray or a SparseArray."""
+    return any(type(a) in SPECIAL for a in jax.tree_util.tree_leaves(arrays))
+
+
+def top(arrays: Iterable[Any]) -> Level | None:
+    """The innermost level of the boxes among operands; None without boxes.
+
+    RuntimeError for a box whose transform has ended: it escaped through a side effect. (A level of
+    ``forward_ad`` may end: its tensors are then their primals.)
+    """
+    found: Level | None = None
+    for a in arrays:
+        if type(a) in BOXES and (found is None or a.level.depth > found.depth):
+            found = a.level
+    if found is not None and not (found.alive or found.outlived):
+        raise RuntimeError(errors.ESCAPED.format(transform=found.transform))
+    return found
+
+
+def call(function: Callable[..., Any], *arrays: Any) -> Any:
+    """``function(*arrays)`` where an array is a box or a MetaArray. NotImplementedError where one
+    is sparse."""
+    if any(type(a) is SparseArray for a in arrays):
+        raise NotImplementedError(refusal("this operation"))
+    level = top(arrays)
+    if level is not None:
+        return level.call(function, list(arrays))
+    return meta.call(function, *arrays) if involved(arrays) else function(*arrays)
+
+
+def apply(function: Callable[..., Any], *arrays: Any) -> Any:
+    """``function(*arrays)``, on boxes too. For functions that live as long as the process."""
+    return call(function, *arrays) if modes.current.levels else function(*arrays)
+
+
+def drawing_levels() -> list[Any]:
+    """The running vmaps for whose examples random numbers differ, outermost first.
+
+    RuntimeError in PyTorch's words where the innermost forbids random numbers.
+    """
+    found: list[Any] = []
+    for level in modes.current.levels:
+        if isinstance(level, Mapped):
+            if level.randomness == "error":
+                raise RuntimeError(errors.VMAP_RANDOM)
+            if level.randomness == "different":
+                found.append(level)
+    return found
+
+
+def reordered(cell: Any) -> bool:
+    """Whether what a cell holds is a box of examples that, in PyTorch, lie otherwise in memory than
+    torchlike keeps them."""
+    return type(cell) in BOXES and any(
+        isinstance(level, Mapped) and level.reordered for level in modes.current.levels
+    )
+
+
+def lifted_as(made: Any, like: Any) -> Any:
+    """A tensor made with the shape of another: of the same levels, so that what the level computes
+    may be written into it. Gives `made`."""
+    cell = like._storage.cell
+    if type(cell) in BOXES:
+        made._storage.cell = cell.level.lift(lifted_as(made, cell.value))
+    return made
+
+
+def adopt(storage: Any) -> None:
+    """Note a new storage as made inside the running levels."""
+    for level in modes.current.levels:
+        if level.made is not None:
+            level.made.add(storage)
+
+
+def check_write(storage: Any, new: Box) -> None:
+    """RuntimeError in PyTorch's words for writing a transform's value into a tensor that the
+    transform does not know: its other examples, or its tangent, would be lost, and a box left in it
+    that nobody can open afterwards."""
+    cell = storage.cell
+    if type(cell) in BOXES and cell.level.depth >= new.level.depth:
+        return
+    if type(new) is Batched and new.batched:
+        raise RuntimeError(errors.VMAP_IN_PLACE)
+    made = new.level.made
+    if type(new) is Dual and made is not None and storage not in made:
+        raise RuntimeError(errors.CAPTURED_IN_PLACE)
+
+
+def visible(box: Box, asked: str, instead: str) -> Any:
+    """The tensor whose value Python may see in place of a box: the primal, the one value for all
+    examples. RuntimeError in PyTorch's words where there is a value for each example."""
+    if type(box) is Batched and box.batched:
+        if asked == ".item()":
+            raise RuntimeError(errors.VMAP_ITEM)
+        if asked == "bool(tensor)":
+            raise RuntimeError(errors.VMAP_CONTROL_FLOW)
+        raise RuntimeError(errors.VMAP_VALUE.format(asked=asked, instead=instead))
+    return box.value
+
+
+def innermost(t: Any) -> Any:
+    """The tensor inside all boxes, all examples of it; for checks of values."""
+    cell = t._read()
+    return innermost(cell.value) if type(cell) in BOXES else t

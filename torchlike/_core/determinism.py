@@ -1,0 +1,70 @@
+"""What programs say of determinism, and what fills new memory under it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlike._core import modes
+
+_algorithms, _warn_only = False, False
+_fills = True
+
+
+def algorithms() -> tuple[bool, bool]:
+    """Whether deterministic algorithms were asked for, and for warnings only."""
+    modes.setting_seen("torch.use_deterministic_algorithms()", _told, _tell)
+    return _told()
+
+
+def set_algorithms(mode: bool, warn_only: bool) -> None:
+    modes.setting_seen("torch.use_deterministic_algorithms()", _told, _tell)
+    _tell((mode, warn_only))
+
+
+def _told() -> tuple[bool, bool]:
+    return _algorithms, _warn_only
+
+
+def _tell(told: tuple[bool, bool]) -> None:
+    global _algorithms, _warn_only
+    _algorithms, _warn_only = told
+
+
+# -- new memory ------------------------------------------------------------------------------------
+
+_FILL = "torch.utils.deterministic.fill_uninitialized_memory"
+
+
+def fills() -> bool:
+    """Whether new memory is filled with a value that shows, under deterministic algorithms."""
+    modes.setting_seen(_FILL, _fills_told, _tell_fills)
+    return _fills
+
+
+def set_fills(mode: Any) -> None:
+    """RuntimeError for what is no bool."""
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
+    modes.setting_seen(_FILL, _fills_told, _tell_fills)
+    _tell_fills(mode)
+
+
+def _fills_told() -> bool:
+    return _fills
+
+
+def _tell_fills(mode: bool) -> None:
+    global _fills
+    _fills = mode
+
+
+def in_new_memory(dtype: np.dtype) -> Any:
+    """What the elements of memory that nobody wrote to are: 0, and under deterministic algorithms
+    NaN, an integer's largest value or True, so that reading them shows."""
+    if not (algorithms()[0] and fills()):
+        return 0
+    if dtype.kind == "b":
+        return dtype.type(True)
+    return dtype.type(np.iinfo(dtype).max if dtype.kind in "iu" else np.nan)

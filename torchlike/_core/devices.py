@@ -1,0 +1,138 @@
+"""Devices: PyTorch's names (cpu, cuda, xla/tpu, meta) on JAX devices."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+
+from torchlike._core import modes
+
+_PYTORCH_TYPES = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
+    "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
+#: PyTorch device type -> JAX platform names that can serve it.
+_PLATFORMS = {"cpu": ("cpu",), "cuda": ("cuda", "gpu", "rocm"), "xla": ("tpu",), "tpu": ("tpu",)}
+
+
+class device:
+    """Where a tensor lives: ``device("cpu")``, ``device("cuda:1")``, ``device("cuda", 1)``.
+
+    Also a context manager: inside ``with device(...)`` new tensors are made there.
+    """
+
+    __module__ = "torchlike"
+    __slots__ = ("_previous", "index", "type")
+
+    def __init__(self, type: Any, index: int | None = None) -> None:
+        if isinstance(type, device):
+            type, index = type.type, type.index if index is None else index
+        elif isinstance(type, int):
+            type, index = "cuda", type
+        elif not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str or int, not {type!r}")
+        elif ":" in type:
+            if index is not None:
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed "
+                    f"explicitly: {type}"
+                )
+            name, _, number = type.partition(":")
+            if not number.isdecimal():
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            type, index = name, int(number)
+        if type not in _PYTORCH_TYPES and type != "tpu":
+            raise RuntimeError(
+                f"Expected one of {', '.join(_PYTORCH_TYPES)} device type at start of device "
+                f"string: {type}"
+            )
+        self.type = type
+        self.index = index
+        self._previous: list[Any] = []
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> Any:
+        return device, (self.type, self.index)
+
+    def __enter__(self) -> device:
+        self._previous.append(modes.current.device)
+        modes.current.device = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.device = self._previous.pop()
+
+
+CPU = device("cpu")
+META = device("meta")
+
+
+def available(type: str) -> list[Any]:
+    """The JAX devices that serve a PyTorch device type; empty when there are none."""
+    for platform in _PLATFORMS.get(type, ()):
+        try:
+            return jax.devices(platform)
+        except RuntimeError:
+            continue  # JAX says "unknown backend" by raising
+    return []
+
+
+@functools.cache
+def _jax_device(type: str, index: int | None) -> Any:
+    found = available(type)
+    if not found:
+        platforms = ", ".join(sorted({d.platform for d in jax.devices()} | {"cpu"}))
+        raise RuntimeError(
+            f"No {type.upper()} device is available: device='{type}' was asked for, but the JAX "
+            f"backends found are: {platforms}. Install jax for that accelerator (for example "
+            f"pip install 'torchlike[{type if type in ('cuda', 'tpu') else 'cuda'}]') or use "
+            f"device='cpu'."
+        )
+    if index is not None and index >= len(found):
+        raise RuntimeError(f"{type} error: invalid device ordinal {index} of {len(found)}")
+    return found[index or 0]
+
+
+def to_jax(d: device) -> Any:
+    """The JAX device behind a device. RuntimeError naming JAX's backends when there is none."""
+    return _jax_device(d.type, d.index)
+
+
+@functools.cache
+def from_jax(d: Any) -> device:
+    """The PyTorch-style device of a JAX device."""
+    if d.platform == "cpu":
+        return CPU
+    kind = "cuda" if d.platform in ("gpu", "cuda", "rocm") else "xla"
+    return device(kind, d.id)
+
+
+def resolve(d: Any) -> device:
+    """A device from whatever a user passes: None (the default), a string, an int, a device."""
+    if d is None:
+        return modes.current.device or CPU
+    return d if type(d) is device else device(d)
+
+
+def get_default_device() -> device:
+    """The device on which tensors are made when none is given."""
+    return modes.current.device or CPU
+
+
+def set_default_device(d: Any) -> None:
+    """Make tensors on ``d`` from now on, in this thread (None: the CPU again)."""
+    modes.current.device = None if d is None else resolve(d)

@@ -1,0 +1,248 @@
+"""The values of a tensor in Python: numbers, lists, NumPy arrays, DLPack; lengths and iteration.
+
+Each of them waits for the value, and while a function is captured there is none to give: then it is
+a JitCaptureError that names what was asked for, and what to write instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torchlike._core import boxes, dtypes, errors, literals, modes, views
+from torchlike._core.meta import MetaArray
+from torchlike._core.methods import TensorMethods
+
+#: Dtypes that are ml_dtypes', not NumPy's own.
+_NOT_IN_NUMPY = frozenset(d.numpy for d in dtypes.ALL if d.name.startswith(("bfloat16", "float8")))
+_LOST_GRADIENT = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+#: DLPack's number of the CPU's kind of device, and of the device.
+DLPACK_CPU = (1, 0)
+
+
+def _read_only(value: Any) -> np.ndarray:
+    """A value on the host that nobody may write: NumPy's arrays as a view of theirs."""
+    if type(value) is np.ndarray:
+        value = value.view()
+        value.flags.writeable = False
+        return value
+    return np.asarray(value)
+
+
+class PythonValues(TensorMethods):
+    """What `Tensor` has of them."""
+
+    def _value(
+        self: Any, asked: str, instead: str = "torchlike.where or torchlike.cond"
+    ) -> np.ndarray:
+        """The value on the host, read-only. While capturing there is none, unless the code itself
+        has just made the tensor of it (`literals`): JitCaptureError."""
+        capture = modes.current.capture
+        if capture is not None:
+            known = literals.values_of(self._storage) if self._view is None else None
+            if known is not None:
+                return known
+            capture.refuse_value(asked, instead)
+        if type(self._storage.cell) in boxes.BOXES:
+            inside = boxes.visible(self._read(), asked, instead)
+            return inside._value(asked, instead)
+        if type(self._storage.cell) is MetaArray:
+            if self.numel() == 1 and asked != ".tolist()":
+                raise RuntimeError(errors.NO_ITEM)
+            raise NotImplementedError(errors.NO_DATA)
+        if self._storage.host is not None:
+            part = self._host_view()
+            if part is not None:
+                return part
+        view, storage = self._view, self._storage
+        if (
+            view is not None and storage.host is None and storage.strides is None
+            and view.shows_memory
+        ):  # fmt: skip
+            # On the CPU NumPy maps the array without a copy: a row of a data set costs ~3 µs
+            # instead of a dispatch and a wait.
+            return views.host_view(_read_only(storage.cell), view.geometry, self.dtype.numpy)
+        return _read_only(self._value_now())
+
+    @property
+    def _cdata(self: Any) -> int:
+        """A number that is this very tensor's while it lives: code compares it to learn whether
+        two tensors are one. While capturing it would tell an argument from itself."""
+        if modes.current.capture is not None:
+            modes.current.capture.refuse_value("._cdata", "`is`")
+        return id(self)
+
+    def item(self: Any) -> Any:
+        """The single element as a Python number. RuntimeError unless there is exactly one."""
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
+        return self._value(".item()").item()
+
+    def tolist(self: Any) -> Any:
+        """The elements as (nested) Python lists; a number for a 0-dim tensor."""
+        values = self._value(".tolist()")
+        if values.dtype.kind == "V":  # ml_dtypes (bfloat16): as Python floats
+            values = values.astype(np.float32)
+        return values.tolist()
+
+    def numpy(self: Any, *, force: Any = False) -> np.ndarray:
+        """A NumPy array that shares this tensor's memory: each side sees the other's writes.
+
+        RuntimeError when the tensor requires grad (unless ``force``, which also copies from an
+        accelerator); TypeError for bfloat16, which NumPy does not have.
+        """
+        self._check_numpy(force)
+        if not self.is_cpu or (self._view is not None and not self._view.shows_memory):
+            return np.array(self._value(".numpy()"))
+        storage = self._storage
+        if storage.host is None and storage.strides is not None:
+            # Lay the buffer out in the tensor's memory order, so that strides agree.
+            order = views.dense_order(storage.shape, storage.strides)
+            host = storage.share_with_host().transpose(order)
+            storage.host = np.ascontiguousarray(host).transpose(np.argsort(order))
+        host = storage.share_with_host()
+        if self._view is None:
+            return host[...]
+        return views.host_view(host, self._view.geometry, self.dtype.numpy)
+
+    def __array__(self: Any, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        """What NumPy's functions take: ``numpy()``, or a copy where one is asked for or needed.
+
+        Differs from PyTorch: ``np.array(x, copy=False)`` shares memory, rather than being refused.
+        """
+        if modes.current.capture is not None:
+            modes.current.capture.refuse_value("numpy.asarray()", "jax.pure_callback")
+        self._check_numpy()
+        if dtype is None or np.dtype(dtype) == self.dtype.numpy:
+            if not copy:
+                return self.numpy()
+            dtype = self.dtype.numpy
+        elif copy is False:
+            raise ValueError(
+                f"Unable to avoid copy while creating an array as requested: {self.dtype} is "
+                f"another dtype than {np.dtype(dtype)}."
+            )
+        # A copy needs no host buffer, which would be read afresh at each use.
+        storage = self._storage
+        values = self._value("numpy.asarray()", "jax.pure_callback")
+        if self._view is None and storage.host is None and storage.strides is not None:
+            memory = views.dense_order(storage.shape, storage.strides)
+            values = np.ascontiguousarray(values.transpose(memory)).transpose(np.argsort(memory))
+        return values.astype(dtype)
+
+    def _check_numpy(self: Any, force: Any = False) -> None:
+        """The errors of ``numpy()``: for memory that NumPy cannot hold, and without ``force`` for
+        what would be lost on the way."""
+        if self.requires_grad and modes.current.grad_enabled and not force:
+            raise RuntimeError(errors.NUMPY_REQUIRES_GRAD)
+        if self.dtype.numpy in _NOT_IN_NUMPY:
+            raise TypeError(f"Got unsupported ScalarType {dtypes.scalar_type(self.dtype)}")
+        if force:
+            return
+        if not self.is_cpu:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                "copy the tensor to host memory first."
+            )
+        if self._view is not None and not self._view.shows_memory:
+            conjugated = self._view.is_conjugated
+            raise RuntimeError(errors.NUMPY_CONJUGATED if conjugated else errors.NUMPY_NEGATED)
+
+    def __dlpack__(self: Any, **kwargs: Any) -> Any:
+        """A capsule with this tensor's memory, where NumPy can hold it on the CPU; else with its
+        value.
+
+        Differs from PyTorch: what receives bfloat16, float8 or an accelerator's array does not see
+        later writes, nor the tensor the receiver's.
+        """
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self._view is not None and self._view.is_conjugated:
+            raise BufferError("Can't export tensors with the conjugate bit set")
+        if self.is_meta:
+            raise ValueError("Unknown device type meta for Dlpack")
+        if kwargs.get("stream") == -1:  # PyTorch's word for "do not wait"
+            kwargs["stream"] = None
+        if self.is_cpu and self.dtype.numpy not in _NOT_IN_NUMPY:
+            return self.resolve_neg().numpy().__dlpack__(**kwargs)
+        return self._read().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self: Any) -> Any:
+        if self.is_meta:
+            raise ValueError("Unknown device type meta for Dlpack")
+        if self.is_cpu:
+            return DLPACK_CPU
+        return self._read().__dlpack_device__()
+
+    def _one_element(self: Any, asked: str) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self._value(asked).item()
+
+    def _real_element(self: Any, asked: str, c_name: str) -> Any:
+        """The single element without an imaginary part of zero. RuntimeError if it has another."""
+        value = self._one_element(asked)
+        if type(value) is not complex:
+            return value
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
+        return value.real
+
+    def __bool__(self: Any) -> Any:
+        n = self.numel()
+        if n != 1:
+            what = "no values" if n == 0 else "more than one value"
+            raise RuntimeError(errors.AMBIGUOUS_BOOL.format(what=what))
+        return bool(self._value("bool(tensor)").item())
+
+    def __int__(self: Any) -> int:
+        return int(self._real_element("int(tensor)", "int64_t"))
+
+    def __float__(self: Any) -> float:
+        self._warn_of_lost_gradient()
+        return float(self._real_element("float(tensor)", "double"))
+
+    def __complex__(self: Any) -> complex:
+        self._warn_of_lost_gradient()
+        return complex(self._one_element("complex(tensor)"))
+
+    def _warn_of_lost_gradient(self: Any) -> None:
+        if self.requires_grad and modes.current.grad_enabled:
+            errors.warn_once(_LOST_GRADIENT, UserWarning, stacklevel=3)
+
+    def __index__(self: Any) -> int:
+        if self.numel() != 1 or self.dtype.category > 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._value("a tensor used as a Python index").item())
+
+    def __len__(self: Any) -> int:
+        shape = self.shape
+        if not shape:
+            raise TypeError("len() of a 0-d tensor")
+        return tuple.__getitem__(shape, 0)
+
+    def __delitem__(self: Any, item: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
+    def __iter__(self: Any) -> Any:
+        if not self.dim():
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self: Any) -> Any:
+        return self.flip(0) if self.dim() else self
+
+    def __contains__(self: Any, element: Any) -> Any:
+        if isinstance(element, (PythonValues, int, float, complex, np.generic)):
+            found: Any = self == element
+            return bool(found.any())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )

@@ -1,0 +1,294 @@
+"""Storage: the one mutable thing. A cell with a version, holding a jax.Array or a NumPy array.
+
+A *device cell* holds one immutable ``jax.Array``. On the CPU it may instead hold a *host value*: a
+NumPy array that nobody writes, the result of what NumPy computes faster than XLA. Compiled forms
+take both (``value``); whoever wants a ``jax.Array`` turns the one into the other (``read``). A
+*host buffer* is a NumPy array that somebody outside also sees (``from_numpy``, ``.numpy()``, shared
+memory, a memory map): it is read afresh at each use and written through, so that both sides see
+each other's writes.
+
+The array has the *logical* shape of the storage's base tensor. Where the base tensor's memory order
+is not row-major (``x.t() + 1`` keeps the strides of ``x.t()``, as in PyTorch), ``strides`` says so;
+it is metadata for ``stride()``, ``as_strided`` and view compatibility, never a layout of the array.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import core
+
+from torchlike._core import devices, modes
+from torchlike._core.addresses import Address, address_of
+from torchlike._core.boxes import BOXES, adopt
+from torchlike._core.errors import NO_DATA, UNWRAP_TRANSFORMED
+from torchlike._core.meta import MetaArray
+from torchlike._core.sparse_array import SparseArray
+from torchlike._runtime import first_calls, x64
+from torchlike._runtime.transfer import to_device
+
+_ndarray = np.ndarray
+
+
+def device_array(values: np.ndarray) -> Any:
+    """A jax array of NumPy values that nobody writes any more (JAX may keep their memory).
+
+    ``jnp.asarray`` compiles a copy for each new shape (7-24 ms).
+    """
+    capture = modes.current.capture
+    if capture is None:
+        found = to_device(values)
+        if found.dtype != values.dtype:
+            x64.require()
+        return found
+    return capture.watch.unseen(jnp.asarray, values)
+
+
+def host_value(values: np.ndarray) -> Any:
+    """NumPy values that nobody writes any more as what a cell holds: as they are where NumPy may
+    compute with them, else as a jax array."""
+    current = modes.current
+    if current.capture is None and not current.levels and first_calls.takes(values):
+        return values
+    return device_array(values)
+
+
+class Storage:
+    """A mutable cell around an array, with a version that each write raises."""
+
+    __slots__ = ("__weakref__", "_address", "abandoned", "cell", "host", "strides", "version")
+
+    def __init__(self, cell: Any, host: np.ndarray | None = None) -> None:
+        self.cell: Any = cell
+        self.host = host
+        self.version = 0
+        self.strides: tuple[int, ...] | None = None
+        self._address: Address | None = None
+        #: Whether a tensor was moved off this storage by ``.data = …``; see modes.epoch.
+        self.abandoned = False
+        current = modes.current
+        if current.capture is not None:
+            current.capture.adopt(self)
+        if current.levels and cell is not None:
+            adopt(self)
+
+    # -- reading and writing -----------------------------------------------------------------------
+
+    def read(self) -> Any:
+        """The contents as a jax array (a tracer while a capture runs and the cell is state)."""
+        capture = modes.current.capture
+        return self.concrete() if capture is None else capture.read(self)
+
+    def value(self) -> Any:
+        """The contents as a jax array or a host value (a tracer while a capture runs)."""
+        if modes.current.capture is not None:
+            return modes.current.capture.read(self)
+        return self.cell if self.host is None else self._copied(host_value)
+
+    def concrete(self) -> Any:
+        """The contents as a jax array, outside any capture. A host buffer is copied."""
+        if self.host is not None:
+            return self._copied(device_array)
+        if type(self.cell) is _ndarray:
+            array = to_device(self.cell)
+            if array.dtype != self.cell.dtype:  # 64-bit types are off; this value has them already
+                with jax.enable_x64(True):
+                    array = to_device(self.cell)
+            self.cell = array
+        return self.cell
+
+    def _copied(self, make: Callable[[np.ndarray], Any]) -> Any:
+        """What ``make`` makes of a copy of the host buffer: JAX may alias aligned NumPy memory."""
+        host = self.host
+        assert host is not None
+        alone = getrefcount(host) == _SOLE_LOCAL and _is_alone(host)
+        found = make(np.array(host, order="C"))
+        if alone:  # nobody outside holds the buffer any more: be a cell for good
+            self.cell, self.host = found, None
+        return found
+
+    def write(self, array: Any) -> None:
+        """Replace the contents and raise the version. The new array may have another shape."""
+        capture = modes.current.capture
+        if capture is not None:
+            capture.write(self, array)
+        elif self.host is None:
+            self.cell = array
+        else:
+            self._write_host(array)
+        self.version += 1
+
+    def _write_host(self, array: Any) -> None:
+        host = self.host
+        assert host is not None
+        if host.shape != array.shape or host.dtype != array.dtype:
+            self.cell, self.host = array, None  # resized: the old buffer stays with its owner
+        elif not host.flags.writeable:
+            raise RuntimeError("the tensor's memory is a read-only NumPy array")
+        else:
+            np.copyto(host, np.asarray(array))
+
+    # -- ownership ---------------------------------------------------------------------------------
+
+    def is_sole_owner(self) -> Any:
+        """Whether nothing but this cell refers to the array, so that it may be donated.
+
+        A recorded node, a cached view, a NumPy array over the same memory or the user's own
+        ``t.jax()`` each hold a reference; CPython counts them in ~25 ns.
+        """
+        return self.host is None and getrefcount(self.cell) == SOLE_ATTRIBUTE
+
+    def share_with_host(self) -> np.ndarray:
+        """Move the contents into a host buffer, and give that buffer (logical shape)."""
+        if self.host is None:
+            if type(self.cell) is MetaArray:
+                raise NotImplementedError(NO_DATA)
+            if type(self.cell) in BOXES:
+                raise RuntimeError(UNWRAP_TRANSFORMED)
+            if modes.current.capture is not None:
+                modes.current.capture.refuse_value(".numpy()", "jax.pure_callback")
+            self.host = np.array(self.cell)
+            self.cell = None
+        return self.host
+
+    def __reduce__(self) -> Any:
+        if type(self.cell) is MetaArray:
+            return _rebuild_meta, (self.shape, self.dtype, self.strides)
+        values = self.host if self.host is not None else self.cell
+        return _rebuild, (np.array(values), str(self.device), self.strides)
+
+    # -- what it is --------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.cell if self.host is None else self.host).shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return (self.cell if self.host is None else self.host).dtype
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def device(self) -> devices.device:
+        cell = self.cell
+        if type(cell) is MetaArray:
+            return devices.META
+        if type(cell) in BOXES:
+            return cell.value.device
+        if self.host is not None or type(cell) is _ndarray:
+            return devices.CPU
+        if isinstance(cell, core.Tracer):
+            return devices.get_default_device()
+        found = cell.sharding.device_set
+        return devices.from_jax(next(iter(found)))
+
+    def data_ptr(self) -> int:
+        """An address that is the same for tensors on this storage and differs between storages;
+        on the CPU the elements are there until the next write (see ``addresses``)."""
+        if self.size == 0 or type(self.cell) is MetaArray:
+            return 0
+        if self.host is not None:
+            return self.host.__array_interface__["data"][0]
+        return address_of(self)
+
+
+class SparseStorage(Storage):
+    """The cell of a sparse tensor. A capture sees the tensors of indices and values in it."""
+
+    __slots__ = ()
+
+    def read(self) -> Any:
+        return self.cell
+
+    def write(self, array: Any) -> None:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.refuse("a write to a sparse tensor", "the operation that gives another one")
+        for part in (self.cell.at, self.cell.held):  # compiled programs look for them again
+            part._storage.abandoned = True
+        modes.epoch.advance()
+        self.cell = array
+        self.version += 1
+
+    def __reduce__(self) -> Any:
+        return _rebuild_sparse, (self.cell.at, self.cell.held, self.shape, self.cell.coalesced)
+
+    @property
+    def device(self) -> devices.device:
+        return self.cell.held.device
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+class Unread(Storage):
+    """The bytes of a storage as elements, which may still become elements of another dtype or
+    shape: ``asarray(bytes, dtype=uint8).view(dtype).reshape(shape)``, the way from a file to a
+    parameter, gives a storage in the parameter's own shape and no chain of views."""
+
+    __slots__ = ()
+
+
+def _is_alone(host: np.ndarray) -> bool:
+    """Whether an array nobody else refers to is the only way to its memory: it owns it, or is a
+    view of one that nothing but the view refers to."""
+    while isinstance(host.base, np.ndarray):
+        if getrefcount(host.base) != _SOLE_BASE:
+            return False
+        host = host.base
+    return host.base is None and host.flags.owndata
+
+
+def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -> Storage:
+    """Unpickle. The device falls back to the CPU where the saved one does not exist here."""
+    x64.require()
+    target = devices.device(device)
+    array = jnp.asarray(values)
+    if target.type != "cpu" and devices.available(target.type):
+        array = jax.device_put(array, devices.to_jax(target))
+    storage = Storage(array)
+    storage.strides = strides
+    return storage
+
+
+def _rebuild_sparse(at: Any, held: Any, shape: tuple[int, ...], coalesced: bool) -> SparseStorage:
+    """Unpickle the storage of a sparse tensor."""
+    return SparseStorage(SparseArray(at, held, shape, coalesced))
+
+
+def _rebuild_meta(
+    shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None
+) -> Storage:
+    """Unpickle a storage without data."""
+    storage = Storage(MetaArray(shape, dtype))
+    storage.strides = strides
+    return storage
+
+
+def _count_references() -> tuple[int, int]:
+    """What getrefcount says of an array held only by a cell: read as attribute, and as a local."""
+    probe = Storage(object(), None)
+    probe.cell = object()
+    attribute = getrefcount(probe.cell)
+    local = probe.cell
+    return attribute, getrefcount(local)
+
+
+SOLE_ATTRIBUTE, _SOLE_LOCAL = _count_references()
+_view = np.empty(1).view()
+_SOLE_BASE = getrefcount(_view.base)
+del _view

@@ -1,0 +1,348 @@
+"""The tape: nodes and edges, what dispatch records and the engine walks.
+
+A node is one recorded op. Its edges lead to the nodes that made its inputs::
+
+    x (leaf) --- AccumulateGrad <-- edge -- MulBackward0 <-- y._node
+                                   (0)        saved: y's operands
+
+Nodes hold arrays, never tensors (AccumulateGrad excepted), so a graph has no reference cycles and
+is freed the moment its last tensor goes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import traceback
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from torchlike._core import errors, modes, tensor
+from torchlike._core.tensor import Tensor
+
+#: An edge: the node that made a value, and which of its outputs the value is.
+Edge = tuple["Node", int]
+
+
+class GradientEdge(NamedTuple):
+    """An edge as users hold it (``autograd.graph.get_gradient_edge``)."""
+
+    node: Any
+    output_nr: int
+    #: Shape and dtype of what flows along it, where that is known. (PyTorch's third is a token.)
+    aval: Any = None
+
+
+class _Saving(threading.local):
+    """How nodes keep what they save, where they do not simply keep it (autograd/saved.py)."""
+
+    #: Makes a node in OpNode's place; None is the ordinary way.
+    make: Any = None
+    #: Pairs of hooks (pack, unpack), outermost first; the last is the one called.
+    hooks: tuple[Any, ...] = ()
+    #: What is told of each recorded op, and may know its result (utils/selective.py), or None.
+    selecting: Any = None
+    #: Why hooks are forbidden now, or None.
+    refusal: str | None = None
+    #: Strict mode: backward refuses what was written in place after it was saved.
+    strict: bool = False
+    #: In strict mode: the tensor that an in-place op is about to write.
+    target: Any = None
+    #: Whether the op that saves has something to do afterwards that PyTorch's does before: a
+    #: checkpoint's second run does not end at what it saves, then.
+    finishing: bool = False
+    #: Gradients that arrived at the node whose saved tensors are being unpacked.
+    arriving: Any = ()
+
+
+saving = _Saving()
+_sequence = itertools.count()
+#: AccumulateGrad runs before anything else that is ready, as in PyTorch.
+_FIRST = 1 << 62
+
+
+def next_sequence() -> int:
+    """The number the next node will exceed; nodes made before now have a smaller one."""
+    return next(_sequence)
+
+
+class Node:
+    """A recorded op: how to turn gradients of its outputs into gradients of its inputs.
+
+    Subclasses define ``run`` (on arrays) and ``run_graph`` (on tensors, itself recorded).
+    """
+
+    __slots__ = (
+        "__weakref__", "_metadata", "_name", "edges", "hooks", "pre_hooks", "retained", "sequence",
+    )  # fmt: skip
+    n_outputs = 1
+    #: Whether ``run`` is given gradients with their conditions (autograd/partial.py).
+    sees_conditions = False
+
+    def __init__(self, name: str, edges: list[Edge | None]) -> None:
+        self._name = name
+        self.edges = edges
+        self.sequence = next(_sequence)
+        #: Tensor hooks as {output number: {handle id: hook}}; made on first use.
+        self.pre_hooks: dict[int, dict[int, Callable[..., Any]]] | None = None
+        #: Node hooks (register_prehook, register_hook), as a pair of dictionaries.
+        self.hooks: tuple[dict[int, Any], dict[int, Any]] | None = None
+        #: Outputs whose gradient a tensor keeps: {output number: weak reference to it}.
+        self.retained: dict[int, Any] | None = None
+        self._metadata: dict[str, Any] | None = None
+        if modes.current.anomaly:
+            self.metadata["traceback_"] = traceback.format_stack()[:-1]
+
+    # What a subclass does -------------------------------------------------------------------------
+
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+        """Gradients (arrays or None) for each edge, from arrays (or None) for each output."""
+        raise NotImplementedError
+
+    def run_graph(self, cotangents: list[Any]) -> Sequence[Any]:
+        """The same on tensors, recorded, for create_graph."""
+        raise NotImplementedError
+
+    def check_whole(self, output_nr: int, cotangents: list[Any]) -> None:
+        """Refuse where what arrived at an output may not be its whole gradient."""
+
+    def release(self) -> None:
+        """Free what was saved for backward."""
+
+    def shown(self) -> Node:
+        """The node as users see it."""
+        return self
+
+    def is_released(self) -> Any:
+        """Whether a backward pass freed what this node saved."""
+        return False
+
+    # What users see -------------------------------------------------------------------------------
+
+    def name(self) -> str:
+        """``MulBackward0`` and the like."""
+        return self._name
+
+    def short_name(self) -> str:
+        """The name as tensors print it: without PyTorch's C++ namespace."""
+        return self._name.rsplit("::", 1)[-1]
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The nodes behind each input; (None, 0) for one that needs no gradient."""
+        return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in self.edges)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """A dictionary for the user's notes."""
+        if self._metadata is None:
+            self._metadata = {}
+        return self._metadata
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_inputs, grad_outputs)`` after this node ran in backward."""
+        return self._register(1, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(grad_outputs)`` before this node runs in backward."""
+        return self._register(0, hook)
+
+    def _register(self, which: int, hook: Callable[..., Any]) -> RemovableHandle:
+        if self.hooks is None:
+            self.hooks = ({}, {})
+        return RemovableHandle.on(self.hooks[which], hook)
+
+    def retains_grad(self, output_nr: int) -> Any:
+        return self.retained is not None and output_nr in self.retained
+
+    def __repr__(self) -> str:
+        return f"<{self.short_name()} object at {id(self):#x}>"
+
+
+class RemovableHandle:
+    """Removes a hook: ``handle.remove()``, or as a context manager.
+
+    ``hooks_dict`` has hooks under ``id``; ``extra_dict``, one dictionary or a list of them, what is
+    kept about them beside.
+    """
+
+    __slots__ = ("_extra", "_hooks", "id")
+    _ids = itertools.count()
+
+    def __init__(self, hooks_dict: dict[int, Any], *, extra_dict: Any = None) -> None:
+        self._hooks = hooks_dict
+        self._extra: Any = () if extra_dict is None else (
+            (extra_dict,) if isinstance(extra_dict, dict) else tuple(extra_dict))  # fmt: skip
+        self.id = next(self._ids)
+
+    @classmethod
+    def on(cls, hooks: dict[int, Any], hook: Any, *extra: dict[int, Any]) -> RemovableHandle:
+        """Add ``hook`` to the dictionary ; the handle removes it, from ``extra`` too."""
+        handle = cls(hooks, extra_dict=extra)
+        hooks[handle.id] = hook
+        modes.epoch.advance()  # compiled programs ask again which hooks there are
+        return handle
+
+    def remove(self) -> None:
+        """Remove the hook; doing so twice is harmless."""
+        for table in (self._hooks, *self._extra):
+            modes.table_changes(self, table, "the hooks that a handle removes")
+            table.pop(self.id, None)
+        modes.epoch.advance()
+
+    def hooks_dict_ref(self) -> dict[int, Any]:
+        """The dictionary that has the hook."""
+        return self._hooks
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class AccumulateGrad(Node):
+    """Where a gradient reaches a leaf: adds it to ``variable.grad``."""
+
+    __slots__ = ("post_hooks", "variable")
+
+    def __init__(self, variable: Tensor) -> None:
+        super().__init__("torch::autograd::AccumulateGrad", [])
+        self.sequence = _FIRST  # those that are ready run in the order of the edges
+        self.variable = variable
+        self.post_hooks: dict[int, Any] | None = None
+
+    def name(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+
+def accumulator(leaf: Tensor) -> AccumulateGrad:
+    """The AccumulateGrad node of a leaf: one at a time, kept alive by the graph that uses it."""
+    found = leaf._accumulator and leaf._accumulator()
+    if found is None:
+        found = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(found)
+        if leaf._hooks is not None:
+            # Hooks live on the leaf, so that they outlast each graph's node.
+            found.pre_hooks, found.post_hooks = leaf._hooks
+    return found
+
+
+def former_accumulator(t: Tensor) -> AccumulateGrad | None:
+    """Where gradients still reach ``t`` as the leaf it was before a write in place, if anywhere."""
+    found = t._accumulator and t._accumulator()
+    return found if found is not None and found.variable is t else None
+
+
+def gradient_edge(t: Tensor) -> Edge | None:
+    """Where this tensor's gradient goes, or None when it needs none."""
+    base = t._base
+    if base is not None and t._history != base._history:
+        rejoin(t)
+    node = t._node
+    if node is not None:
+        return node, t._output_nr
+    # A view made under no_grad says requires_grad after its base, but has no gradient to pass on.
+    return (accumulator(t), 0) if t._requires_grad else None
+
+
+#: Set by dispatch: records the read of a view (the chain of steps from base to view) as a node.
+record_view: Callable[[Tensor, Tensor], Any] | None = None
+
+
+def forget_hooks(t: Tensor) -> None:
+    """A leaf that becomes a result lets go of its hooks, as in PyTorch: later ones are new."""
+    t._hooks = None
+    former = former_accumulator(t)
+    if former is not None:
+        former.pre_hooks = former.post_hooks = None
+
+
+def move_retained(old: Any, old_nr: int, new: Any, new_nr: int = 0) -> None:
+    """retain_grad follows a tensor to its new value."""
+    if old.retained:
+        kept = old.retained.pop(old_nr, None)
+        if kept is not None:
+            new.retained = {**(new.retained or {}), new_nr: kept}
+
+
+def rejoin(view: Tensor) -> None:
+    """Give a view its history again after its base got a new one through an in-place op.
+
+    RuntimeError for the views that PyTorch forbids then: made under no_grad, or one of several.
+    """
+    base = view._base
+    assert base is not None
+    assert record_view is not None
+    made_by = view._made_by
+    if made_by and made_by != VARIABLE and modes.current.grad_enabled and base.requires_grad:
+        raise RuntimeError(_ambiguous_view(view, errors.BASE_MODIFIED))
+    view._history = base._history
+    old, old_nr = view._node, view._output_nr
+    view._node, view._output_nr = record_view(base, view), 0
+    if old is not None and old.retained and view._node is not None:
+        move_retained(old, old_nr, view._node)
+
+
+tensor.install(history_of_view=rejoin)
+
+
+#: ``_made_by`` of a variable of ``grad`` or ``vjp`` that an outer transform differentiates, too: a
+#: leaf to whoever wants to write to it.
+VARIABLE = "variable"
+#: How ``_made_by`` of a custom Function's only output begins.
+CUSTOM_FUNCTION = "custom Function "
+
+
+def _ambiguous_view(view: Tensor, what: str) -> str:
+    made_by = view._made_by
+    if made_by == "no_grad":
+        return errors.NO_GRAD_VIEW.format(what=what)
+    words = errors.MULTIPLE_VIEW
+    if made_by.startswith(CUSTOM_FUNCTION):
+        words, made_by = errors.CUSTOM_FUNCTION_VIEW, made_by.removeprefix(CUSTOM_FUNCTION)
+    name = made_by.removesuffix("0").removesuffix("Backward")
+    return words.format(what=what, output=view._output_nr, name=name)
+
+
+def _has_hooks(view: Tensor, base: Tensor) -> bool:
+    """Whether there are hooks on a view or on the views of ``base`` that it was made of. What is
+    about to be written hangs on the base alone, without them, as in PyTorch."""
+    node = view._node
+    while node is not None and node is not base._node and len(node.edges) == 1:
+        if node.pre_hooks or node.hooks:
+            return True
+        edge = node.edges[0]
+        node = None if edge is None else edge[0]
+    return False
+
+
+def check_in_place(t: Tensor, recorded: Any = None) -> None:
+    """Refuse in-place ops where PyTorch does: leaves that require grad, and views of them.
+
+    ``recorded`` says whether the op needs a gradient for any operand (default: for ``t``); an op
+    that needs none may write anywhere.
+    """
+    if not modes.current.grad_enabled:
+        return
+    if saving.strict:
+        saving.target = t
+    requires_grad = t.requires_grad
+    if not (requires_grad if recorded is None else recorded):
+        return
+    base = t._base
+    if base is not None:
+        if t._made_by and t._made_by != VARIABLE:
+            raise RuntimeError(_ambiguous_view(t, errors.VIEW_MODIFIED))
+        if requires_grad and (base._node is None or base._made_by == VARIABLE):
+            raise RuntimeError(errors.LEAF_VIEW_IN_PLACE)
+        if t._requires_grad and t._node is None:
+            raise RuntimeError(errors.LEAF_IN_PLACE)
+        if _has_hooks(t, base):
+            rejoin(t)
+    elif requires_grad and (t._node is None or t._made_by == VARIABLE):
+        raise RuntimeError(errors.LEAF_IN_PLACE)

@@ -1,0 +1,665 @@
+"""Tensor: a light facade over a Storage. Its operator methods arrive from the registry.
+
+A tensor is a storage, an optional view of it, and autograd fields. Class attributes hold the
+defaults, so that making an op's result sets only what differs (two attributes).
+"""
+
+from __future__ import annotations
+
+import copy as copying
+import math
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike._core import boxes, devices, dtypes, errors, modes, printing, views
+from torchlike._core.layouts import strided
+from torchlike._core.meta import MetaArray
+from torchlike._core.python_values import PythonValues
+from torchlike._core.size import Size, size_of
+from torchlike._core.sparse_array import SparseArray, tensor_of
+from torchlike._core.storage import Storage, device_array
+from torchlike._core.tree_leaf import TreeLeaf
+from torchlike._core.untyped_storage import UntypedStorage
+from torchlike._core.views import Geometry, View
+
+#: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
+#: twice as fast as isinstance on the per-op path.
+TENSOR_TYPES: set[type] = set()
+
+
+#: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
+_MOST_SHOWN = 1 << 16
+
+
+class _TensorMeta(type):
+    """Lets ``isinstance(x, torch.FloatTensor)``-style classes and subclasses register cheaply."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+        super().__init__(name, bases, namespace)
+        TENSOR_TYPES.add(cls)
+
+
+class Tensor(PythonValues, metaclass=_TensorMeta):
+    """A multi-dimensional array with PyTorch's interface, on an immutable ``jax.Array`` in a cell.
+
+    Made by the creation functions (``torchlike.tensor``, ``zeros``, ``randn``, …), by
+    ``torchlike.from_jax`` and by ops; ``t.jax()`` gives the array.
+    """
+
+    __module__ = "torchlike"
+
+    #: NumPy's scalars and arrays leave an operator to the tensor on its right.
+    __array_priority__ = 1000
+
+    _storage: Storage
+    #: The chain of steps from the storage's array to this tensor; None for the whole.
+    _view: View | None = None
+    #: For a differentiable view: the tensor whose history it shares. Never itself such a view.
+    _base: Tensor | None = None
+    _requires_grad: bool = False
+    #: The tape node this tensor is an output of, and which output.
+    _node: Any = None
+    _output_nr: int = 0
+    #: Whether it retained its gradient when detach_() took its node.
+    _retained: bool = False
+    _grad: Tensor | None = None
+    #: On a base: how often an in-place op changed its history; on a view: the count it knows.
+    _history: int = 0
+    #: How a view was made: "" (ordinary), "no_grad", or the name of a multi-view op.
+    _made_by: str = ""
+    #: Weak reference to the AccumulateGrad node of a leaf.
+    _accumulator: Any = None
+    _hooks: Any = None
+    _inference: bool = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is Tensor:
+            return _legacy_constructor(*args, **kwargs)
+        check_subclass(cls)
+        self = object.__new__(cls)
+        if args and isinstance(args[0], Tensor):  # what follows is for the subclass's __init__
+            args, kwargs = args[:1], {}
+        vars(self).update(vars(_legacy_constructor(*args, **kwargs)))
+        return self
+
+    # -- reading and writing -----------------------------------------------------------------------
+
+    def _read(self) -> Any:
+        """The value as a jax array of this tensor's shape (a tracer while capturing)."""
+        storage, view = self._storage, self._view
+        if view is None:
+            if storage.host is None and modes.current.capture is None:
+                cell = storage.cell
+                return cell if type(cell) is not np.ndarray else storage.concrete()
+            return storage.read()
+        if modes.current.capture is not None:
+            cell = storage.read()
+            if type(cell) in boxes.SPECIAL:
+                return boxes.call(views.reader(view.steps), cell, *view.dynamic)
+            return views.reader(view.steps)(cell, *view.dynamic)
+        if storage.host is not None:
+            part = self._host_view()
+            if part is not None:
+                return device_array(np.array(part))
+        if view.cached_version != storage.version:
+            read = views.reader_alone(view.steps)
+            if type(storage.cell) in boxes.SPECIAL:
+                return boxes.call(read, storage.cell, *view.dynamic)
+            view.cached = read(storage.concrete(), *view.dynamic)
+            view.cached_version = storage.version
+        if type(view.cached) is np.ndarray:
+            view.cached = device_array(view.cached)
+        return view.cached
+
+    def _value_now(self) -> Any:
+        """The value as compiled forms take it: a jax array (a tracer) or a host value."""
+        storage, view = self._storage, self._view
+        if view is None:
+            return storage.value()
+        if type(storage.cell) is not np.ndarray or modes.current.capture is not None:
+            return self._read()
+        if view.cached_version != storage.version:
+            part = self._part_of(_in_memory_order(storage.cell, storage.strides))
+            if part is None:
+                return self._read()
+            view.cached, view.cached_version = (
+                part if part.flags.c_contiguous else part.copy(),
+                (storage.version),
+            )
+        return view.cached
+
+    def _part_of(self, cell: np.ndarray) -> np.ndarray | None:
+        """This view's part of a host value of its storage, in memory order; None where NumPy cannot
+        show it."""
+        view = self._view
+        assert view is not None
+        for s in view.steps:
+            if not s.rearranges:
+                return None
+        size, stride, offset = view.geometry
+        if math.prod(size) > _MOST_SHOWN:
+            return None
+        width = cell.itemsize
+        return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
+
+    def _host_view(self) -> np.ndarray | None:
+        """This tensor as a NumPy view on its host buffer; None where NumPy has no such view."""
+        storage, view = self._storage, self._view
+        host = storage.host
+        assert host is not None
+        if view is None:
+            return host
+        if (
+            storage.strides is not None and host.flags.c_contiguous
+            and not views.is_contiguous(host.shape, storage.strides)
+        ):  # fmt: skip
+            return None  # the geometry speaks of another memory order than the buffer's
+        if not view.shows_memory:
+            return None
+        return views.host_view(host, view.geometry, self.dtype.numpy)
+
+    def _write(self, array: Any) -> None:
+        """Replace this tensor's value (already of its shape and dtype) in its storage."""
+        storage, view = self._storage, self._view
+        if type(array) in boxes.BOXES:
+            boxes.check_write(storage, array)
+        if view is None:
+            storage.write(array)
+            return
+        if type(storage.cell) is MetaArray:
+            storage.version += 1
+            return
+        if modes.current.levels and boxes.involved((storage.cell, array)):
+            # A number's worth of JAX array where the new value is no tensor of the level.
+            write = views.writer(view.steps, False)
+            storage.write(boxes.call(write, storage.read(), array, *view.dynamic))
+            return
+        on_host = type(storage.cell) is np.ndarray and storage.strides is None
+        if on_host and modes.current.capture is None:
+            whole = storage.cell.copy()
+            part = self._part_of(whole)
+            if part is not None and getattr(array, "dtype", None) == part.dtype:
+                part[...] = array
+                storage.write(whole)
+                return
+        donate = modes.current.capture is None and storage.is_sole_owner()
+        write = views.writer(view.steps, donate)
+        storage.write(write(storage.read(), array, *view.dynamic))
+
+    def jax(self) -> Any:
+        """The value as a ``jax.Array``: a snapshot, since jax arrays are immutable. It has no
+        history: gradients end there."""
+        array, capture = self._read(), modes.current.capture
+        if type(array) is TreeLeaf:
+            return array.value
+        return array if capture is None else capture.traced(self._storage, array)
+
+    #: The same for JAX itself; interop says where a gradient is lost by it.
+    __jax_array__ = jax
+
+    # -- geometry ----------------------------------------------------------------------------------
+
+    @property
+    def _geometry(self) -> Geometry:
+        return self._whole_geometry if self._view is None else self._view.geometry
+
+    @property
+    def _whole_geometry(self) -> Geometry:
+        """That of the storage's array, which views start from."""
+        shape = self._storage.shape
+        return Geometry(shape, self._storage.strides or views.contiguous_strides(shape), 0)
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        view = self._view
+        return size_of(self._storage.shape if view is None else view.geometry.size)
+
+    def size(self, dim: int | None = None) -> Any:
+        """``shape``, or the size of one dimension. IndexError when ``dim`` is out of range."""
+        shape = self.shape
+        if dim is None:
+            return shape
+        return tuple.__getitem__(shape, _checked_dim(dim, len(shape)))
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The jump in memory, in elements, along each dimension (or along one)."""
+        stride = self._geometry.stride
+        return stride if dim is None else stride[_checked_dim(dim, len(stride))]
+
+    def storage_offset(self) -> int:
+        """Where in the storage the tensor begins, in elements."""
+        offset = 0 if self._view is None else self._view.geometry.offset
+        if offset != offset:  # views.UNKNOWN
+            modes.current.capture.refuse_value(
+                "the storage_offset() of a view at an index that is a tensor", "an int as index"
+            )
+        return offset
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        view = self._view
+        return len(self._storage.shape if view is None else view.geometry.size)
+
+    ndimension = dim
+    ndim = property(dim)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        """The element type."""
+        if self._view is not None:
+            for s in reversed(self._view.steps):
+                if isinstance(s, (views.Bitcast, views.Real, views.Imag, views.ViewAsReal,
+                                  views.ViewAsComplex)):  # fmt: skip
+                    return self._view_dtype()
+        return dtypes.from_numpy_dtype(self._storage.dtype)
+
+    def _view_dtype(self) -> dtypes.dtype:
+        assert self._view is not None
+        current = dtypes.from_numpy_dtype(self._storage.dtype)
+        for s in self._view.steps:
+            if isinstance(s, views.Bitcast):
+                current = dtypes.from_numpy_dtype(s.params[0])
+            elif isinstance(s, (views.Real, views.Imag, views.ViewAsReal)):
+                current = current.to_real()
+            elif isinstance(s, views.ViewAsComplex):
+                current = current.to_complex()
+        return current
+
+    @property
+    def device(self) -> devices.device:
+        """Where the tensor lives."""
+        return self._storage.device
+
+    @property
+    def layout(self) -> Any:
+        return strided
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.dtype.itemsize
+
+    element_size = lambda self: self.dtype.itemsize  # noqa: E731
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.itemsize
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether memory order is row-major (or that of ``memory_format``)."""
+        size, stride, _ = self._geometry
+        if memory_format is not None and memory_format.is_of_images():
+            order = memory_format.order(len(size))
+            if order is None:
+                return False
+            return views.is_contiguous(
+                tuple(size[d] for d in order), tuple(stride[d] for d in order)
+            )
+        return views.is_contiguous(size, stride)
+
+    def data_ptr(self) -> int:
+        """An address: equal for tensors that begin at the same element of the same storage.
+
+        On the CPU the elements can be read there until the tensor is written. Differs from PyTorch:
+        a write may move them, and they must not be written there (unless the memory is shared with
+        NumPy); on accelerators the number is no address.
+        """
+        start = self._storage.data_ptr()
+        return start and start + self.storage_offset() * self.itemsize
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The storage, as an object that can be compared and measured."""
+        return UntypedStorage(self._storage)
+
+    def is_floating_point(self) -> Any:
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> Any:
+        return self.dtype.is_complex
+
+    def is_signed(self) -> Any:
+        return self.dtype.is_signed
+
+    is_cuda = property(lambda self: self.device.type == "cuda")
+    is_cpu = property(lambda self: self.device.type == "cpu")
+    is_xla = property(lambda self: self.device.type == "xla")
+    is_meta = property(lambda self: self.device.type == "meta")
+    is_mps = is_xpu = is_sparse = is_quantized = is_nested = is_mkldnn = property(
+        lambda self: False
+    )
+    is_sparse_csr = is_mtia = is_vulkan = is_maia = is_ipu = is_mps
+    names = property(lambda self: (None,) * self.dim())
+
+    def get_device(self) -> int:
+        """The device index, -1 on the CPU."""
+        return -1 if self.is_cpu else self.device.index or 0
+
+    # -- autograd fields ---------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> Any:
+        """Whether gradients flow into this tensor."""
+        base = self._base
+        return self._requires_grad or (
+            base is not None and (base._requires_grad or self._node is not None)
+        )
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: Any = True) -> Tensor:
+        """Start (or stop) recording ops on this leaf, in place.
+
+        RuntimeError for a non-leaf being switched off, and for dtypes that have no gradients.
+        """
+        # A view whose history is refused (tape.rejoin) is asked for its flag only.
+        if self._node is not None if self._made_by else not self.is_leaf:
+            if not requires_grad:
+                raise RuntimeError(errors.NOT_A_LEAF_FLAG + errors.DETACH_HINT)
+            return self
+        if requires_grad and self.dtype.category < 2:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if requires_grad and self._inference and not modes.current.inference:
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
+                "allowed."
+            )
+        flag = bool(requires_grad)
+        if flag is not self._requires_grad:
+            if modes.current.capture is not None:
+                modes.current.capture.field_write(self, "requires_grad_()")
+            self._requires_grad = flag
+            modes.epoch.advance()  # compiled programs ask again which leaves want gradients
+        return self
+
+    @property
+    def is_leaf(self) -> Any:
+        """Whether the tensor was made by the user rather than by a recorded op."""
+        return self._present_node() is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The tape node that made this tensor, or None."""
+        node = self._present_node()
+        return None if node is None else node.shown()
+
+    def _present_node(self) -> Any:
+        base = self._base
+        if base is not None and self._history != base._history:
+            _history_of_view(self)
+        return self._node
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, or None."""
+        grad = self._held_grad()
+        if modes.current.capture is not None:
+            modes.current.capture.check_gradient(grad)
+        node = self._node
+        unset = grad is None and self._requires_grad
+        if unset and node is not None and not node.retains_grad(self._output_nr):
+            warnings.warn(errors.NON_LEAF_GRAD, UserWarning, stacklevel=2)
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of "
+                                f"type {type(value).__name__}")  # fmt: skip
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.shape != self.shape:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
+                    f"size '{list(self.shape)}'. Please ensure that the gradient and the tensor "
+                    "are the same size"
+                )
+            if value.dtype is not self.dtype:
+                raise RuntimeError(
+                    f"attempting to assign a gradient with dtype '{dtypes.c_name(value.dtype)}' to "
+                    f"a tensor with dtype '{dtypes.scalar_type(self.dtype)}'. The gradient must "
+                    "match the tensor's dtype"
+                )
+        self._set_grad(value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._set_grad(None)
+
+    def _held_grad(self) -> Tensor | None:
+        """The gradient for those to whom zeros are as good as None, where a captured program
+        decides which of them it is."""
+        capture = modes.current.capture
+        if capture is not None:
+            if self._grad is not None and self._grad.is_sparse:
+                capture.refuse("a sparse gradient", "sparse=False, so that it is a dense one")
+            capture.slot_read(self, "_grad")
+        return self._grad
+
+    def _set_grad(self, value: Tensor | None) -> None:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.slot_write(self, "_grad")
+        self._grad = value
+
+    @property
+    def retains_grad(self) -> Any:
+        if self._node is None:
+            return self._retained
+        return self._node.retains_grad(self._output_nr)
+
+    @property
+    def _version(self) -> int:
+        if self._inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        capture = modes.current.capture
+        if capture is not None and not capture.is_created(self._storage):
+            capture.refuse_value("_version of a tensor from outside", "a tensor that counts")
+        return self._storage.version
+
+    def _is_view(self) -> Any:
+        return self._base is not None
+
+    def is_inference(self) -> Any:
+        """Whether the tensor was made under ``inference_mode``."""
+        return self._inference
+
+    def _alias(self) -> Tensor:
+        """Another tensor on the same storage and view, with no autograd history."""
+        t = object.__new__(Tensor)
+        t._storage, t._view = self._storage, self._view
+        if modes.current.capture is not None:
+            modes.current.capture.adopt_view(t)
+        return t
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history: writes through it are not recorded. RuntimeError for
+        what ``vmap`` maps."""
+        cell = self._storage.cell if modes.current.levels else None
+        if type(cell) in boxes.BOXES and not self.requires_grad:
+            if getattr(cell, "batched", False):
+                raise RuntimeError("accessing `data` under vmap transform is not allowed")
+            return self.detach()
+        found = self._alias()
+        found._inference = self._inference
+        return found
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
+        capture = modes.current.capture
+        if capture is not None:
+            capture.data_write(self, value)
+        self._storage.abandoned = True
+        modes.epoch.advance()
+        self._storage, self._view = value._storage, value._view
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
+    __hash__ = object.__hash__
+
+    # -- printing ----------------------------------------------------------------------------------
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        if type(self._storage.cell) in boxes.BOXES:
+            return repr(self._read())
+        own = type(self)
+        if type(self._storage.cell) is TreeLeaf:
+            return f"{own.__name__}({self._storage.cell!r})"
+        parameter = getattr(self, "_is_param", False)
+        if modes.current.capture is not None:  # no values yet: say what is known
+            size = tuple(self.shape)
+            return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
+        dtype, default = self.dtype, dtypes.get_default_dtype()
+        grad_fn = self.grad_fn
+        text = printing.tensor_repr(
+            self._read() if self.is_meta else self.detach()._value("print(tensor)"),
+            dtype=dtype.name,
+            is_default_dtype=dtype in (default, default.to_complex()),
+            device=str(self.device),
+            is_default_device=self.device == devices.get_default_device(),
+            requires_grad=self.requires_grad,
+            grad_fn=None if grad_fn is None else grad_fn.short_name(),
+            prefix="tensor(" if own is Tensor or parameter else f"{own.__name__}(",
+            is_parameter_like=parameter,
+        )
+        return printing.parameter_repr(text) if parameter else text
+
+    def __format__(self, spec: str) -> str:
+        if self.dim() == 0 and type(self) is Tensor and not self.is_meta:
+            return self._value("format(tensor)").item().__format__(spec)
+        return object.__format__(self, spec)
+
+    # -- copies and pickles ------------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        copy = object.__new__(type(self))
+        memo[id(self)] = copy
+        # Tensors that shared a storage share the copied one.
+        key = id(self._storage)
+        if key not in memo:
+            memo[key] = storage = Storage(self._storage.read())
+            storage.strides = self._storage.strides
+        copy._storage, copy._view = memo[key], self._view
+        copy._requires_grad = self._requires_grad
+        if self._grad is not None:
+            copy._grad = self._grad.__deepcopy__(memo)
+        for name, value in self.__dict__.items():
+            if name not in _FIELDS:
+                vars(copy)[name] = copying.deepcopy(value, memo)
+        return copy
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        capture = modes.current.capture
+        if capture is not None:
+            capture.refuse_value("pickle", "saving outside the jitted function")
+        extra = {k: v for k, v in self.__dict__.items() if k not in _FIELDS}
+        # The whole storage goes along, once however many tensors share it, and a result comes back
+        # as a leaf, as in PyTorch: a pruned module, which holds one, can be pickled.
+        return _rebuild, (type(self), self._storage, self._view, self.requires_grad, extra)
+
+
+#: The attributes that are the tensor itself; anything else in __dict__ is the user's.
+_FIELDS = frozenset(
+    ("_storage", "_view", "_base", "_requires_grad", "_node", "_output_nr", "_grad", "_history",
+     "_made_by", "_accumulator", "_hooks", "_inference", "_retained")
+)  # fmt: skip
+
+
+def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.ndarray:
+    """An array whose memory, row by row, is that of a storage with these strides."""
+    if strides is None:
+        return values
+    return np.array(values.transpose(views.dense_order(values.shape, strides)), order="C")
+
+
+def no_protocol(*args: Any, **kwargs: Any) -> Any:
+    """What a subclass says for ``__torch_function__`` that wants no part in it: its operators give
+    plain tensors."""
+    return NotImplemented
+
+
+def check_subclass(cls: type) -> None:
+    """NotImplementedError for a class whose ``__torch_function__`` nobody would call."""
+    if getattr(cls, "__torch_function__", None) not in (None, no_protocol):
+        raise NotImplementedError(
+            f"{cls.__name__} defines __torch_function__, which torchlike's functions do not call. "
+            "Use instead: functions of your own around them, or torch.library.custom_op."
+        )
+
+
+def wrap(array: Any) -> Tensor:
+    """A new tensor on a new storage holding ``array``."""
+    if type(array) is SparseArray:
+        return tensor_of(array)
+    t = object.__new__(Tensor)
+    t._storage = Storage(array)
+    return t
+
+
+def from_jax(array: Any) -> Tensor:
+    """A tensor with the value of a jax array (which stays as it is: writes make new arrays), or of
+    a NumPy array or number, which is copied. TypeError for anything else, and for a dtype that
+    PyTorch does not have."""
+    if not isinstance(array, (jax.Array, np.ndarray, np.generic)):
+        raise TypeError(f"from_jax expects a jax.Array or NumPy array, not {type(array).__name__}")
+    dtypes.from_numpy_dtype(array.dtype)
+    return wrap(array if isinstance(array, jax.Array) else device_array(np.array(array)))
+
+
+def _checked_dim(dim: Any, ndim: int) -> int:
+    return errors.wrap_dim(dim.__index__(), ndim)
+
+
+def _rebuild(
+    cls: type, storage: Storage, view: View | None, requires_grad: Any, extra: dict[str, Any]
+) -> Tensor:
+    """Unpickle."""
+    t = object.__new__(cls)
+    t._storage, t._view = storage, view
+    t._requires_grad = requires_grad
+    t.__dict__.update(extra)
+    return t
+
+
+# Set by the rooms above, which the facade must not import.
+_history_of_view: Any = None
+_legacy_constructor: Any = None
+
+
+def install(history_of_view: Any = None, legacy_constructor: Any = None) -> None:
+    """Give the facade what stands above it: how a stale view finds its history (tape), and
+    ``Tensor(2, 3)`` / ``Tensor([…])`` (creation)."""
+    global _history_of_view, _legacy_constructor
+    _history_of_view = history_of_view or _history_of_view
+    _legacy_constructor = legacy_constructor or _legacy_constructor

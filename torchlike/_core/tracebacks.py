@@ -1,0 +1,131 @@
+"""A script's traceback as its author wants it: without the frames of the machinery below.
+
+``TORCHLIKE_TRACEBACK=full`` in the environment shows them. Standard library only: the process that
+runs a script with real PyTorch uses it too.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from torchlike._runtime.environment_variables import TRACEBACK
+
+#: Frames of this package are left out, and so is what it calls inside these.
+_BENEATH = ("importlib", "jax", "jaxlib", "optax", "flax", "chex", "numpy")
+
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+#: JAX tells with a note that it has left out frames. A script that never calls JAX need not know.
+_JAX_NOTE = "JAX_TRACEBACK_FILTERING"
+_IMPORT_SYSTEM = "<frozen importlib"
+
+
+def trim(exception: BaseException) -> None:
+    """Remove our frames from ``exception``, its causes, its context and its group's members.
+
+    An exception whose frames are all ours keeps them: an empty traceback would help nobody. So does
+    everything when ``TORCHLIKE_TRACEBACK=full`` is set in the environment.
+    """
+    if TRACEBACK.said():
+        return
+    beneath = _directories(_BENEATH)
+    for one in _family(exception):
+        frames = list(_frames(one.__traceback__))
+        ours = _ours([frame.tb_frame.f_code.co_filename for frame in frames], beneath)
+        kept = [frame for frame, hide in zip(frames, ours, strict=True) if not hide]
+        if kept:
+            one.__traceback__ = _chain(kept)
+        notes = getattr(one, "__notes__", None)
+        if notes and any(ours):
+            notes[:] = [note for note in notes if _JAX_NOTE not in note]
+
+
+def install() -> None:
+    """Have what ends the process, or a thread, shown without our frames: ``sys.excepthook`` and
+    ``threading.excepthook`` are called as before, with shorter tracebacks."""
+    sys.excepthook = _shortening(sys.excepthook)
+    threading.excepthook = _shortening_of_threads(threading.excepthook)
+
+
+def _shortening(hook: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(hook)
+    def excepthook(kind: Any, error: BaseException, traceback: Any) -> None:
+        if error is not None and traceback is error.__traceback__:
+            trim(error)
+            traceback = error.__traceback__
+        hook(kind, error, traceback)
+
+    return excepthook
+
+
+def _shortening_of_threads(hook: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(hook)
+    def excepthook(args: Any) -> None:
+        if args.exc_value is not None and args.exc_traceback is args.exc_value.__traceback__:
+            trim(args.exc_value)
+            traceback = args.exc_value.__traceback__
+            args = threading.ExceptHookArgs((args.exc_type, args.exc_value, traceback, args.thread))
+        hook(args)
+
+    return excepthook
+
+
+def _family(exception: BaseException) -> Iterator[BaseException]:
+    """``exception`` and all exceptions that are printed with it, each once."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [exception]
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        waiting += [one.__cause__, one.__context__]
+        if isinstance(one, BaseExceptionGroup):
+            waiting += one.exceptions
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _chain(frames: list[TracebackType]) -> TracebackType:
+    traceback: TracebackType | None = None
+    for frame in reversed(frames):
+        traceback = TracebackType(traceback, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    assert traceback is not None
+    return traceback
+
+
+def _ours(files: list[str], beneath: tuple[str, ...]) -> list[bool]:
+    """For each frame's file, outermost first: does the frame belong to the machinery?"""
+    ours: list[bool] = []
+    for file in files:
+        called_by_us = bool(ours) and ours[-1]
+        ours.append(
+            file.startswith(_PACKAGE) or (called_by_us and file.startswith((*beneath, "<frozen ")))
+        )
+    # The import system's frames between a script's import statement and our finder.
+    for i in reversed(range(len(files) - 1)):
+        if files[i].startswith(_IMPORT_SYSTEM) and ours[i + 1]:
+            ours[i] = True
+    return ours
+
+
+@functools.lru_cache(maxsize=1)
+def _directories(packages: tuple[str, ...]) -> tuple[str, ...]:
+    found = []
+    for package in packages:
+        spec = PathFinder.find_spec(package)
+        if spec is not None and spec.submodule_search_locations:
+            found += [location + os.sep for location in spec.submodule_search_locations]
+    return tuple(found)

@@ -1,0 +1,62 @@
+"""The view kinds: each a pure pair, read and write-back, with PyTorch's geometry.
+
+A view is a chain of *steps* on a storage's array. A step is interned (one object per set of static
+parameters), so that a chain is a cheap dictionary key; its integers that often change from call to
+call (the index of a select, the start of a slice) are *dynamic*: they are passed to the compiled
+function as arguments, so ``x[i]`` in a loop compiles once.
+
+``read(array, *dynamic)`` gives the view's value; ``write(array, value, *dynamic)`` gives the array
+with the view's part replaced. ``geometry(geometry, *dynamic)`` follows PyTorch's size, stride and
+offset. To add a view kind: one class in steps.py, one function in ops/views.
+"""
+
+from __future__ import annotations
+
+from torchlike._core.views.chains import (
+    Steps,
+    View,
+    read_chain,
+    reader,
+    reader_alone,
+    split_dynamic,
+    undo,
+    write_chain,
+    writer,
+)
+from torchlike._core.views.geometry import (
+    UNKNOWN,
+    Geometry,
+    check_partial_overlap,
+    check_writable,
+    contiguous_strides,
+    dense_order,
+    dense_strides,
+    host_view,
+    is_contiguous,
+    is_dense,
+    may_overlap,
+    memory_index,
+    view_strides,
+)
+from torchlike._core.views.steps import (
+    Alias,
+    AsStrided,
+    AsStridedAgain,
+    Bitcast,
+    Conj,
+    Diagonal,
+    Expand,
+    Imag,
+    Neg,
+    Permute,
+    Real,
+    Reshape,
+    Select,
+    SelectAt,
+    Slice,
+    Step,
+    Unfold,
+    ViewAsComplex,
+    ViewAsReal,
+    step,
+)

@@ -1,0 +1,292 @@
+"""Chains of steps: a view, how it is read, how a write through it reaches the base."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental.layout import Layout, with_layout_constraint
+
+from torchlike._core import casts
+from torchlike._core.views.geometry import Geometry, may_overlap
+from torchlike._core.views.steps import (
+    Alias,
+    AsStrided,
+    Conj,
+    Expand,
+    Imag,
+    Neg,
+    Permute,
+    Real,
+    Reshape,
+    Step,
+    Unfold,
+    step,
+)
+from torchlike._runtime import first_calls, x64, xla_flags
+from torchlike._runtime.inlining import AT_ONCE
+
+Steps = tuple[Step, ...]
+
+
+def split_dynamic(steps: Steps, dynamic: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    parts, at = [], 0
+    for s in steps:
+        parts.append(dynamic[at : at + s.dynamic])
+        at += s.dynamic
+    return parts
+
+
+def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Steps:
+    """The steps that lead back from a chain of permutations and reshapes to ``start``."""
+    undone: list[Step] = []
+    for s, dynamic in chain:
+        if isinstance(s, Permute):
+            undone.append(step(Permute, tuple(np.argsort(s.params[0]).tolist())))
+        elif isinstance(s, Reshape):
+            undone.append(step(Reshape, start.size, start.stride))
+        elif not isinstance(s, Alias):
+            raise NotImplementedError(
+                "an in-place op on a view made by as_strided from a detached part of a tensor, or "
+                "beside as_strided_ or resize_: write into the tensor itself, or clone() the view"
+            )
+        start = s.geometry(start, *dynamic)
+    return tuple(reversed(undone))
+
+
+def read_chain(steps: Steps, x: Any, *dynamic: Any) -> Any:
+    """The value of the view at the end of ``steps`` on base array ``x`` (pure)."""
+    for s, d in zip(steps, split_dynamic(steps, dynamic), strict=True):
+        x = s.read(x, *d)
+    return x
+
+
+def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
+    """Base array ``x`` with the view at the end of ``steps`` replaced by ``value`` (pure)."""
+    parts = split_dynamic(steps, dynamic)
+    first = next((i for i, s in enumerate(steps) if not s.injective), len(steps))
+    stages = [x]
+    for s, d in zip(steps[:first], parts[:first], strict=True):
+        stages.append(s.read(stages[-1], *d))
+    if first < len(steps):
+        value = _write_by_index(steps[first:], parts[first:], stages[-1], value)
+    else:
+        stages.pop()
+    for s, d, stage in zip(
+        reversed(steps[:first]), reversed(parts[:first]), reversed(stages[:first]), strict=True
+    ):
+        value = s.write(stage, value, *d)
+    return value
+
+
+def _write_by_index(steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, value: Any) -> Any:
+    """``write_chain`` where elements may be reached twice: by where each one lies in ``x``."""
+    if all(s.rearranges or type(s) is Conj for s in steps):
+        if sum(type(s) is Conj for s in steps) % 2:
+            value = jnp.conj(value)
+        n = len(steps)
+    else:  # what changes values is undone first, on all of what the steps before it give
+        n = next(i for i, s in enumerate(steps) if not s.rearranges)
+        shapes = [
+            jax.eval_shape(functools.partial(read_chain, steps[:i]), x, *sum(parts[:i], ())).shape
+            for i in range(n)
+        ]
+        if not all(map(_is_distinct, steps[:n], shapes)):
+            raise NotImplementedError(
+                "writing through a view that changes the dtype after expand, unfold or as_strided "
+                "is not supported: write into the base tensor, or clone() first"
+            )
+        part = read_chain(steps[:n], x, *sum(parts[:n], ()))
+        value = write_chain(steps[n:], part, value, *sum(parts[n:], ()))
+    index = jnp.arange(x.size).reshape(x.shape)
+    index = read_chain(steps[:n], index, *sum(parts[:n], ()))
+    return x.reshape(-1).at[index.reshape(-1)].set(value.reshape(-1)).reshape(x.shape)
+
+
+def _is_distinct(s: Step, shape: tuple[int, ...]) -> bool:
+    """Whether a step from an array of this shape reaches no element twice."""
+    if s.injective:
+        return True
+    if type(s) is Expand:
+        return math.prod(s.params[0]) == math.prod(shape)
+    if type(s) is Unfold:
+        dim, size, every = s.params
+        return every >= size or not shape or shape[dim] < size + every  # no second window
+    return type(s) is AsStrided and not may_overlap(Geometry(*s.params[:3]))
+
+
+@functools.cache
+def reader(steps: Steps) -> Callable[..., Any]:
+    """Compiled ``read_chain``: ``reader(steps)(x, *dynamic)``."""
+    return _of_steps(lambda steps: functools.partial(read_chain, steps), steps, "view")
+
+
+@functools.cache
+def reader_alone(steps: Steps) -> Callable[..., Any]:
+    """``reader`` as a program of its own rather than a part of one."""
+    is_transposition = [type(s) for s in steps] == [Permute] and steps[0].params[0] == (1, 0)
+    if is_transposition and not xla_flags.has_tiles() and jax.default_backend() == "cpu":
+        return first_calls.jit(_transposed, name="transposition")
+    return reader(steps)
+
+
+def _transposed(x: Any) -> Any:
+    """A matrix transposed, where XLA's loops have no tiles (see xla_flags).
+
+    Such a loop strides through memory, at its worst where rows are a multiple of 512 bytes. Copied
+    into the other memory order first, which read by rows is the transposed matrix, 512×512 float32
+    take 80 instead of 180 µs and 2048×2048 3.0 instead of 13.6 ms (stock XLA 3.5); with rows of
+    other sizes, or in more dimensions, the loop is the faster.
+    """
+    rows, columns = x.shape
+    by_copy = x.dtype.itemsize == 2 or columns * x.dtype.itemsize % 512 == 0
+    if by_copy and min(rows, columns) >= 128:
+        x = with_layout_constraint(x, Layout(major_to_minor=(1, 0)))
+    return x.T
+
+
+@functools.cache
+def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
+    """Compiled ``write_chain`` of a value broadcast and cast to the view: ``(x, value, *dynamic)``.
+
+    With ``donate`` the base array is given up and the write happens in its memory.
+    """
+
+    def writing(steps: Steps) -> Callable[..., Any]:
+        def write(x: Any, value: Any, *dynamic: Any) -> Any:
+            shape = jax.eval_shape(functools.partial(read_chain, steps), x, *dynamic)
+            value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
+            return write_chain(steps, x, value, *dynamic)
+
+        return write
+
+    donated = 0 if donate else ()
+    return _of_steps(writing, steps, "write through a view", donate_argnums=donated)
+
+
+#: Chains that differ in their numbers alone, by what they have in common.
+_families: dict[Any, dict[Any, Any]] = {}
+
+
+def _of_steps(
+    function: Callable[[Steps], Callable[..., Any]], steps: Steps, name: str, **options: Any
+) -> Callable[..., Any]:
+    """Compiled ``function(steps)``, of one family with chains of the same kinds of steps."""
+    numbers: list[int] = []
+    pattern = tuple([(type(s), _taken_out(s.params, numbers)) for s in steps])
+
+    def make(sizes: tuple[Any, ...]) -> Callable[..., Any]:
+        rest = iter(sizes)
+        # Not interned: sizes may be symbols.
+        chain = tuple([kind(*_put_back(params, rest)) for kind, params in pattern])
+        return x64.requiring(function(chain))
+
+    families = _families.setdefault((name, pattern, *options.values()), {})
+    template = first_calls.Template(make, tuple(numbers))
+    return first_calls.jit(
+        x64.requiring(function(steps)),
+        name=name,
+        template=template,
+        families=families,
+        inline=AT_ONCE,
+        **options,
+    )
+
+
+_NUMBER = object()
+
+
+def _taken_out(params: Any, numbers: list[int]) -> Any:
+    """Parameters of a step without their integers, which are appended to ``numbers``."""
+    if type(params) is tuple:
+        return tuple([_taken_out(p, numbers) for p in params])
+    if type(params) is int:
+        numbers.append(params)
+        return _NUMBER
+    return params
+
+
+def _put_back(params: Any, numbers: Iterator[Any]) -> Any:
+    if type(params) is tuple:
+        return tuple([_put_back(p, numbers) for p in params])
+    return next(numbers) if params is _NUMBER else params
+
+
+class View:
+    """A chain of steps with its dynamic integers, and the geometry it comes to."""
+
+    __slots__ = ("cached", "cached_version", "dynamic", "geometry", "steps")
+
+    def __init__(self, steps: Steps, dynamic: tuple[int, ...], geometry: Geometry) -> None:
+        self.steps = steps
+        self.dynamic = dynamic
+        self.geometry = geometry
+        self.cached: Any = None
+        self.cached_version = -1
+
+    def __reduce__(self) -> Any:
+        return View, (self.steps, self.dynamic, self.geometry)
+
+    @property
+    def is_conjugated(self) -> bool:
+        """Whether its elements are the conjugates of what lies in memory."""
+        return self._pending()[0]
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether its elements are the negatives of what lies in memory: ``x.conj().imag``."""
+        return self._pending()[1]
+
+    @property
+    def shows_memory(self) -> bool:
+        """Whether its elements are what lies in memory."""
+        return not any(self._pending())
+
+    def _pending(self) -> tuple[bool, bool]:
+        conjugated = negated = False
+        for s in self.steps:
+            if type(s) is Conj:
+                conjugated = not conjugated
+            elif type(s) is Imag:
+                conjugated, negated = False, negated != conjugated
+            elif type(s) is Real:
+                conjugated = False
+            elif type(s) is Neg:
+                negated = not negated
+        return conjugated, negated
+
+    def pending_of(self, other: View | None) -> View:
+        """This chain, conjugated and negated as another one is."""
+        found = self
+        if other is not None and other.is_conjugated:
+            found = found.then(step(Conj), ())
+        if other is not None and other.is_negated:
+            found = found.then(step(Neg), ())
+        return found
+
+    def links(self) -> list[tuple[Step, tuple[int, ...]]]:
+        """The steps, each with its own dynamic integers."""
+        return list(zip(self.steps, split_dynamic(self.steps, self.dynamic), strict=True))
+
+    def then(self, s: Step, dynamic: tuple[int, ...]) -> View:
+        """The chain with one more step.
+
+        Reshapes in a row become one, and permutations too: chains stay short (20,000 views of
+        views would copy 20,000-step tuples), and more of them are compiled alike.
+        """
+        steps, geometry = self.steps, s.geometry(self.geometry, *dynamic)
+        if steps:
+            kind, last = type(s), steps[-1]
+            if kind is Alias:
+                return View(steps, self.dynamic, geometry)
+            if type(last) is Alias or (kind is Reshape and type(last) is Reshape):
+                steps = steps[:-1]
+            elif kind is Permute and type(last) is Permute:
+                steps = steps[:-1]
+                s = step(Permute, tuple(last.params[0][d] for d in s.params[0]))
+        return View((*steps, s), self.dynamic + dynamic, geometry)

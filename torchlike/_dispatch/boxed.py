@@ -1,0 +1,173 @@
+"""How executables run on boxes: transformed by ``jax.vmap`` or ``jax.jvp``, on what is inside.
+
+A transformed executable is an executable like any other, made once for each pattern of boxed
+operands, and run by ``record.execute`` on the tensors inside the boxes: so it is recorded there,
+and transformed again when those are boxed themselves.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from torchlike._core import dtypes, modes
+from torchlike._core.boxes import Batched, Box, Dual, Level, Mapped
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.executable import Executable, flatten
+from torchlike._dispatch.record import execute, still
+
+#: Functions that are no ops (reads of views and the like) as executables.
+_functions: dict[tuple[Any, int], Executable] = {}
+
+
+class BoxLevel(Level):
+    """What the two kinds of level share."""
+
+    def call(self, function: Callable[..., Any], arrays: list[Any]) -> Any:
+        key = (function, len(arrays))
+        exe = _functions.get(key)
+        if exe is None:
+            exe = Executable("CallBackward0", function, 0, len(arrays))
+            _functions[key] = exe
+        return self.apply(exe, arrays)
+
+    def _inside(self, arrays: Sequence[Any]) -> list[Any]:
+        """The operands one level down: tensors from inside this level's boxes, else as they are."""
+        return [a.value if isinstance(a, Box) and a.level is self else a for a in arrays]
+
+
+def _mask(exe: Executable, operands: Sequence[Any]) -> int:
+    """Which operands of the level below want a gradient."""
+    if not (modes.current.grad_enabled and exe.differentiable):
+        return 0
+    mask = 0
+    for i, o in enumerate(operands):
+        if isinstance(o, Tensor) and o.requires_grad:
+            mask |= 1 << i
+    return mask
+
+
+def _run(exe: Executable, operands: list[Any]) -> Any:
+    return execute(exe, [o._read() if isinstance(o, Tensor) else o for o in operands], operands)
+
+
+def _with_mask(exe: Executable, operands: list[Any]) -> Executable:
+    """An executable for other wanted gradients than it was made for."""
+    mask = _mask(exe, operands)
+    if mask == exe.mask:
+        return exe
+    key = ("plain", mask)
+    found = exe.transformed.get(key)
+    if found is None:
+        found = Executable(
+            exe.name, exe.pure, mask, len(operands), differentiable=exe.differentiable
+        )
+        exe.transformed[key] = found
+    return found
+
+
+class VmapLevel(BoxLevel, Mapped):
+    """A running ``vmap``."""
+
+    def lift(self, value: Any) -> Batched:
+        return Batched(self, still(value), batched=False)
+
+    def apply(self, exe: Executable, arrays: list[Any]) -> Any:
+        axes = tuple([
+            0 if type(a) is Batched and a.level is self and a.batched else None for a in arrays
+        ])  # fmt: skip
+        operands = self._inside(arrays)
+        batched = 0 in axes
+        out = _run(
+            self._batched(exe, axes, operands) if batched else _with_mask(exe, operands), operands
+        )
+        if isinstance(out, tuple):
+            return tuple([Batched(self, o, batched) for o in out])
+        return Batched(self, out, batched)
+
+    def _batched(self, exe: Executable, axes: tuple[Any, ...], operands: list[Any]) -> Executable:
+        mask = _mask(exe, operands)
+        key = (axes, mask)
+        found = exe.transformed.get(key)
+        if found is None:
+            rule = None
+            if exe.rule is not None and axes[0] == 0 and mask == 1:
+                rule = jax.vmap(exe.rule)
+            found = Executable(
+                exe.name, jax.vmap(exe.pure, in_axes=axes), mask, len(axes), rule=rule,
+                differentiable=exe.differentiable,
+            )  # fmt: skip
+            exe.transformed[key] = found
+        return found
+
+
+class JvpLevel(BoxLevel):
+    """A running ``jvp``, or a level of ``forward_ad``."""
+
+    def __init__(self, transform: str = "jvp") -> None:
+        super().__init__()
+        self.transform = transform
+        self.outlived = transform != "jvp"
+        self.made = None if self.outlived else weakref.WeakSet()
+
+    def lift(self, value: Any) -> Dual:
+        return Dual(self, still(value))
+
+    def apply(self, exe: Executable, arrays: list[Any]) -> Any:
+        operands = self._inside(arrays)
+        moving = tuple([
+            i for i, a in enumerate(arrays)
+            if type(a) is Dual and a.level is self and a.tangent is not None
+        ]) if exe.differentiable and self.alive else ()  # fmt: skip
+        if not moving:
+            out = _run(_with_mask(exe, operands), operands)
+            if isinstance(out, tuple):
+                return tuple([Dual(self, o) for o in out])
+            return Dual(self, out)
+        operands += [arrays[i].tangent for i in moving]
+        out = flatten(_run(self._pushed(exe, moving, len(arrays), operands), operands))
+        # The outputs, then a tangent for each of them that is differentiable.
+        n = 0
+        floating: list[int] = []
+        while n + len(floating) < len(out):
+            if out[n].dtype.numpy in dtypes.DIFFERENTIABLE:
+                floating.append(n)
+            n += 1
+        tangents = dict(zip(floating, out[n:], strict=True))
+        duals = tuple([Dual(self, o, tangents.get(i)) for i, o in enumerate(out[:n])])
+        return duals if exe.has_tuple else duals[0]
+
+    def _pushed(
+        self, exe: Executable, moving: tuple[int, ...], n: int, operands: list[Any]
+    ) -> Executable:
+        """``(operands, tangents of the moving ones) -> (outputs, their tangents)``."""
+        mask = _mask(exe, operands)
+        key = ("jvp", moving, mask)
+        found = exe.transformed.get(key)
+        if found is None:
+
+            def pushed(*flat: Any) -> tuple[Any, ...]:
+                primals, tangents = flat[:n], flat[n:]
+
+                def of_moving(*values: Any) -> Any:
+                    merged = list(primals)
+                    for i, value in zip(moving, values, strict=True):
+                        merged[i] = value
+                    out = exe.pure(*merged)
+                    exe.has_tuple = isinstance(out, tuple)
+                    differentiable = tuple(
+                        o for o in flatten(out) if o.dtype in dtypes.DIFFERENTIABLE
+                    )
+                    return differentiable, flatten(out)
+
+                at = tuple(primals[i] for i in moving)
+                given = tuple(t.astype(p.dtype) for t, p in zip(tangents, at, strict=True))
+                _, derivative, out = jax.jvp(of_moving, at, given, has_aux=True)
+                return (*out, *derivative)
+
+            found = Executable(exe.name, pushed, mask, len(operands))
+            exe.transformed[key] = found
+        return found

@@ -1,0 +1,325 @@
+"""The op path: from ``torchlike.mul(a, b)`` to an executable and back. Every microsecond counts.
+
+One path serves eager execution and capture: while a capture runs, cells read as tracers and the
+same executables are inlined into the graph.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import core
+
+from torchlike._core import boxes, errors, modes, sparse_array
+from torchlike._core.casts import NUMBERS
+from torchlike._core.storage import Storage
+from torchlike._core.tensor import TENSOR_TYPES, Tensor
+from torchlike._dispatch import out as outputs
+from torchlike._dispatch import recycling
+from torchlike._dispatch.executable import Executable
+from torchlike._dispatch.record import execute, execute_without_arrays, to_device
+from torchlike._dispatch.schema import StaticNumber
+from torchlike._dispatch.spec import OpSpec, group
+from torchlike._runtime.first_calls import DECLINED
+
+_new = object.__new__
+_ndarray = np.ndarray
+#: Classes of operands that have values: a set look-up (0.2 us) rather than 3 us of tests. JAX's own
+#: is added when the first array comes, for naming it here would start a backend.
+_WITH_VALUES = {np.ndarray, type(None), *NUMBERS}
+
+
+def function_of(spec: OpSpec) -> Callable[..., Any]:
+    """The public function of an op (also its Tensor method)."""
+    schema = spec.schema
+    arity, completion, has_sequence = schema.arity, schema.completion, schema.has_sequence
+    n_operands = len(schema.operand_positions)
+    operands_first = schema.operand_positions == tuple(range(n_operands))
+    only_operands = operands_first and n_operands == arity
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        out = None
+        if kwargs:
+            out = kwargs.pop("out", None)
+            args = schema.bind(args, kwargs)
+        elif len(args) != arity:
+            rest = completion.get(len(args))
+            args = schema.bind(args, kwargs) if rest is None else args + rest
+        if only_operands:
+            operands, statics = args, ()
+        else:
+            if operands_first:
+                operands, statics = args[:n_operands], args[n_operands:]
+            else:
+                operands = tuple([args[i] for i in schema.operand_positions])
+                statics = tuple([args[i] for i in schema.static_positions])
+            statics = schema.canonical_statics(statics)
+        if out is not None:
+            return into_out(spec, operands, statics, out)
+        if has_sequence:
+            return run_with_sequences(spec, operands, statics)
+        return run(spec, operands, statics)
+
+    return dress(function, spec, "")
+
+
+def with_numbers_first(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    """The function of three tensors, with PyTorch's old signatures too, where the numbers ``names``
+    stand before or between the tensors: ``addmm(beta, input, alpha, mat1, mat2)``."""
+
+    @functools.wraps(function)
+    def reordered(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > 3:
+            numbers = [a for a in args if type(a) in NUMBERS]
+            if len(args) - len(numbers) == 3 and len(numbers) <= len(names):
+                kwargs = {**kwargs, **dict(zip(names, numbers, strict=False))}
+                args = tuple([a for a in args if type(a) not in NUMBERS])
+        return function(*args, **kwargs)
+
+    return reordered
+
+
+def dress(function: Callable[..., Any], spec: OpSpec, suffix: str) -> Callable[..., Any]:
+    """Give a made function the op's name and documentation."""
+    function.__name__ = function.__qualname__ = spec.name + suffix
+    function.__doc__ = spec.fn.__doc__
+    function.__module__ = "torchlike"
+    function.spec = spec  # type: ignore[attr-defined]
+    return function
+
+
+def gather_operands(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], int, Any, bool]:
+    """Arrays of the operands, the mask of those that require grad, whether the op's rule of memory
+    order has a say (an operand is a view or has its own order, or the rule is for all), and whether
+    an array is a host value."""
+    arrays: list[Any] = []
+    mask = 0
+    bit = 1
+    strided = spec.lays_out
+    on_host = False
+    eager = modes.current.capture is None
+    for a in operands:
+        kind = type(a)
+        if kind in TENSOR_TYPES:
+            if a._view is None:
+                storage = a._storage
+                if eager and storage.host is None:
+                    array = storage.cell
+                else:
+                    array = storage.value()
+                if type(array) is _ndarray:
+                    on_host = True
+                arrays.append(array)
+                if a._requires_grad:
+                    mask |= bit
+                if storage.strides is not None:
+                    strided = True
+            else:
+                array = a._value_now()
+                if type(array) is _ndarray:
+                    on_host = True
+                arrays.append(array)
+                strided = True
+                if a.requires_grad:
+                    mask |= bit
+        elif kind in NUMBERS and spec.number_mask & bit:
+            arrays.append(a)
+        else:
+            arrays.append(coerce(spec, a, bit, arrays))
+        bit += bit
+    return arrays, mask, strided, on_host
+
+
+def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths: Any = ()) -> Any:
+    """Run an op on operands (tensors, numbers, None) and canonical statics."""
+    arrays, mask, strided, on_host = gather_operands(spec, operands)
+    if mask and not (modes.current.grad_enabled and spec.differentiable):
+        mask = 0
+    if spec.check is not None and modes.current.capture is None:
+        check_values(spec, arrays, statics, lengths)
+    key = (mask, statics, lengths) if lengths else (mask, statics)
+    exe = spec.cache.get(key)
+    if exe is None:
+        exe = spec.executable(mask, statics, lengths, len(arrays))
+    try:
+        if mask:
+            result = execute(exe, arrays, operands, on_host)
+        else:
+            out = exe.by_numpy(*arrays) if on_host else DECLINED
+            if out is DECLINED:
+                if on_host:
+                    to_device(arrays, operands)
+                out = exe.forward(*arrays) if not exe.is_large else recycling.forward(exe, arrays)
+            if type(out) is tuple:
+                result = tuple([_wrap(o) for o in out])
+            else:
+                result = _new(Tensor)
+                result._storage = Storage(out) if not exe.is_large else recycling.storage(out)
+    except Exception as error:
+        if not boxes.involved(arrays):
+            raise explain(error, spec.name, arrays) from None
+        if sparse_array.involved(arrays):
+            return run_on_sparse(spec, operands, statics, lengths)
+        result = run_without_arrays(exe, arrays, operands, spec.name)
+    if strided and spec.memory_order is not None:
+        spec.memory_order(result, operands, spec, statics)
+    if modes.current.inference:
+        mark_inference(result)
+    if spec.returns is not None:
+        return spec.returns(*result)
+    return result
+
+
+def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) -> Any:
+    """``run`` where a compiled form refused a sparse operand: the op's rule for them."""
+    grouped = group(tuple(operands), lengths) if lengths else operands
+    plain = tuple([s.value if type(s) is StaticNumber else s for s in statics])
+    return sparse_array.run(spec.name, spec.combine(grouped, plain))
+
+
+def run_without_arrays(
+    exe: Executable, arrays: list[Any], operands: Sequence[Any], name: str
+) -> Any:
+    """``execute`` after a compiled form refused an operand that is no array."""
+    try:
+        return execute_without_arrays(exe, arrays, operands)
+    except Exception as error:
+        raise explain(error, name, arrays) from None
+
+
+def check_values(
+    spec: OpSpec, arrays: Sequence[Any], statics: tuple[Any, ...], lengths: tuple[int, ...]
+) -> None:
+    """Run the op's check of values on its arguments, where there are values."""
+    if not _WITH_VALUES.issuperset(map(type, arrays)):
+        if boxes.involved(arrays) or any(isinstance(a, core.Tracer) for a in arrays):
+            return  # inside jax.jit and the like, too, there are no values to look at
+        _WITH_VALUES.update(map(type, arrays))
+    grouped = group(tuple(arrays), lengths) if lengths else tuple(arrays)
+    spec.check(*spec.combine(grouped, statics))  # type: ignore[misc]
+
+
+def run_with_sequences(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...]) -> Any:
+    """``run`` for ops with list operands (cat, stack)."""
+    flat, lengths = flatten_sequences(spec, operands)
+    return run(spec, flat, statics, lengths)
+
+
+def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """List operands flattened, and their lengths (-1 for an operand that is no list)."""
+    flat: list[Any] = []
+    lengths: list[int] = []
+    for i, o in zip(spec.schema.operand_positions, operands, strict=True):
+        if not spec.schema.kinds[i].sequence:
+            flat.append(o)
+            lengths.append(-1)
+            continue
+        if not isinstance(o, (tuple, list)):
+            raise TypeError(
+                f"{spec.name}(): argument '{spec.schema.names[i]}' (position {i + 1}) must be "
+                f"tuple of Tensors, not {type(o).__name__}"
+            )
+        for k, element in enumerate(o):
+            if not isinstance(element, Tensor):
+                raise TypeError(
+                    f"expected Tensor as element {k} in argument {i}, but got "
+                    f"{type(element).__name__}"
+                )
+        flat.extend(o)
+        lengths.append(len(o))
+    return flat, tuple(lengths)
+
+
+def _wrap(array: Any) -> Tensor:
+    t = _new(Tensor)
+    t._storage = Storage(array)
+    return t
+
+
+def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
+    """An operand that is neither a tensor nor a number that any tensor takes: None, a NumPy scalar,
+    a number that must fit the first of the operands ``before`` it, a mistake."""
+    position = spec.schema.operand_positions[min(bit.bit_length(), len(
+        spec.schema.operand_positions)) - 1]  # fmt: skip
+    kind = spec.schema.kinds[position]
+    if value is None and kind.optional:
+        return None
+    if kind.number:
+        if isinstance(value, np.generic):
+            value = value.item()
+        elif type(value) not in NUMBERS and isinstance(value, (int, float, complex)):
+            # Subclasses, such as IntEnum.
+            value = complex(value) if isinstance(value, complex) else (
+                float(value) if isinstance(value, float) else int(value))  # fmt: skip
+        if type(value) in NUMBERS:
+            if kind.check is not None:
+                kind.check(value, before[0])
+            return value
+    if isinstance(value, Tensor):  # a lazy module's: it may change its dtype, and no more
+        if spec.name == "cast":
+            return value._read()
+        raise ValueError(errors.uninitialized(spec.name))
+    raise TypeError(
+        f"{spec.name}(): argument '{spec.schema.names[position]}' (position {position + 1}) must "
+        f"be {kind.expects}, not {type(value).__name__}"
+    )
+
+
+def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
+    """The error as the user should see it: ours as they are; JAX's as a RuntimeError naming the op
+    and the shapes. JAX's traceback frames are dropped: they say nothing of the user's line."""
+    ours = (RuntimeError, IndexError, NotImplementedError, errors.InternalError)
+    raised_by_us = isinstance(error, ours) and not isinstance(error, jax.errors.JaxRuntimeError)
+    if hasattr(error, "of_hook"):  # raised by the user's saved-tensor hook
+        return error
+    if raised_by_us or (type(error) in (TypeError, ValueError) and not _from_jax(error)):
+        # JAX notes that it removed frames of its own; so do we, and say nothing of it.
+        error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX" not in n]
+        error.__cause__ = None
+        return error.with_traceback(None)
+    if isinstance(error, OverflowError):  # PyTorch: from 2**64 on
+        return OverflowError(
+            f"int too big to convert: {name}() takes integers of 64 bits; write it as a float"
+        )
+    shapes = ", ".join(
+        f"{list(a.shape)} {a.dtype}" if hasattr(a, "shape") else repr(a) for a in arrays
+    )
+    text = str(error).split("\n--------------------")[0]
+    if "incompatible devices" in text:
+        text = f"Expected all tensors to be on the same device. {text}"
+    kind = errors.OutOfMemoryError if "RESOURCE_EXHAUSTED" in text else RuntimeError
+    clear = kind(f"{name}() failed on operands ({shapes}): {text}")
+    clear.__cause__ = None
+    return clear
+
+
+def _from_jax(error: Exception) -> Any:
+    """Whether the innermost frame of the traceback is JAX's or NumPy's rather than ours."""
+    tb = error.__traceback__
+    module = ""
+    while tb is not None:
+        module = tb.tb_frame.f_globals.get("__name__", "")
+        tb = tb.tb_next
+    return not module.startswith("torchlike")
+
+
+def mark_inference(result: Any) -> None:
+    for t in result if isinstance(result, tuple) else (result,):
+        t._inference = True
+
+
+def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) -> Any:
+    """``op(…, out=out)``."""
+    outputs.check_overlap(out, operands, spec.name)
+    casts = spec.casts_out(*operands) if callable(spec.casts_out) else spec.casts_out
+    if casts == "dtype":
+        at = spec.schema.static_positions.index(spec.schema.index["dtype"])
+        if statics[at] is None:
+            statics = (*statics[:at], out.dtype.numpy, *statics[at + 1 :])
+    runner = run_with_sequences if spec.schema.has_sequence else run
+    outputs.store_all(out, runner(spec, operands, statics), spec.name, casts)
+    return out

@@ -1,0 +1,117 @@
+"""``out=``: PyTorch's rules for results that are written into tensors the caller gives."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from torchlike._core import casts, dtypes, errors, modes, views
+from torchlike._core.tensor import Tensor
+
+
+def check_targets(out: Any, name: str) -> tuple[Any, ...]:
+    """The tensors of ``out=`` as a tuple. TypeError when one is no tensor."""
+    targets = out if isinstance(out, (tuple, list)) else (out,)
+    for t in targets:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+    return tuple(targets)
+
+
+#: Ops that read in another order than they write: their ``out=`` may share no memory at all.
+_REREADING = frozenset(
+    ("cat", "gather", "index_select", "kthvalue", "masked_select", "take")
+)  # fmt: skip
+
+
+def check_overlap(out: Any, operands: Any, name: str) -> None:
+    """RuntimeError where ``out`` has one element twice, or memory that the op still has to read."""
+    for target in check_targets(out, name):
+        views.check_writable(target._geometry)
+        for o in operands:
+            for t in o if isinstance(o, (tuple, list)) else (o,):
+                if t is target and name in _REREADING:
+                    raise RuntimeError(errors.PARTIAL_OVERLAP)
+                if isinstance(t, Tensor) and t._storage is target._storage:
+                    views.check_partial_overlap(
+                        target._geometry,
+                        t._geometry,
+                        whole=name in _REREADING,
+                        widths=(target.itemsize, t.itemsize),
+                    )
+
+
+def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = False) -> None:
+    """Write one result into its ``out=`` tensor, resized to its shape.
+
+    ``cast`` says whether the result may be cast (PyTorch's elementwise kernels and reductions: to
+    any dtype of at least its category; "truth" to bool or uint8, whichever it is) or the dtype must
+    be its own. RuntimeError where that is not so, or where gradients would be needed; UserWarning
+    when elements are thrown away, unless the function ``resizes`` what it is given.
+    """
+    if modes.current.grad_enabled and (target.requires_grad or value.requires_grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
+        )
+    if target.dtype is not value.dtype:
+        if cast == "truth":
+            if target.dtype.name not in ("bool", "uint8"):
+                raise RuntimeError(
+                    f"{name} only supports bool tensor for result, got: "
+                    f"{dtypes.scalar_type(target.dtype)}"
+                )
+        elif not cast or cast == "dtype":
+            wanted, found = (dtypes.c_name(d) for d in (value.dtype, target.dtype))
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {wanted}, but got {found} instead"
+            )
+        if cast == "kernel" and value.dtype.category == 2 != target.dtype.category:
+            raise NotImplementedError(
+                f"\"{name}_cpu\" not implemented for '{dtypes.scalar_type(target.dtype)}'"
+            )
+        if cast == "kind" and value.dtype.is_complex is not target.dtype.is_complex:
+            kind = "complex" if value.dtype.is_complex else "floating point"
+            raise RuntimeError(
+                f"{name} expects a {kind} output tensor, but got {dtypes.scalar_type(target.dtype)}"
+            )
+        if cast not in ("any", "truth") and not dtypes.can_cast(value.dtype, target.dtype):
+            if name in ("cat", "stack"):
+                raise TypeError(
+                    "torch.cat(): input types can't be cast to the desired output type "
+                    f"{dtypes.scalar_type(target.dtype)}"
+                )
+            raise RuntimeError(
+                f"result type {dtypes.scalar_type(value.dtype)} can't be cast to the desired "
+                f"output type {dtypes.scalar_type(target.dtype)}"
+            )
+    if target.shape != value.shape:
+        if target.numel() and not resizes:
+            warnings.warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(target.shape)}, which does not match the required output shape "
+                f"{list(value.shape)}. This behavior is deprecated, and in a future PyTorch "
+                "release outputs will not be resized unless they have zero elements. You can "
+                "explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+                "t.resize_(0).",
+                UserWarning,
+                stacklevel=4,
+            )
+        target.resize_(value.shape)
+        if target._view is None and value._view is None and target._storage.host is None:
+            # A whole tensor after resize_ has its memory to itself: laid out as the op's result.
+            target._storage.strides = value._storage.strides
+    same = value.dtype is target.dtype
+    target._write(value._value_now() if same else casts.convert(value._read(), target.dtype.numpy))
+
+
+def store_all(out: Any, results: Any, name: str, cast: Any, resizes: Any = False) -> None:
+    """``store`` for a result or a tuple of them."""
+    targets = check_targets(out, name)
+    values = results if isinstance(results, (tuple, list)) else (results,)
+    if len(targets) != len(values):
+        raise TypeError(
+            f"{name}(): argument 'out' must be a tuple of {len(values)} tensors, not {len(targets)}"
+        )
+    for target, value in zip(targets, values, strict=True):
+        store(target, value, name, cast, resizes)

@@ -1,0 +1,377 @@
+"""Recording: the node of an executed op, and how it runs backward.
+
+``execute`` is the one way in which anything computed gets onto the tape: ops, views, write-backs
+and backward passes themselves (for create_graph) all go through it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape
+from torchlike._core.storage import Storage, device_array
+from torchlike._core.tape import Edge, Node, gradient_edge
+from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
+from torchlike._dispatch import kept
+from torchlike._dispatch.executable import Executable, called, flatten
+from torchlike._runtime import first_calls
+from torchlike._runtime.first_calls import DECLINED
+
+_RELEASED: Any = object()
+_SAVED = "_saved_"
+
+
+class OpNode(Node):
+    """A recorded executable: what it saved, and the edges of the operands that need gradients."""
+
+    __slots__ = ("_n_outputs", "all_edges", "avals", "exe", "residuals", "saved")
+
+    def __init__(
+        self, exe: Executable, edges: list[Edge | None], saved: Any, avals: Any, residuals: Any,
+        n_outputs: int,
+    ) -> None:  # fmt: skip
+        super().__init__(exe.name, edges)
+        self.exe = exe
+        self.saved = saved
+        self.avals = avals
+        self.residuals = residuals
+        self._n_outputs = n_outputs
+        #: Edges of every tensor operand (None: needs no gradient), for next_functions.
+        self.all_edges: tuple[Edge | None, ...] | None = None
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return self._n_outputs
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        edges = self.edges if self.all_edges is None else self.all_edges
+        return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in edges)
+
+    def shown(self) -> Node:
+        kind = shown_kinds.get(type(self))
+        if kind is not None:
+            self.__class__ = _named_class(kind, self.short_name())
+        return self
+
+    def is_released(self) -> Any:
+        return self.saved is _RELEASED
+
+    def _check_alive(self) -> None:
+        if self.saved is _RELEASED:
+            raise RuntimeError(errors.BACKWARD_TWICE)
+
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+        if self.saved is _RELEASED:
+            raise RuntimeError(errors.BACKWARD_TWICE)
+        exe = self.exe
+        if exe.passes_on is not None:
+            passed = exe.passed_on(self.saved, self.avals, cotangents[0])
+            if passed is not None:
+                return passed
+        try:
+            backward = exe.backward(self.avals)
+            if modes.current.capture is None:
+                if type(cotangents[0]) is np.ndarray and self.residuals is None:
+                    return first_calls.call(backward, self.saved, None, tuple(cotangents))
+                return backward(self.saved, self.residuals, tuple(cotangents))
+            return called(exe, backward, self.saved, self.residuals, tuple(cotangents))
+        except Exception:
+            operands = [*self.saved, *cotangents]
+            if not boxes.involved(operands):
+                raise
+            if sparse_array.involved(cotangents):  # from a Function of the user's
+                return self.run([
+                    sparse_sums.dense(c) if sparse_array.involved((c,)) else c for c in cotangents
+                ])  # fmt: skip
+            level = boxes.top(operands)
+            if level is not None:
+                return flatten(level.apply(self._backward_executable(0, len(operands)), operands))
+            backward = self.exe.abstract.backward(self.avals)
+            return backward(self.saved, self.residuals, tuple(cotangents))
+
+    def run_graph(self, cotangents: list[Tensor | None]) -> Sequence[Any]:
+        self._check_alive()
+        exe = self.exe
+        operands: list[Any] = list(self.saved)
+        if exe.rule is not None:
+            operands[0] = rejoined(operands[0], (self, 0))
+        else:
+            edge_of = dict(zip(exe.wanted, self.edges, strict=True))
+            for position, i in enumerate(exe.kept):
+                if edge_of.get(i) is not None:
+                    operands[position] = rejoined(operands[position], edge_of[i])
+        operands += cotangents
+        mask = 0
+        arrays = []
+        for i, o in enumerate(operands):
+            if isinstance(o, Tensor):
+                arrays.append(o._read())
+                if o.requires_grad:
+                    mask |= 1 << i
+            else:
+                arrays.append(o)
+        return flatten(execute(self._backward_executable(mask, len(operands)), arrays, operands))
+
+    def _backward_executable(self, mask: int, n_operands: int) -> Executable:
+        """The backward as an executable of what was saved and the cotangents."""
+        exe, avals, n_saved = self.exe, self.avals, len(self.saved)
+        # Of optional operands may depend how many outputs there are, and so cotangents.
+        key = (mask, avals, n_operands)
+        found = exe.double.get(key)
+        if found is None:
+
+            def pure(*operands: Any) -> tuple[Any, ...]:
+                return exe._run_backward(avals, operands[:n_saved], None, operands[n_saved:])
+
+            found = Executable(f"{exe.name}Backward", pure, mask, n_operands, library=exe.library)
+            exe.double[key] = found
+        return found
+
+    def kept_values(self) -> Sequence[Any]:
+        """What was saved, as arrays and numbers."""
+        self._check_alive()
+        return self.saved
+
+    def release(self) -> None:
+        # A node that saved nothing (a view, a sum) can run again, as in PyTorch.
+        if self.exe.saves:
+            self.saved = _RELEASED
+            self.residuals = None
+
+
+class SavedNames:
+    """What a node saved, as attributes.
+
+    Not OpNode's own: a class with ``__getattr__`` looks up every attribute the slow way, which took
+    backward 9 % longer (chain of products, 5.1 -> 5.5 µs a node).
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self: Any, name: str) -> Any:
+        """``_saved_self`` and the like; see kept.py. RuntimeError once they were freed."""
+        found = None
+        if name.startswith(_SAVED):
+            found = kept.names_of(self).get(name.removeprefix(_SAVED))
+        if found is None:
+            raise AttributeError(f"'{self.short_name()}' object has no attribute '{name}'")
+        kind, place = found
+        if kind == "static":
+            return kept.static_of(self.exe, place)
+        if kind == "sizes":
+            return self.avals[self.exe.dropped.index(place)][0]
+        if kind == "result":
+            return rejoined(self.kept_values()[0], (self, 0))
+        if place not in self.exe.kept:
+            return None
+        value = self.kept_values()[self.exe.kept.index(place)]
+        if value is None:
+            return None
+        if not hasattr(value, "shape"):
+            return value if kept.is_scalar(self.exe, place) else wrap(jnp.asarray(value))
+        edge = dict(zip(self.exe.wanted, self.edges, strict=True)).get(place)
+        if edge is None:
+            return wrap(value)
+        leaf = unwritten(value, edge)
+        return rejoined(value, edge) if leaf is None else leaf
+
+    def __dir__(self: Any) -> list[str]:
+        return [*super().__dir__(), *(_SAVED + name for name in kept.names_of(self))]
+
+
+class ShownNode(SavedNames, OpNode):
+    """An OpNode that the user has asked for."""
+
+    __slots__ = ()
+
+
+#: As what a node is shown that the user asks for.
+shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
+
+
+@functools.cache
+def _named_class(kind: type[Node], name: str) -> Any:
+    """``kind`` under the name of the node: what draws graphs writes ``type(grad_fn).__name__``."""
+    return type(name, (kind,), {"__slots__": ()})
+
+
+def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
+    """The leaf that a saved array is the value of, unless it was written to since: PyTorch hands
+    out the very object."""
+    if edge is None or not isinstance(edge[0], tape.AccumulateGrad):
+        return None
+    leaf = edge[0].variable
+    # Read as a capture sees it, which keeps what it writes out of the cell.
+    same = leaf._view is None and leaf._storage.host is None and leaf._storage.value() is array
+    return leaf if same else None
+
+
+def rejoined(array: Any, edge: Edge | None) -> Tensor:
+    """A saved array as a tensor with its place in the graph."""
+    assert edge is not None
+    t = object.__new__(Tensor)
+    t._storage = Storage(array)
+    node, nr = edge
+    if isinstance(node, tape.AccumulateGrad):
+        # Gradients reach the leaf through its accumulator; writing to this copy never happens.
+        t._requires_grad = True
+        t._accumulator = node.variable._accumulator
+    else:
+        t._node, t._output_nr, t._requires_grad = node, nr, True
+    return t
+
+
+def still(t: Tensor) -> Tensor:
+    """A tensor with the value that ``t`` has now and its place in the graph."""
+    edge = gradient_edge(t)
+    if edge is None:
+        return wrap(t._read())
+    same = rejoined(t._read(), edge)
+    if isinstance(edge[0], tape.AccumulateGrad):
+        node = edge[0]
+        same._accumulator = lambda: node  # kept alive: no graph may hold it yet
+    return same
+
+
+def to_device(arrays: list[Any], operands: Sequence[Any]) -> None:
+    """Turn the host values among ``arrays`` and in the cells of ``operands`` into jax arrays."""
+    for i, array in enumerate(arrays):
+        if type(array) is np.ndarray:
+            o = operands[i]
+            arrays[i] = o._read() if type(o) in TENSOR_TYPES else device_array(array)
+
+
+def execute(
+    exe: Executable, arrays: list[Any], operands: Sequence[Any], on_host: bool = False
+) -> Any:
+    """Run an executable on arrays and record it when it has wanted operands.
+
+    ``operands`` are what the arrays came from (tensors, numbers, None), for their edges, and
+    ``on_host`` says that some of these are host values. Gives a tensor, or a tuple of tensors.
+    """
+    residuals = None
+    selecting = tape.saving.selecting if exe.mask else None
+    known = None if selecting is None else selecting.recall(exe)
+    out: Any = DECLINED
+    if on_host and known is None:
+        out = exe.by_numpy(*arrays)
+        if out is DECLINED:
+            to_device(arrays, operands)
+    try:
+        if known is not None:
+            out, residuals = known
+        elif out is not DECLINED:
+            pass
+        elif not exe.mask:
+            out = exe.forward(*arrays)
+        elif modes.current.capture is not None:
+            if exe.rule is None:
+                out, residuals = called(exe, exe.forward_vjp, *arrays)
+            else:
+                out = called(exe, exe.forward, *arrays)
+        elif exe.rule is None and exe.keeps_residuals:
+            out, residuals = exe.forward_vjp(*arrays)
+        else:
+            out = exe.forward(*arrays)
+    except Exception:
+        if type(exe) is not Executable or not boxes.involved(arrays):
+            raise
+        return execute_without_arrays(exe, arrays, operands)
+    if not exe.mask:
+        return tuple([_wrap(o) for o in out]) if type(out) is tuple else _wrap(out)
+    if selecting is not None:
+        selecting.offer(exe, out, residuals, operands)
+    return _recorded(exe, [gradient_edge(operands[i]) for i in exe.wanted], arrays, out, residuals,
+                     operands)  # fmt: skip
+
+
+def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequence[Any]) -> Any:
+    """`execute` where compiled forms refuse an operand: boxes, or arrays without values.
+
+    RuntimeError when an operand is on the meta device and another, other than a number or
+    indices, has values.
+    """
+    level = boxes.top(arrays)
+    if level is not None:
+        return _execute_on_boxes(level, exe, arrays, operands)
+    if sparse_array.involved(arrays):
+        raise NotImplementedError(sparse_array.refusal(exe.name))
+    for a in arrays:
+        if isinstance(a, jax.Array) and a.ndim and a.dtype in dtypes.DIFFERENTIABLE:
+            raise RuntimeError("Tensor on device cpu is not on the expected device meta!")
+    return execute(exe.abstract, arrays, operands)
+
+
+def _execute_on_boxes(
+    level: boxes.Level, exe: Executable, arrays: Sequence[Any], operands: Sequence[Any]
+) -> Any:
+    """What the level computes. It is recorded on the tape of the level for operands of the level;
+    those of lower levels are recorded where they are."""
+    own = [type(a) in boxes.BOXES and a.level is level for a in arrays]
+    edges = [gradient_edge(operands[i]) if own[i] else None for i in exe.wanted]
+    # Lifted, a tensor of a lower level keeps its place there also in what the node saves.
+    arrays = [
+        level.lift(o) if type(o) in TENSOR_TYPES and not mine else a
+        for o, a, mine in zip(operands, arrays, own, strict=True)
+    ]
+    out = level.apply(exe, arrays)
+    if any(e is not None for e in edges):
+        return _recorded(exe, edges, arrays, out, None, operands)
+    return tuple([_wrap(o) for o in out]) if type(out) is tuple else _wrap(out)
+
+
+def _recorded(
+    exe: Executable, edges: list[Edge | None], arrays: Any, out: Any, residuals: Any,
+    operands: Sequence[Any],
+) -> Any:  # fmt: skip
+    """The outputs as tensors with their node."""
+    saved, avals = exe.save(arrays, out)
+    make = tape.saving.make
+    if type(out) is not tuple:
+        t = _wrap(out)
+        if out.dtype in dtypes.DIFFERENTIABLE:
+            if make is None:
+                t._node = node = OpNode(exe, edges, saved, avals, residuals, 1)
+            else:
+                t._node = node = make(exe, edges, saved, avals, residuals, 1, operands, t)
+            t._requires_grad = True
+            if len(edges) != len(operands):
+                node.all_edges = _all_edges(exe, edges, operands)
+        return t
+    if make is None:
+        node = OpNode(exe, edges, saved, avals, residuals, len(out))
+    else:
+        node = make(exe, edges, saved, avals, residuals, len(out), operands, None)
+    node.all_edges = _all_edges(exe, edges, operands)
+    tensors = []
+    for i, o in enumerate(out):
+        t = _wrap(o)
+        if o.dtype in dtypes.DIFFERENTIABLE:
+            t._node, t._output_nr, t._requires_grad = node, i, True
+        tensors.append(t)
+    return tuple(tensors)
+
+
+def _all_edges(
+    exe: Executable, edges: list[Edge | None], operands: Sequence[Any]
+) -> tuple[Edge | None, ...]:
+    edge_of = dict(zip(exe.wanted, edges, strict=True))
+    # A number in a tensor's place (x * 2) has an edge as well, as in PyTorch, that leads nowhere.
+    numbers = 0 if exe.facts is None else exe.facts[0].wrapped_mask
+    return tuple(
+        edge_of.get(i) for i, o in enumerate(operands)
+        if type(o) in TENSOR_TYPES or (numbers >> i & 1 and o is not None)
+    )  # fmt: skip
+
+
+def _wrap(array: Any) -> Tensor:
+    t = object.__new__(Tensor)
+    t._storage = Storage(array)
+    return t

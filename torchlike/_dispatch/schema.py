@@ -1,0 +1,341 @@
+"""Parameter kinds: an op's Python signature, annotated with these, is its schema.
+
+``Annotated`` gives type checkers the plain type and the registry the kind. *Operands* are passed
+to the compiled function as arrays; everything else is *static*: converted once to a canonical
+hashable form that becomes part of the executable's key.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+
+from torchlike._core import casts, dtypes, modes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.synonyms import SYNONYMS
+
+
+class Kind:
+    """How one parameter is checked and converted."""
+
+    def __init__(
+        self,
+        expects: str,
+        convert: Callable[[Any], Any] | None = None,
+        *,
+        operand: bool = False,
+        number: bool = False,
+        optional: bool = False,
+        sequence: bool = False,
+        exact: type | None = None,
+        varargs: bool = False,
+        scalar: bool = False,
+        factor: bool = False,
+        check: Callable[[Any, Any], None] | None = None,
+    ) -> None:
+        self.expects = expects
+        self.convert = convert
+        self.operand = operand
+        self.number = number
+        self.optional = optional
+        self.sequence = sequence
+        #: Values of exactly this class need no conversion (the quick test on the per-op path).
+        self.exact = exact
+        self.varargs = varargs
+        self.scalar = scalar or factor
+        #: A number of the dtype that the operands before it promote to, which it must fit.
+        self.factor = factor
+        #: check(number, array of the first operand): errors of a number that does not fit.
+        self.check = check
+
+    def canonical(self, value: Any, name: str, op: str, position: int) -> Any:
+        """The canonical static form of ``value``. TypeError naming argument and expectation."""
+        if value is None and self.optional:
+            return None
+        assert self.convert is not None
+        try:
+            return self.convert(value)
+        except (TypeError, ValueError) as error:
+            if modes.current.capture is not None and isinstance(value, Tensor):
+                raise
+            raise TypeError(
+                f"{op}(): argument '{name}' (position {position}) must be {self.expects}, not "
+                f"{type(value).__name__}"
+            ) from error
+
+
+def _int(value: Any) -> int:
+    if isinstance(value, (bool, float)):
+        raise TypeError
+    return operator.index(value)
+
+
+def _bool(value: Any) -> bool:
+    """True or False, and no number: ``x.sum(0, 1)`` does not mean ``keepdim=1``."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError
+    return bool(value)
+
+
+def _float(value: Any) -> float:
+    """A number. TypeError for a tensor that requires grad, which would get none."""
+    if isinstance(value, (str, bytes)) or (isinstance(value, Tensor) and value.requires_grad):
+        raise TypeError
+    return float(value)
+
+
+def plain_number(value: Any, op: str, name: str, position: int) -> Any:
+    """``value``, which a function of other ops takes for a number. TypeError for a string, and for
+    a tensor that requires grad, which would get none."""
+    if isinstance(value, str) or (isinstance(value, Tensor) and value.requires_grad):
+        found = "str" if isinstance(value, str) else "Tensor"
+        raise TypeError(
+            f"{op}(): argument '{name}' (position {position}) must be Number, not {found}"
+        )
+    return value
+
+
+def plain_bool(value: Any, op: str, name: str, position: int) -> Any:
+    """``value``, which a function of other ops takes for a bool (or None). TypeError otherwise."""
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return value
+    raise TypeError(
+        f"{op}(): argument '{name}' (position {position}) must be bool, not {type(value).__name__}"
+    )
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def ints(value: Any) -> tuple[int, ...]:
+    """A tuple of ints from a tuple, list, Size, array or integer tensor of ints."""
+    if isinstance(value, (str, bytes, int)):
+        raise TypeError
+    return tuple(_int(v) for v in value)
+
+
+def _int_or_ints(value: Any) -> Any:
+    if hasattr(value, "__index__") and not (isinstance(value, Tensor) and value.dim()):
+        return _int(value)
+    return ints(value)
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    found = _int_or_ints(value)
+    return (found,) if isinstance(found, int) else found
+
+
+def _dtype(value: Any) -> np.dtype:
+    return dtypes.from_argument(value).numpy
+
+
+def _number(value: Any) -> Any:
+    """A static number, kept apart by type (1, 1.0 and True are equal and hash alike)."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, complex)):
+        raise TypeError
+    return StaticNumber(value)
+
+
+class StaticNumber(tuple):
+    """A number together with its type, so that equal numbers of different types differ as keys."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any) -> StaticNumber:
+        return tuple.__new__(cls, (value, type(value)))
+
+    @property
+    def value(self) -> Any:
+        return self[0]
+
+
+def _hashable(value: Any) -> Any:
+    hash(value)
+    return value
+
+
+def _check_element(value: Any, among: Any) -> None:
+    casts.check_fits(value, among.dtype)
+
+
+def _check_fill(value: Any, filled: Any) -> None:
+    casts.check_fill(value, filled.dtype, filled.size)
+
+
+def _check_bound(value: Any, limited: Any) -> None:
+    casts.check_bound(value, limited.dtype)
+
+
+# Operands: arrays (or Python numbers) that enter the compiled function.
+Input = Annotated[jax.Array, Kind("Tensor", operand=True)]
+OptInput = Annotated[jax.Array | None, Kind("Tensor", operand=True, optional=True)]
+Operand = Annotated[Any, Kind("Tensor", operand=True, number=True)]
+OptOperand = Annotated[Any, Kind("Tensor or Number", operand=True, number=True, optional=True)]
+Inputs = Annotated[Any, Kind("tuple of Tensors", operand=True, sequence=True)]
+#: A number to be put among the elements of the first operand, or a 0-dim tensor.
+Element = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_element)]
+Fill = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_fill)]
+#: What limits the elements of the first operand.
+Bound = Annotated[Any, Kind("Tensor", operand=True, number=True, check=_check_bound)]
+OptBound = Annotated[
+    Any,
+    Kind("Tensor or Number", operand=True, number=True, optional=True, check=_check_bound),
+]
+#: A number that often changes from call to call: an operand that never promotes.
+Scalar = Annotated[Any, Kind("Number", operand=True, number=True, scalar=True)]
+OptScalar = Annotated[Any, Kind("Number", operand=True, number=True, optional=True, scalar=True)]
+#: One that operands are multiplied by, keyword-only (alpha, beta, value).
+Factor = Annotated[Any, Kind("Number", operand=True, number=True, factor=True)]
+#: One of the dtype of the first operand, whatever stands between them (an index).
+OwnFactor = Annotated[
+    Any, Kind("Number", operand=True, number=True, scalar=True, check=_check_element)
+]
+
+# Statics: part of the executable's key.
+Int = Annotated[int, Kind("int", _int, exact=int)]
+OptInt = Annotated[int | None, Kind("int", _int, exact=int, optional=True)]
+Bool = Annotated[bool, Kind("bool", _bool, exact=bool)]
+OptBool = Annotated[bool | None, Kind("bool", _bool, exact=bool, optional=True)]
+Float = Annotated[float, Kind("float", _float, exact=float)]
+OptFloat = Annotated[float | None, Kind("float", _float, exact=float, optional=True)]
+Str = Annotated[str, Kind("str", _str, exact=str)]
+OptStr = Annotated[str | None, Kind("str", _str, exact=str, optional=True)]
+Dims = Annotated[Any, Kind("int or tuple of ints", _int_or_ints, optional=True, varargs=True)]
+IntOrInts = Annotated[Any, Kind("int or tuple of ints", _int_or_ints)]
+Shape = Annotated[tuple[int, ...], Kind("tuple of ints", _shape, varargs=True)]
+OptShape = Annotated[tuple[int, ...] | None, Kind("tuple of ints", _shape, optional=True)]
+DType = Annotated[Any, Kind("torch.dtype", _dtype, optional=True)]
+Number = Annotated[Any, Kind("Number", _number)]
+OptNumber = Annotated[Any, Kind("Number", _number, optional=True)]
+Static = Annotated[Any, Kind("a hashable value", _hashable, optional=True)]
+
+
+def common_dtype(operands: Iterable[Any]) -> dtypes.dtype:
+    """PyTorch's result type of the tensors and numbers among ``operands``."""
+    dimensioned, zero_dim, wrapped = [], [], []
+    for x in operands:
+        if isinstance(x, Tensor):
+            (dimensioned if x.dim() else zero_dim).append(x.dtype)
+        elif type(x) in casts.NUMBERS:
+            wrapped.append(dtypes.scalar_dtype(x))
+    return dtypes.result_dtype(dimensioned, zero_dim, wrapped)
+
+
+def _kind_of(fn: Any, parameter: str, op: str) -> Kind:
+    """The kind in a parameter's annotation. TypeError where there is none."""
+    annotation = fn.__annotations__.get(parameter)
+    if isinstance(annotation, str):
+        known = fn.__globals__.get(annotation)
+        annotation = eval(annotation, fn.__globals__) if known is None else known
+    for entry in getattr(annotation, "__metadata__", ()):
+        if isinstance(entry, Kind):
+            return entry
+    raise TypeError(f"op {op}: parameter '{parameter}' has no kind")
+
+
+class Schema:
+    """A signature, taken apart once at registration."""
+
+    def __init__(self, fn: Callable[..., Any], name: str) -> None:
+        self.op = name
+        # 5 µs an op; inspect.signature takes 60, and there are hundreds of ops at each start.
+        plain = inspect.unwrap(fn)
+        code, defaults = plain.__code__, plain.__defaults__ or ()
+        self.positional = code.co_argcount
+        n = code.co_argcount + code.co_kwonlyargcount
+        self.names = list(code.co_varnames[:n])
+        self.kinds = [_kind_of(plain, p, name) for p in self.names]
+        named = dict(zip(self.names[self.positional - len(defaults) :], defaults, strict=False))
+        named.update(plain.__kwdefaults__ or {})
+        self.defaults = [named.get(p, inspect.Parameter.empty) for p in self.names]
+        self.arity = n
+        self.index = {name: i for i, name in enumerate(self.names)}
+        self.operand_positions = tuple(i for i in range(n) if self.kinds[i].operand)
+        self.static_positions = tuple(i for i in range(n) if not self.kinds[i].operand)
+        #: Operands (counted among operands) that are scalars: kept for backward, they cost nothing.
+        self.scalar_operands = tuple(
+            bit for bit, i in enumerate(self.operand_positions) if self.kinds[i].scalar
+        )
+        self.factors = tuple(i for i in range(n) if self.kinds[i].factor)
+        self.has_sequence = any(k.sequence for k in self.kinds)
+        required = sum(d is inspect.Parameter.empty for d in self.defaults)
+        #: What to append to k positional arguments, for each k that may be completed that way.
+        self.completion = {
+            k: tuple(self.defaults[k:]) for k in range(required, self.positional + 1)
+        }
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments in order, defaults filled in. TypeError in PyTorch's words."""
+        if len(args) > self.positional:
+            args = self._pack_varargs(args)
+        bound = list(args) + [_MISSING] * (self.arity - len(args))
+        for key, value in kwargs.items():
+            i = self.index.get(key)
+            if i is None:
+                i = self.index.get(SYNONYMS.get(key, key))
+            if i is None:
+                raise TypeError(f"{self.op}() got an unexpected keyword argument '{key}'")
+            if bound[i] is not _MISSING:
+                raise TypeError(f"{self.op}() got multiple values for argument '{key}'")
+            bound[i] = value
+        missing = []
+        for i, value in enumerate(bound):
+            if value is _MISSING:
+                if self.defaults[i] is inspect.Parameter.empty:
+                    missing.append(f'"{self.names[i]}"')
+                bound[i] = self.defaults[i]
+        if missing:
+            raise TypeError(
+                f"{self.op}() missing {len(missing)} required positional arguments: "
+                f"{', '.join(missing)}"
+            )
+        if self.factors:
+            self._check_factors(bound)
+        return tuple(bound)
+
+    def _check_factors(self, bound: list[Any]) -> None:
+        """RuntimeError in PyTorch's words for a factor that the operands' dtype cannot hold."""
+        operands = bound[: self.factors[0]]
+        for i in self.factors:
+            factor = bound[i]
+            if (
+                type(factor) in casts.NUMBERS and factor is not self.defaults[i]
+                and any(isinstance(x, Tensor) for x in operands)
+            ):  # fmt: skip
+                casts.check_fits(factor, common_dtype(operands).numpy)
+
+    def _pack_varargs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """``x.flip(0, 1)`` is ``x.flip((0, 1))``: fold surplus ints into a varargs parameter, which
+        is the last that may be given by position."""
+        i = self.positional - 1
+        if self.kinds[i].varargs and all(
+            isinstance(a, (int, np.integer, Tensor)) for a in args[i:]
+        ):
+            return (*args[:i], args[i:])
+        raise TypeError(
+            f"{self.op}() takes from {self.arity - len(self.completion) + 1} to {self.positional} "
+            f"positional arguments but {len(args)} were given"
+        )
+
+    def canonical_statics(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Static arguments (in the order of static_positions) in canonical, hashable form."""
+        out = []
+        for i, value in zip(self.static_positions, values, strict=True):
+            kind = self.kinds[i]
+            if type(value) is not kind.exact:
+                value = kind.canonical(value, self.names[i], self.op, i + 1)
+            out.append(value)
+        return tuple(out)
+
+
+_MISSING: Any = object()

@@ -1,0 +1,56 @@
+"""``torch.compile``: PyTorch's spelling of ``torchlike.jit``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlike import compiler, jit
+from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
+from torchlike._dynamo.optimized_module import OptimizedModule
+from torchlike.jit.compile.warmup import of_options
+from torchlike.jit.guards import environment
+from torchlike.nn import Module, hooks
+from torchlike.optim import optimizer
+
+
+def compile(
+    model: Callable[..., Any] | None = None, *, fullgraph: Any = False, dynamic: Any = None,
+    backend: Any = "inductor", mode: Any = None, options: Any = None, disable: Any = False,
+    name: Any = None,
+) -> Any:  # fmt: skip
+    """Compile a function or module; also a decorator, with or without arguments.
+
+    A module comes back as the ``OptimizedModule`` around it, which calls it compiled; the module
+    itself stays as it is. ``module.compile()`` compiles it in place.
+
+    Differs from PyTorch: there are no graph breaks. The whole function becomes one graph, or runs
+    eagerly with a warning that names the line that is in the way (its modules are compiled by
+    themselves then); with ``fullgraph=True`` that line is a JitCaptureError. A function that raises
+    an error of its own leaves what it did before; with ``fullgraph=True`` all is as it was.
+    ``options={"warmup": k}`` is ``torchlike.jit``'s ``warmup``; other ``options``, ``backend`` and
+    ``mode`` are accepted and have no effect, since XLA is the only backend. ``dynamic`` speaks of
+    Python numbers among the arguments (see ``torchlike.jit``): each shape compiles once.
+    """
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode,
+            options=options, disable=disable,
+        )  # fmt: skip
+    if disable:
+        return model
+    if isinstance(model, Module):
+        return OptimizedModule(model, dynamic, fullgraph, of_options(options))
+    return jit.jit(
+        model, dynamic=dynamic, fallback=None if fullgraph else "eager",
+        warmup=of_options(options),
+    )  # fmt: skip
+
+
+compiler.install({"compile": compile})
+everywhere = hooks.everywhere
+environment.hook_tables += [
+    everywhere.forward_pre, everywhere.forward, everywhere.backward_pre, everywhere.backward,
+    *optimizer._everywhere.values(),
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""PyTorch's dispatcher's names, old names, operators, questions."""

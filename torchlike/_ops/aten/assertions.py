@@ -1,0 +1,101 @@
+"""``torch._assert`` and ``torch._check`` with their kin, by which libraries refuse bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlike._core import dtypes, modes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite
+
+_FAILED = (
+    "Expected cond to be True, but got False. (Could this error message be improved? If so, please "
+    "report an enhancement request to PyTorch.)"
+)
+
+
+@composite("_assert", method=False)
+def assert_(condition: Any, message: Any) -> None:
+    """AssertionError with the message unless the condition, a bool or a tensor of one, is true."""
+    if not condition:
+        raise AssertionError(message)
+
+
+@composite("_assert_async", method=False)
+def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """RuntimeError unless a tensor's one value is not zero.
+
+    Differs from PyTorch: waits for the value; inside compiled functions nothing is raised, as with
+    all errors that depend on values.
+    """
+    if modes.current.capture is None and not input.item():
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _raise_unless(holds: bool, error: type[Exception], message: Any) -> None:
+    if holds:
+        return
+    if not issubclass(error, Exception) or issubclass(error, Warning):
+        raise AssertionError(
+            f"error_type must be a subclass of Exception but not Warning, got {error}"
+        )
+    if message is None:
+        raise error(_FAILED)
+    if not callable(message):
+        raise TypeError("message must be a callable")
+    raise error(str(message()))
+
+
+@composite("_check_with", method=False)
+def check_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    """``error_type`` with what ``message()`` gives unless ``cond``, which must be a bool."""
+    if isinstance(cond, Tensor):
+        raise TypeError(
+            "cond must be a bool, but got a Tensor. For tensor conditions, use "
+            "torch._check_tensor_all() to assert that all elements are true."
+        )
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    _raise_unless(cond, error_type, message)
+
+
+def _check(name: str, error: type[Exception]) -> None:
+    def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
+        check_with(error, cond, message)
+
+    check.__doc__ = f"{error.__name__} with what ``message()`` gives unless ``cond``."
+    composite(name, method=False)(check)
+
+
+_check("_check", RuntimeError)
+_check("_check_index", IndexError)
+_check("_check_value", ValueError)
+_check("_check_type", TypeError)
+_check("_check_not_implemented", NotImplementedError)
+
+
+@composite("_check_is_size", method=False)
+def check_is_size(i: int, message: Any = None, *, max: int | None = None) -> None:
+    """RuntimeError unless ``0 <= i``, and ``i <= max`` where it is given."""
+    _raise_unless(i >= 0 and (max is None or i <= max), RuntimeError, message)
+
+
+@composite("_check_tensor_all_with", method=False)
+def check_tensor_all_with(error_type: type[Exception], cond: Any, message: Any = None) -> None:
+    """``error_type`` unless all elements of a tensor of bools are true.
+
+    Differs from PyTorch: inside compiled functions nothing is raised.
+    """
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not dtypes.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    if modes.current.capture is None:
+        _raise_unless(bool(cond.all().item()), error_type, message)
+
+
+@composite("_check_tensor_all", method=False)
+def check_tensor_all(cond: Any, message: Any = None) -> None:
+    """RuntimeError unless all elements of a tensor of bools are true."""
+    check_tensor_all_with(RuntimeError, cond, message)

@@ -1,0 +1,89 @@
+"""Questions about tensors that have a Python answer: equal, allclose, is_tensor, numel, …"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike._core import dtypes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite
+from torchlike._dispatch.schema import common_dtype
+from torchlike._ops.creation.creation import tensor
+from torchlike._ops.elementwise.comparison import isclose
+from torchlike._ops.shape.views import require_tensor
+
+
+@composite()
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size and elements, as a Python bool."""
+    require_tensor(input, "equal")
+    if not isinstance(other, Tensor):
+        raise TypeError(
+            f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
+        )
+    return input.shape == other.shape and bool(input.detach().eq(other.detach()).all())
+
+
+@composite()
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
+             equal_nan: Any = False) -> bool:  # fmt: skip
+    """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
+    require_tensor(input, "allclose")
+    return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
+
+
+@composite(method=False)
+def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def _from_method(name: str) -> None:
+    def function(input: Tensor) -> Any:
+        return getattr(require_tensor(input, name), name)()
+
+    function.__doc__ = f"``input.{name}()``."
+    composite(name, method=False)(function)
+
+
+for _name in ("numel", "is_floating_point", "is_complex", "is_signed", "is_inference"):
+    _from_method(_name)
+
+
+@composite()
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a tensor of one element is not zero. RuntimeError for any other size."""
+    return bool(require_tensor(input, "is_nonzero"))
+
+
+@composite()
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size."""
+    return input.shape == other.shape
+
+
+@composite(method=False)
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    """The sizes of a tensor's dimensions as integers, (ndim,)."""
+    require_tensor(input, "_shape_as_tensor")
+    return tensor(list(input.shape), dtype=dtypes.int64)
+
+
+@composite()
+def is_conj(input: Tensor) -> bool:
+    """Whether a tensor is a conjugated view (conjugation not carried out in memory)."""
+    view = require_tensor(input, "is_conj")._view
+    return view is not None and view.is_conjugated
+
+
+@composite()
+def is_neg(input: Tensor) -> bool:
+    """Whether a tensor is a negated view (``x.conj().imag``)."""
+    view = require_tensor(input, "is_neg")._view
+    return view is not None and view.is_negated
+
+
+@composite(method=False)
+def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
+    """The dtype that an operation on two tensors or numbers gives."""
+    return common_dtype((tensor1, tensor2))

@@ -1,0 +1,1 @@
+"""Tensors from data, filled, in sequences; other dtypes, devices and memory."""

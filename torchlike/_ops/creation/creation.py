@@ -1,0 +1,553 @@
+"""Creation: tensors from data, and filled tensors."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence, Set
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import (
+    boxes,
+    casts,
+    determinism,
+    devices,
+    dtypes,
+    errors,
+    layouts,
+    literals,
+    modes,
+    views,
+)
+from torchlike._core import tensor as tensors
+from torchlike._core.memory_size import allocating, check_bytes, check_count
+from torchlike._core.meta import MetaArray
+from torchlike._core.size import Size
+from torchlike._core.storage import Storage, host_value
+from torchlike._core.tensor import TENSOR_TYPES, Tensor
+from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.out import check_overlap
+from torchlike._dispatch.registry import add_method, composite
+from torchlike._ops.creation.inferring import infer
+from torchlike._ops.outputs import given
+from torchlike._ops.shape.views import alias, shape_arguments
+from torchlike._runtime import first_calls, x64
+from torchlike._runtime.inlining import AT_ONCE
+
+_NOT_GIVEN: Any = object()
+#: In place of a value: whatever new memory is filled with.
+_UNWRITTEN: Any = object()
+_ARRAYS = (np.ndarray, jax.Array)
+
+
+def finish(
+    array: Any, device: Any = None, requires_grad: Any = False, layout: Any = None,
+    pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """Wrap a fresh array, place it, set requires_grad: the common end of creation functions."""
+    if layout is not None and layout is not layouts.strided:
+        if not isinstance(layout, layouts.layout):
+            raise TypeError(f"layout must be torch.layout, not {type(layout).__name__}")
+        raise NotImplementedError(
+            f"layout={layout!r}: torchlike's dense tensors are strided; sparse ones are made by "
+            "torchlike.sparse_coo_tensor and Tensor.to_sparse()"
+        )
+    x64.require()
+    target = devices.resolve(device)
+    if target.type == "meta":
+        array = MetaArray(array.shape, array.dtype)
+    elif target.type != "cpu" or jax.default_backend() != "cpu":
+        array = jax.device_put(array, devices.to_jax(target))
+    t = tensors.wrap(array)
+    if modes.current.inference:
+        t._inference = True
+    if requires_grad:
+        if t.dtype.category < 2:
+            raise RuntimeError(errors.FLOAT_ONLY_GRAD)
+        t._requires_grad = True
+    return t
+
+
+def finish_into(
+    out: Any, array: Any, device: Any, requires_grad: Any, layout: Any = None, *,
+    resizes: Any = True, each: Any = False,
+) -> Tensor:  # fmt: skip
+    """``finish``, or the array written into ``out``, which then requires grad if that is asked for.
+
+    ``each``: whether elements of ``out`` that are one in memory are refused; PyTorch does so where
+    the elements of the result differ.
+    """
+    if out is None:
+        return finish(array, device, requires_grad, layout)
+    if each:
+        check_overlap(out, (), "out")
+    given(out, finish(array, device, False, layout), resizes=resizes)
+    return out.requires_grad_() if requires_grad else out
+
+
+def numpy_dtype(dtype: Any, default: dtypes.dtype | None = None) -> np.dtype:
+    """The numpy dtype of a user's dtype argument (None: ``default`` or the default dtype)."""
+    if dtype is None:
+        return (default or dtypes.get_default_dtype()).numpy
+    return dtypes.from_argument(dtype).numpy
+
+
+def checked_size(size: Any, name: str) -> tuple[int, ...]:
+    """A size with no negative entries; RuntimeError in PyTorch's words otherwise."""
+    shape = shape_arguments(size, name)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+    return shape
+
+
+# -- from data -------------------------------------------------------------------------------------
+
+
+def _check_memory_of(ndarray: np.ndarray) -> None:
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
+        )
+    if any(s % ndarray.itemsize for s in ndarray.strides if ndarray.itemsize):
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy "
+                         "the numpy array to reallocate the memory.")  # fmt: skip
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
+
+
+@composite(method=False)
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
+    pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """A new tensor holding a copy of ``data`` (numbers, nested sequences, arrays, tensors).
+
+    ValueError for ragged sequences, TypeError for data that are no numbers.
+    """
+    _warn_of_copy(data, "torch.tensor")
+    return _copied(data, dtype, device, requires_grad)
+
+
+def _warn_of_copy(data: Any, function: str) -> None:
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach()"
+            ".clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
+            f"{function}(sourceTensor).",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _copied(data: Any, dtype: Any, device: Any, requires_grad: Any) -> Tensor:
+    if isinstance(data, Tensor):
+        copy = data.detach()._read()
+        if dtype is not None:
+            copy = casts.convert(copy, numpy_dtype(dtype))
+        made = finish(copy, device or data.device, requires_grad)
+        preserve_strides(made, data)
+        return made
+    if (symbolic := casts.of_program(data)) is not None:
+        target = numpy_dtype(dtype, dtypes.scalar_dtype(data))
+        return finish(casts.convert(symbolic, target), device, requires_grad)
+    if isinstance(data, np.ndarray):
+        _check_memory_of(data)
+    if isinstance(data, jax.Array):
+        array: Any = data
+    else:
+        array = infer(data, None if dtype is None else numpy_dtype(dtype))
+    if dtype is not None:
+        cast = casts.convert if isinstance(data, _ARRAYS) else casts.from_numbers
+        array = cast(array, numpy_dtype(dtype))
+    else:
+        dtypes.from_numpy_dtype(array.dtype)
+    if isinstance(array, jax.Array):
+        made = finish(jnp.array(array), device, requires_grad)
+    else:
+        values = np.array(array)
+        made = finish(host_value(values), device, requires_grad)
+        if not isinstance(data, np.ndarray):
+            literals.note(made._storage, values)
+    if isinstance(data, np.ndarray) and data.size and not data.flags.c_contiguous:
+        strides = tuple(s // data.itemsize for s in data.strides)
+        made._storage.strides = strides_like(views.Geometry(data.shape, strides, 0))
+    return made
+
+
+@composite(method=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor, sharing memory with a NumPy array or tensor where nothing changes."""
+    if isinstance(data, Tensor):
+        return data.to(device=device, dtype=dtype)
+    if isinstance(data, np.ndarray):
+        shared = from_numpy(data)
+        return shared.to(device=device, dtype=dtype)
+    return tensor(data, dtype=dtype, device=device)
+
+
+@composite(method=False)
+def from_numpy(ndarray: np.ndarray) -> Tensor:
+    """A tensor sharing memory with a NumPy array: each side sees the other's writes.
+
+    TypeError for anything but an array of a dtype PyTorch has; ValueError for negative strides.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    _check_memory_of(ndarray)
+    dtypes.from_numpy_dtype(ndarray.dtype)
+    storage = Storage(None, ndarray)
+    strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
+    if strides != views.contiguous_strides(ndarray.shape):
+        storage.strides = strides
+    t = object.__new__(Tensor)
+    t._storage = storage
+    return t
+
+
+def _array_wrap(
+    self: Tensor, array: np.ndarray, context: Any = None, return_scalar: Any = False
+) -> Tensor:
+    """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
+    return from_numpy(array.astype(np.uint8) if array.dtype == bool else array)
+
+
+add_method("__array_wrap__", _array_wrap)
+
+
+def out_dtype(out: Tensor | None, dtype: Any, default: Any = None) -> np.dtype:
+    """The dtype of a creation function with ``out=``: that of ``out``, which ``dtype`` must agree
+    with. RuntimeError when it does not."""
+    if out is None:
+        return numpy_dtype(dtype, default)
+    if dtype is not None and numpy_dtype(dtype) != out.dtype.numpy:
+        given_, own = (
+            dtypes.scalar_type(d) for d in (dtypes.from_numpy_dtype(numpy_dtype(dtype)), out.dtype)
+        )
+        raise RuntimeError(f"dtype {given_} does not match dtype of out parameter ({own})")
+    return out.dtype.numpy
+
+
+# -- filled ----------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _full_array(shape: tuple[int, ...], dtype: Any) -> Any:
+    return first_calls.jit(lambda value: jnp.full(shape, casts.convert(jnp.asarray(value), dtype)),
+                           name="full", inline=AT_ONCE)  # fmt: skip
+
+
+def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype, device: Any = None) -> Any:
+    """An array of one value. NumPy makes small ones quicker than a dispatch does.
+
+    RuntimeError for a size that overflows, OutOfMemoryError for memory that cannot be had.
+    """
+    if devices.resolve(device).type == "meta":
+        check_bytes(shape, dtype.itemsize)
+        return MetaArray(shape, dtype)
+    if modes.current.capture is None and (count := math.prod(shape)) <= 1 << 16:
+        if not count:
+            check_count(shape)
+        return host_value(np.full(shape, value, dtype))
+    with allocating(shape, dtype):
+        return _full_array(shape, dtype)(value)
+
+
+def sized(size: tuple[Any, ...], named: dict[str, Any], name: str) -> tuple[int, ...]:
+    """The shape in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``. TypeError for other names."""
+    if not size and "size" in named:
+        size = (named.pop("size"),)
+    if named:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
+    _require_size(size, name)
+    return checked_size(size, name)
+
+
+def _require_size(size: tuple[Any, ...], name: str) -> None:
+    """A number is asked for by ``size=()``; no size at all is a mistake."""
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+
+
+def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
+    def function(
+        *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: Any = False, pin_memory: Any = False, **kw: Any,
+    ) -> Tensor:  # fmt: skip
+        shape = sized(size, kw, name)
+        kind = out_dtype(out, dtype)
+        fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
+        return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
+
+    function.__doc__ = f"A tensor of the given size, filled with {value}."
+    return function
+
+
+zeros = composite("zeros", method=False)(_filled_function("zeros", 0))
+ones = composite("ones", method=False)(_filled_function("ones", 1))
+_in_row_major = _filled_function("empty", _UNWRITTEN)
+
+
+@composite(method=False)
+def empty(
+    *size: Any, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
+) -> Tensor:  # fmt: skip
+    """A tensor of the given size, in memory in the order of ``memory_format``.
+
+    RuntimeError for ``preserve_format``, and for channels last with another number of dimensions
+    than images have.
+
+    Differs from PyTorch: filled with zeros rather than whatever was in memory (under
+    ``use_deterministic_algorithms`` with NaN and the like, as in PyTorch).
+    """
+    made = _in_row_major(
+        *size, out=out, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad, **kw
+    )
+    if memory_format is None:
+        return made
+    if not isinstance(memory_format, layouts.memory_format):
+        raise TypeError(
+            "empty(): argument 'memory_format' must be torch.memory_format, not "
+            f"{type(memory_format).__name__}"
+        )
+    if memory_format is layouts.preserve_format:
+        raise RuntimeError("unsupported memory format Preserve")
+    if out is not None and memory_format is not layouts.contiguous_format:
+        raise NotImplementedError("empty(memory_format=…, out=…): leave one of them out")
+    preserve_strides(made, made, memory_format)
+    return made
+
+
+def _fill_number(value: Any, dtype: np.dtype, shape: Sequence[int], name: str) -> Any:
+    """What ``full`` and its like are given, as an array's element. TypeError for a tensor of more
+    than one number, and for one that requires grad, which would get none."""
+    if isinstance(value, Tensor):
+        if value.dim() or value.requires_grad:
+            raise TypeError(
+                f"{name}(): argument 'fill_value' (position 2) must be Number, not Tensor"
+            )
+        casts.check_element(value._value_now(), dtype)
+        return casts.convert(value._read(), dtype)
+    _check_number(value, name)
+    if (symbolic := casts.of_program(value)) is not None:
+        return casts.convert(symbolic, dtype)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return casts.number(value, dtype, math.prod(shape)) if type(value) in casts.NUMBERS else value
+
+
+def _dtype_of_number(value: Any, name: str) -> dtypes.dtype:
+    """The dtype that a number stands for, or a tensor taken for one: its kind, not its width."""
+    if not isinstance(value, Tensor):
+        _check_number(value, name)
+        return dtypes.scalar_dtype(value)
+    return dtypes.scalar_dtype((False, 0, 0.0, 0j)[value.dtype.category])
+
+
+def _check_number(value: Any, name: str) -> None:
+    if not isinstance(value, (bool, int, float, complex, np.number, np.bool_, jax.Array)):
+        raise TypeError(
+            f"{name}(): argument 'fill_value' (position 2) must be Number, not "
+            f"{type(value).__name__}"
+        )
+
+
+@composite(method=False)
+def full(
+    size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: Any = False, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of the given size filled with a number (whose type decides the dtype)."""
+    shape = checked_size((size,), "full")
+    kind = out_dtype(out, dtype, _dtype_of_number(fill_value, "full"))
+    array = filled(shape, _fill_number(fill_value, kind, shape, "full"), kind, device)
+    return finish_into(out, array, device, requires_grad, layout)
+
+
+def _like(name: str, default: Any) -> None:
+    def function(
+        input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
+    ) -> Tensor:  # fmt: skip
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                            f"{type(input).__name__}")  # fmt: skip
+        if type(input) not in TENSOR_TYPES:  # a lazy module's
+            raise ValueError(errors.uninitialized(name))
+        value = default
+        if default is _NOT_GIVEN:
+            value = args[0] if args else kw.pop("fill_value")
+        if kw:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
+        target = numpy_dtype(dtype, input.dtype)
+        if default is _NOT_GIVEN:
+            value = _fill_number(value, target, input._geometry.size, name)
+        elif default is _UNWRITTEN:
+            value = determinism.in_new_memory(target)
+        device = device or input.device
+        array = filled(input._geometry.size, value, target, device)
+        made = finish(array, device, requires_grad, layout)
+        preserve_strides(made, input, memory_format)
+        return boxes.lifted_as(made, input)
+
+    function.__doc__ = f"``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
+    composite(name, method=False)(function)
+
+
+def preserve_strides(made: Tensor, model: Tensor, memory_format: Any = None) -> None:
+    """Give a fresh tensor the memory order of its model, without gaps."""
+    stride = strides_like(model._geometry, memory_format)
+    if stride != views.contiguous_strides(model._geometry.size):
+        made._storage.strides = stride
+
+
+_like("zeros_like", 0)
+_like("ones_like", 1)
+_like("empty_like", _UNWRITTEN)
+_like("full_like", _NOT_GIVEN)
+
+
+def _new(name: str, value: Any) -> None:
+    def method(
+        self: Tensor, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None,
+        requires_grad: Any = False, pin_memory: Any = False, **kw: Any,
+    ) -> Tensor:  # fmt: skip
+        if not size and "size" in kw:
+            size = (kw.pop("size"),)
+        fill = value
+        if value is _NOT_GIVEN:
+            fill = kw.pop("fill_value") if "fill_value" in kw else size[1]
+            size = size[:1]
+        if kw:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
+        _require_size(size, name)
+        shape = checked_size(size, name)
+        device = device or self.device
+        target = numpy_dtype(dtype, self.dtype)
+        if value is _NOT_GIVEN:
+            fill = _fill_number(fill, target, shape, name)
+        elif value is _UNWRITTEN:
+            fill = determinism.in_new_memory(target)
+        array = filled(shape, fill, target, device)
+        return boxes.lifted_as(finish(array, device, requires_grad, layout), self)
+
+    method.__doc__ = f"``{name.removeprefix('new_')}`` with this tensor's dtype and device."
+    composite(name, namespaces=())(method)
+
+
+_new("new_zeros", 0)
+_new("new_ones", 1)
+_new("new_empty", _UNWRITTEN)
+_new("new_full", _NOT_GIVEN)
+
+
+@composite(namespaces=())
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: Any = False,
+    layout: Any = None, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """``torch.tensor(data)`` with this tensor's dtype and device."""
+    _warn_of_copy(data, "tensor.new_tensor")
+    return _copied(data, dtype or self.dtype, device or self.device, requires_grad)
+
+
+@composite(method=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    requires_grad: Any = False, pin_memory: Any = False,
+) -> Tensor:  # fmt: skip
+    """A tensor with given strides, filled as ``empty`` fills it."""
+    shape, strides = shape_arguments((size,)), shape_arguments((stride,))
+    if len(shape) != len(strides):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
+                           f"strides ({len(strides)})")  # fmt: skip
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension "
+                           f"{next(n for n in shape if n < 0)}: {list(shape)}")  # fmt: skip
+    if any(s < 0 for s in strides):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and "
+                           f"strides={list(strides)}")  # fmt: skip
+    order = views.dense_order(shape, strides)
+    made = empty(shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    if views.dense_strides(shape, order) == strides:
+        made._storage.strides = None if strides == views.contiguous_strides(shape) else strides
+        return made
+    steps = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    reach = 0 if 0 in shape else 1 + steps
+    return empty(reach, dtype=dtype, device=device).as_strided(shape, strides)
+
+
+@composite(method=False)
+def eye(
+    n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: Any = False,
+) -> Tensor:  # fmt: skip
+    """The identity matrix of n rows (and m columns)."""
+    for name, count in (("n", n), ("m", m)):
+        if count is not None and count < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {count}")
+    kind = out_dtype(out, dtype)
+    shape = (n, n if m is None else m)
+    if devices.resolve(device).type == "meta":
+        check_bytes(shape, kind.itemsize)
+        values: Any = MetaArray(shape, kind)
+    else:
+        with allocating(shape, kind):
+            values = host_value(np.eye(*shape, dtype=kind))
+    return finish_into(out, values, device, requires_grad, layout)
+
+
+def of_tensor(data: Tensor, dtype: dtypes.dtype, device: Any) -> Tensor:
+    """What the old constructors make of a tensor: a view of all of it, with its history.
+
+    TypeError for a tensor of another dtype, RuntimeError where a device is given as well.
+    """
+    if device is not None:
+        raise RuntimeError("Legacy tensor constructor of the form torch.Tensor(tensor, "
+                           "device=device) is not supported. Use torch.as_tensor(tensor, "
+                           "device=device)")  # fmt: skip
+    if data.dtype is not dtype:
+        raise TypeError(f"expected {dtype} (got {data.dtype})")
+    return alias(data)
+
+
+def _legacy(*args: Any, **kwargs: Any) -> Tensor:
+    """``torch.Tensor(2, 3)`` (a size), ``torch.Tensor([1, 2])`` (data), ``torch.Tensor(storage)``
+    (all of that memory), in the default dtype."""
+    device = kwargs.pop("device", None)
+    if "data" in kwargs and not args:
+        args = (kwargs.pop("data"),)
+    if kwargs:
+        raise TypeError(
+            f"new() received an invalid combination of arguments: {', '.join(kwargs)}. It takes a "
+            "size or data, and a device; torch.tensor takes a dtype"
+        )
+    if not args:
+        return empty(0, device=device)
+    data = args[0]
+    if len(args) == 1 and isinstance(data, Tensor):
+        return of_tensor(data, data.dtype, device)
+    if len(args) == 1 and hasattr(data, "untyped"):  # a storage
+        return empty(0, device=data.device).set_(data)
+    if len(args) > 1 or isinstance(data, Size) or type(data) is int or (
+        isinstance(data, np.integer)
+    ):  # fmt: skip
+        return empty(*args, device=device)
+    if isinstance(data, (bool, float, complex, Mapping, Set, type(None))) or not (
+        isinstance(data, Sequence) or hasattr(data, "__len__")
+    ):  # fmt: skip
+        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    return tensor(data, dtype=dtypes.get_default_dtype(), device=device)
+
+
+tensors.install(legacy_constructor=_legacy)

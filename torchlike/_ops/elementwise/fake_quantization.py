@@ -1,0 +1,115 @@
+"""Rounding to the levels of a quantized type while staying in floats, for training.
+
+The gradient is that of the identity inside the range and 0 outside (straight through).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import dtypes, errors, modes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Input, Int
+from torchlike._ops.checks import floats_only
+from torchlike._ops.creation.creation import as_tensor
+
+
+def _levels(x: Any, scale: Any, zero_point: Any) -> Any:
+    # PyTorch divides in float32, whatever the input.
+    inverse = (1 / scale.astype(np.float32)).astype(x.dtype)
+    return jnp.round(x * inverse) + zero_point
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(3, 4))
+def _quantized(x: Any, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+    level = _levels(x, scale, zero_point)
+    level = jnp.where(jnp.isnan(level), low, jnp.clip(level, low, high))
+    return (level - zero_point) * scale
+
+
+@_quantized.defjvp
+def _quantized_jvp(low: int, high: int, primals: Any, tangents: Any) -> Any:
+    level = _levels(*primals)
+    inside = (level >= low) & (level <= high)
+    return _quantized(*primals, low, high), jnp.where(inside, tangents[0], 0)
+
+
+def _computed(input: Any, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+    floats_only(input, "fake_quantize_tensor_cachemask_kernel_type_handling")
+    kind = np.promote_types(input.dtype, np.float32) if input.dtype.itemsize > 2 else np.float32
+    scale, zero_point = scale.astype(np.float32).astype(kind), zero_point.astype(kind)
+    return _quantized(input.astype(kind), scale, zero_point, low, high).astype(input.dtype)
+
+
+@op("fake_quantize_per_tensor_affine_op", namespaces=(), method=False, elementwise=True,
+    grad_name="FakeQuantizePerTensorAffineCachemaskBackward0")  # fmt: skip
+def fake_quantize_tensor(input: Input, scale: Input, zero_point: Input, low: Int, high: Int):
+    """One scale for all elements."""
+    return _computed(input, scale.reshape(()), zero_point.reshape(()), low, high)
+
+
+@op("fake_quantize_per_channel_affine_op", namespaces=(), method=False,
+    grad_name="FakeQuantizePerChannelAffineCachemaskBackward0")  # fmt: skip
+def fake_quantize_channels(
+    input: Input, scale: Input, zero_point: Input, axis: Int, low: Int, high: Int
+):
+    """A scale for each index of one dimension."""
+    shape = [1] * input.ndim
+    shape[axis] = -1
+    return _computed(input, scale.reshape(shape), zero_point.reshape(shape), low, high)
+
+
+def _check(zero_point: Any, quant_min: int, quant_max: int) -> None:
+    if quant_min > quant_max:
+        raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
+    if isinstance(zero_point, Tensor):
+        if modes.current.capture is not None or zero_point.is_meta:
+            return
+        values = np.asarray(zero_point._value("fake_quantize"))
+    else:
+        values = np.asarray(zero_point)
+    if values.size and (values.min() < quant_min or values.max() > quant_max):
+        raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
+
+
+@composite(method=False)
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
+) -> Tensor:
+    """The nearest of the values ``(level - zero_point) * scale``, for whole levels from
+    ``quant_min`` to ``quant_max``. The gradient is passed on where the level is in that range."""
+    if not isinstance(zero_point, Tensor) or quant_min > quant_max:
+        _check(zero_point, quant_min, quant_max)
+    return fake_quantize_tensor(
+        input, as_tensor(scale, device=input.device), as_tensor(zero_point, device=input.device),
+        quant_min, quant_max,
+    )  # fmt: skip
+
+
+@composite(method=False)
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
+) -> Tensor:
+    """``fake_quantize_per_tensor_affine`` with a scale and zero point for each index of ``axis``.
+
+    RuntimeError for zero points outside the range, or of other numbers than there are channels.
+    """
+    if zero_point.dtype not in (dtypes.int32, dtypes.float32, dtypes.float16):
+        kind = dtypes.scalar_type(zero_point.dtype)
+        raise RuntimeError(f"Zero-point must be Int32, Float or Half, found {kind}")
+    if scale.shape != zero_point.shape:
+        raise RuntimeError("scale and zero-point need to have the same dimensions")
+    if scale.numel() != input.shape[errors.wrap_dim(axis, input.dim())]:
+        raise RuntimeError(
+            "dimensions of scale and zero-point are not consistent with input tensor"
+        )
+    _check(zero_point, quant_min, quant_max)
+    if axis < 0:
+        raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
+    return fake_quantize_channels(input, scale, zero_point, axis, quant_min, quant_max)

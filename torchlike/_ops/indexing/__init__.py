@@ -1,0 +1,1 @@
+"""Reading and writing at indices and masks."""

@@ -1,0 +1,173 @@
+"""Reading at index tensors: gather, index_select, take, take_along_dim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import dtypes, errors
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Bool, Input, Int
+from torchlike._ops.promotion import in_float32
+
+
+def type_name(x: Any) -> str:
+    """PyTorch's internal name of a traced operand's dtype, as its messages say it."""
+    return dtypes.scalar_type(x.dtype)
+
+
+def require_index(index: Any, message: str, error: Any = RuntimeError) -> None:
+    """The error unless ``index`` is int32 or int64."""
+    if index.dtype not in (np.int32, np.int64):
+        raise error(message)
+
+
+def first_outside(index: Any, low: int, high: int) -> int | None:
+    """The first value of an index array outside ``[low, high)``, or None."""
+    values = np.asarray(index)
+    if values.size == 0 or values.dtype.kind not in "iu":
+        return None
+    if values.min() >= low and values.max() < high:
+        return None
+    flat = values.reshape(-1)
+    return int(flat[(flat < low) | (flat >= high)][0])
+
+
+def extent(x: Any, dim: int) -> tuple[int, int]:
+    """A dimension, counted from 0, and its size; of a 0-dim array as of one element. IndexError."""
+    d = errors.wrap_dim(dim, x.ndim)
+    return d, x.shape[d] if x.ndim else 1
+
+
+def check_along(index: Any, input: Any, dim: int) -> None:
+    """RuntimeError when an index of gather or scatter leaves ``[0, size)``: no wrapping there."""
+    d, size = extent(input, dim)
+    bad = first_outside(index, 0, size)
+    if bad is not None:
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
+
+
+def missing_value(x: Any) -> Any:
+    """What an out-of-range read gives under jit, where nothing can be raised: NaN for floats."""
+    return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
+
+
+def _check_gather(input: Any, dim: int, index: Any, sparse_grad: Any) -> None:
+    check_along(index, input, dim)
+
+
+def _read_along(x: Any, index: Any, d: int) -> Any:
+    """Values along a dimension; their gradients, which are sums, are summed in float32."""
+    return in_float32(
+        lambda x: jnp.take_along_axis(x, index, d, mode="fill", fill_value=missing_value(x))
+    )(x)  # fmt: skip
+
+
+@op(needs={"input": ["index"]}, check=_check_gather)
+def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0: values along a dimension.
+
+    ``index`` has as many dimensions as ``input`` and is nowhere larger except along ``dim``.
+    RuntimeError for an index out of range (negative ones do not wrap).
+    """
+    d = errors.wrap_dim(dim, input.ndim)
+    if index.size == 0:
+        return jnp.zeros(index.shape, input.dtype)
+    require_index(index, "gather(): Expected dtype int32/int64 for index")
+    # A vector of one index reads a 0-dim tensor and the other way round, as in PyTorch.
+    shape = index.shape
+    input, index = jnp.atleast_1d(input), jnp.atleast_1d(index)
+    if input.ndim != index.ndim:
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for k in range(input.ndim):
+        if k != d and index.shape[k] > input.shape[k]:
+            raise RuntimeError(
+                f"Size does not match at dimension {k} expected index {list(index.shape)} to be no "
+                f"larger than self {list(input.shape)} apart from dimension {d}"
+            )
+    part = input[tuple(slice(None if k == d else n) for k, n in enumerate(index.shape))]
+    return _read_along(part, index, d).reshape(shape)
+
+
+def _check_select(input: Any, dim: int, index: Any) -> None:
+    d, size = extent(input, dim)
+    bad = first_outside(index, 0, size)
+    if bad is not None:
+        if d:  # PyTorch has a kernel for each of the two
+            raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={size}")
+        raise IndexError("index out of range in self")
+
+
+@op(needs={"input": ["index"]}, check=_check_select)
+def index_select(input: Input, dim: Int, index: Input):
+    """The slices of a dimension at the positions in a vector. Out of range: IndexError for the
+    first dimension, RuntimeError for others."""
+    d = errors.wrap_dim(dim, input.ndim)
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    require_index(index, "index_select(): Expected dtype int32 or int64 for index")
+    if not input.ndim:
+        if index.size != 1:
+            raise RuntimeError(
+                f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)"
+            )
+        return input
+    read = jnp.atleast_1d(index)
+    return in_float32(
+        lambda x: jnp.take(x, read, d, mode="fill", fill_value=missing_value(x))
+    )(input)  # fmt: skip
+
+
+def check_flat(input: Any, index: Any, *rest: Any) -> None:
+    """IndexError when an index of take or put leaves the flattened tensor (negative ones wrap)."""
+    bad = first_outside(index, -input.size, input.size)
+    if bad is not None:
+        raise IndexError(
+            f"out of range: tried to access index {bad} on a tensor of {input.size} elements."
+        )
+
+
+@op(needs={"input": ["index"]}, check=check_flat)
+def take(input: Input, index: Input):
+    """Elements of the flattened tensor. IndexError when out of range."""
+    if index.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {type_name(index)}")
+    flat = input.reshape(-1)
+    return flat.at[index].get(mode="fill", fill_value=missing_value(input))
+
+
+def _check_take_along(input: Any, indices: Any, dim: int) -> None:
+    d, size = extent(input, dim)
+    bad = first_outside(indices, -size, size)
+    if bad is not None:
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
+
+
+@op("take_along_dim_op", namespaces=(), method=False, needs={"input": ["indices"]},
+    check=_check_take_along, grad_name="GatherBackward0")  # fmt: skip
+def take_along_dim_op(input: Input, indices: Input, dim: Int):
+    """Values along a dimension at broadcast indices."""
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    if indices.dtype != np.int64:
+        raise RuntimeError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {type_name(indices)}"
+        )
+    d = errors.wrap_dim(dim, input.ndim)
+    return _read_along(input, indices, d)
+
+
+@composite()
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
+                   out: Any = None) -> Tensor:  # fmt: skip
+    """Values along ``dim`` at ``indices`` (broadcast), such as argsort or argmax give; of the
+    flattened tensor without ``dim``."""
+    if dim is None:
+        return take_along_dim_op(input.reshape(-1), indices.reshape(-1), 0, out=out)
+    return take_along_dim_op(input, indices, dim, out=out)

@@ -1,0 +1,508 @@
+"""``x[index]`` and ``x[index] = value``: basic parts give views, index tensors give copies.
+
+An index is taken apart into a chain of basic steps (ints, slices, None, Ellipsis: one view) and,
+where index tensors or masks remain, one gather on that view.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import boxes, casts, dtypes, modes, views
+from torchlike._core.meta import MetaArray
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._core.views import Alias, Geometry, SelectAt, step
+from torchlike._dispatch.inplace import copy_, update_with_sequences
+from torchlike._dispatch.memory_order import broadcast_strides, iterator_strides
+from torchlike._dispatch.registry import add_method, composite, op
+from torchlike._dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
+from torchlike._ops.checks import check_mask
+from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.indexing.overwrite import accumulate as add_at
+from torchlike._ops.indexing.overwrite import overwrite
+from torchlike._ops.shape.views import make_view, select, sliced, unsqueeze
+from torchlike._ops.shape.views.making import on_unread, unread
+
+_INVALID = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+    "indices (got {kind})"
+)
+
+
+def _check_bounds(input: Any, indices: Any, layout: Any) -> None:
+    """IndexError for an index tensor out of range (XLA would clamp it silently)."""
+    for position, d in enumerate(d for d, used in enumerate(layout) if used):
+        check_index(indices[position], input.shape[d], d)
+
+
+def _check_put(input: Any, indices: Any, values: Any, layout: Any, accumulate: Any) -> None:
+    _check_bounds(input, indices, layout)
+
+
+def check_index(index: Any, size: int, dim: int) -> None:
+    """IndexError in PyTorch's words when an index array leaves ``[-size, size)``."""
+    values = np.asarray(index)
+    if values.size == 0:
+        return
+    low, high = int(values.min()), int(values.max())
+    if high >= size or low < -size:
+        if not size:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        bad = high if high >= size else low
+        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+
+
+def _as_numpy_index(indices: Any, layout: Any) -> tuple[Any, ...]:
+    arrays = iter(indices)
+    return tuple(next(arrays) if used else slice(None) for used in layout)
+
+
+@op("index", namespaces=(), method=False, check=_check_bounds)
+def index_op(input: Input, indices: Inputs, layout: Static):
+    """Gather at index tensors; ``layout`` says which dimensions are indexed."""
+    return input.at[_as_numpy_index(indices, layout)].get(mode="fill", fill_value=_poison(input))
+
+
+def _poison(x: Any) -> Any:
+    """What an out-of-range read gives under jit, where nothing can be raised: NaN, or the largest
+    integer, so that it shows."""
+    return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
+
+
+@op("index_put_op", namespaces=(), method=False, check=_check_put, grad_name="IndexPutBackward0")
+def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
+    """``input`` with ``values`` written (or added) at index tensors."""
+    at = _as_numpy_index(indices, layout)
+    region = jax.eval_shape(lambda x, i: x[_as_numpy_index(i, layout)], input, indices).shape
+    shape = values.shape
+    while len(shape) > len(region) and shape[0] == 1:
+        values, shape = values[0], shape[1:]
+    fits = len(shape) <= len(region) and all(
+        a in (1, b) for a, b in zip(reversed(shape), reversed(region), strict=False)
+    )
+    if not fits:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(region)}"
+        )
+    values = values.astype(input.dtype)
+    return add_at(input, at, values) if accumulate else overwrite(input, at, values)
+
+
+# -- taking an index apart -------------------------------------------------------------------------
+
+
+def _is_bool(i: Any) -> Any:
+    return isinstance(i, (bool, np.bool_))
+
+
+def _dims_taken(i: Any) -> int:
+    """How many dimensions of the input an index consumes."""
+    if i is None or _is_bool(i) or i is Ellipsis:
+        return 0
+    if isinstance(i, Tensor) and i.dtype.name in ("bool", "uint8"):
+        return i.dim()
+    return 1
+
+
+def _normalize(item: Any) -> Any:
+    """Sequences and arrays as index tensors; the rest as it is."""
+    if _selects(item) and modes.current.capture is None:
+        if modes.current.levels and type(item._value_now()) in boxes.BOXES:
+            return item  # one for each example: gathered like any index tensor
+        return int(item._value("an index"))
+    if item is None or item is Ellipsis or isinstance(item, (slice, Tensor, bool, int)):
+        return item
+    if isinstance(item, (list, tuple, range, np.ndarray)):
+        array = np.asarray([i.item() if isinstance(i, Tensor) else i for i in item]
+                           if not isinstance(item, np.ndarray) else item)  # fmt: skip
+        if array.size == 0 and not isinstance(item, np.ndarray):
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iub":
+            raise IndexError(_INVALID.format(kind=type(item).__name__))
+        if not array.ndim and array.dtype not in (np.bool_, np.uint8):  # those are masks
+            return array.item()
+        return make_tensor(array)
+    if isinstance(item, (np.integer, np.bool_)):
+        return item.item()
+    if hasattr(item, "__index__"):
+        return item.__index__()
+    raise IndexError(_INVALID.format(kind=type(item).__name__))
+
+
+def _selects(item: Any) -> Any:
+    """Whether an index is a number in a tensor, which gives a view as the number would."""
+    return (
+        isinstance(item, Tensor) and not item.dim() and item.dtype.category == 1
+        and item.dtype.name != "uint8"
+    )  # fmt: skip
+
+
+def _expand_ellipsis(items: list[Any], ndim: int) -> list[Any]:
+    taken = 0
+    for i in items:
+        taken += _dims_taken(i)
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    ellipses = [k for k, i in enumerate(items) if i is Ellipsis]
+    fill = [slice(None)] * (ndim - taken)
+    if ellipses:  # further ones, which NumPy refuses, stand for no dimension
+        k = ellipses[0]
+        return items[:k] + fill + [i for i in items[k + 1 :] if i is not Ellipsis]
+    return items + fill
+
+
+def _as_written(position: int, written: list[Any], expanded: int) -> int:
+    """Where the index stands that is at ``position`` once the ellipsis is filled in."""
+    at = next((k for k, i in enumerate(written) if i is Ellipsis), len(written))
+    return position if position < at else position - (expanded - len(written))
+
+
+def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
+    """Start, length and step of a slice of a dimension of size n."""
+    start, stop, by = s.indices(n)
+    if by <= 0:
+        raise ValueError("step must be greater than zero")
+    return start, max(-(-(stop - start) // by), 0), by
+
+
+def _is_deprecated_tuple(item: Any) -> Any:
+    """Whether a list stands for a tuple of indices, as it did in early NumPy: when it is short and
+    holds anything but numbers. PyTorch still reads it so, and warns."""
+    if type(item) is not list or len(item) >= 32:
+        return False
+    if not any(i is None or i is Ellipsis or isinstance(i, _NO_NUMBERS) for i in item):
+        return False
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated: it means "
+        "x[tuple(seq)] and may come to mean x[torch.tensor(seq)]; write the one you want",
+        UserWarning,
+        stacklevel=4,
+    )
+    return True
+
+
+_NO_NUMBERS = (Tensor, list, tuple, range, str, np.ndarray, slice)
+
+
+def _check_mask(mask: Tensor, view: Tensor, d: int, x: Tensor) -> None:
+    """IndexError unless a mask has the shape of the dimensions from ``d`` on."""
+    shape = view._geometry.size[d : d + mask.dim()]
+    if mask._geometry.size != shape:
+        at = next(k for k in range(mask.dim()) if k >= len(shape) or mask.shape[k] != shape[k])
+        raise IndexError(
+            f"The shape of the mask {list(mask.shape)} at index {at} does not match the shape "
+            f"of the indexed tensor {list(x.shape)} at index {d + at}"
+        )
+
+
+def take_apart(
+    x: Tensor, item: Any, masks: list[tuple[Tensor, int]] | None = None
+) -> tuple[Tensor, list[Tensor | None] | None]:
+    """The view reached by the basic parts of an index, and the index tensors left (or None).
+
+    The list has an entry for each leading dimension of the view: a tensor, or None for a dimension
+    taken whole. Into ``masks``, if given, go masks with the dimension of the view that they begin
+    at, which count as dimensions taken whole; else a mask becomes index tensors.
+    """
+    items = list(item) if isinstance(item, tuple) or _is_deprecated_tuple(item) else [item]
+    items = [_normalize(i) for i in items]
+    if x.dim() == 0 and any(type(i) is int or _selects(i) for i in items):
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    written, items = items, _expand_ellipsis(items, x.dim())
+    view, d = x, 0
+    indices: list[Tensor | None] = []
+    advanced = False
+    for k, i in enumerate(items):
+        if i is None:
+            view = unsqueeze(view, d)
+            indices.append(None)
+            d += 1
+        elif _is_bool(i):
+            # x[True] adds a dimension of size 1, x[False] one of size 0.
+            view = unsqueeze(view, d)
+            advanced = True
+            indices.append(make_tensor([0] if i else [], dtype=dtypes.int64))
+            d += 1
+        elif isinstance(i, slice):
+            n = view._geometry.size[d]
+            start, length, by = _slice_bounds(i, n)
+            # By what is written: 1: is no view of the whole where there is nothing, either.
+            if i.start or by != 1 or (i.stop is not None and i.stop.__index__() < n):
+                view = sliced(view, d, start, length, by, "SliceBackward0")
+            indices.append(None)
+            d += 1
+        elif isinstance(i, int):
+            n = view._geometry.size[d]
+            if not -n <= i < n:
+                at = _as_written(k, written, len(items))
+                raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
+            view = select(view, d, i)
+        elif _selects(i) and not boxes.involved((i._value_now(),)):  # while a graph is captured
+            view = make_view(view, step(SelectAt, d), (i._read(),), "SelectBackward0")
+        elif i.dtype.name in ("bool", "uint8"):
+            _check_mask(i, view, d, x)
+            if i.dtype is dtypes.uint8:
+                if not i.dim():
+                    i = i.bool()
+                elif masks is None:
+                    warnings.warn(
+                        "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+                        "torch.bool instead.",
+                        UserWarning,
+                        stacklevel=4,
+                    )
+            if masks is not None:
+                if i.dim() == 0:
+                    view = unsqueeze(view, d)
+                masks.append((i, d))
+                taken = max(i.dim(), 1)
+                indices += [None] * taken
+                d += taken
+                continue
+            advanced = True
+            where = i._value("indexing with a boolean mask (its size depends on values)",
+                             "torchlike.where(mask, x, other)")  # fmt: skip
+            if i.dim() == 0:
+                view = unsqueeze(view, d)
+                indices.append(make_tensor([0] if where else [], dtype=dtypes.int64))
+                d += 1
+                continue
+            for part in np.nonzero(where):
+                indices.append(make_tensor(part))
+                d += 1
+        else:
+            if i.dtype.category != 1:
+                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+            advanced = True
+            indices.append(i)
+            d += 1
+    if not advanced:
+        return view, None
+    shapes = [tuple(i.shape) for i in indices if i is not None]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(s)) for s in shapes)
+        ) from None
+    return view, indices
+
+
+def getitem(self: Tensor, item: Any) -> Tensor:
+    """``x[item]``: a view for ints, slices, None and Ellipsis; a copy where index tensors occur."""
+    if type(item) is int and self.dim():
+        n = self._geometry.size[0]
+        if not -n <= item < n:
+            raise IndexError(f"index {item} is out of bounds for dimension 0 with size {n}")
+        return select(self, 0, item)
+    view, indices = take_apart(self, item)
+    if indices is None:
+        if view is self:
+            host = unread(self)
+            if host is not None:
+                return on_unread(host)
+            name = "SliceBackward0" if isinstance(item, slice) else "AliasBackward0"
+            return make_view(self, step(Alias), (), name)
+        return view
+    layout = tuple(i is not None for i in indices)
+    used = [i for i in indices if i is not None]
+    found = index_op(view, used, layout)
+    keep_gathered_order(found, view, used, layout)
+    return found
+
+
+def keep_gathered_order(found: Tensor, view: Tensor, used: list[Tensor], layout: Any) -> None:
+    """Give what was gathered the memory order that PyTorch gives it.
+
+    There the gather is one elementwise loop over the source, with a stride of 0 along the
+    dimensions of the index, and the index tensors; the order of the result is that loop's.
+    """
+    if all(t._view is None and t._storage.strides is None for t in (view, *used)):
+        return
+    size, stride, _ = view._geometry
+    indexed = [d for d, is_indexed in enumerate(layout) if is_indexed]
+    if indexed[-1] - indexed[0] == len(indexed) - 1:
+        before = list(range(indexed[0]))
+    else:
+        before = []  # dimensions of separated index tensors come first
+    after = [d for d in range(len(size)) if d not in before and d not in indexed]
+    of_result = found._geometry.size
+    index_size = of_result[len(before) : len(of_result) - len(after)]
+    zeros = (0,) * len(index_size)
+    strides = [(*(stride[d] for d in before), *zeros, *(stride[d] for d in after))]
+    for i in used:
+        # The index is expanded, and reshaped to stand at its place among the other dimensions.
+        expanded = broadcast_strides(i._geometry, index_size)
+        placed = (1,) * len(before) + index_size + (1,) * len(after)
+        found_strides = views.view_strides(index_size, expanded, placed)
+        of_index = Geometry(placed, found_strides or views.contiguous_strides(placed), 0)
+        strides.append(broadcast_strides(of_index, of_result))
+    found._storage.strides = iterator_strides(of_result, strides)
+
+
+def _mentions_mask(item: Any) -> bool:
+    """Whether an index has a mask in it: a tensor, a NumPy array or a list of bools."""
+    return any(
+        type(i[0]) is bool if type(i) is list and i else getattr(i, "dtype", None) in _MASK_DTYPES
+        for i in (item if type(item) is tuple else (item,))
+    )
+
+
+_ONE_NUMBER = (int, float, complex)
+_MASK_DTYPES = (dtypes.bool, dtypes.uint8, np.dtype(bool))
+
+
+def _fill_by_mask(self: Tensor, item: Any, value: Any) -> bool:
+    """``x[…, mask, …] = value`` for one value: no index tensors, whose number depends on values (a
+    graph could not have them, and eagerly each number would be compiled for). False if ``item`` has
+    other index tensors too."""
+    masks: list[tuple[Tensor, int]] = []
+    view, indices = take_apart(self, item, masks)
+    if indices is not None or len(masks) != 1:
+        return False
+    ((mask, start),) = masks
+    if not mask.dim() and isinstance(value, Tensor) and value.dtype is not view.dtype:
+        return False  # an error, which the next index has words for
+    if type(value) in casts.NUMBERS:
+        casts.check_fill(value, view.dtype.numpy, 1)
+    mask_put_op.spec.in_place(view, mask, value, start)
+    return True
+
+
+def _check_mask_put(input: Any, mask: Any, value: Any, start: int) -> None:
+    casts.check_element(value, input.dtype)
+
+
+@op("mask_put_op", namespaces=(), method=False, inplace=True, check=_check_mask_put,
+    needs={"input": ["mask"], "value": ["mask"]}, grad_name="IndexPutBackward0")  # fmt: skip
+def mask_put_op(input: Input, mask: Input, value: Operand, start: Int):
+    """``input`` with one value where a mask of its dimensions from ``start`` on is True."""
+    check_mask(mask, "masked_fill_")
+    chosen = mask.reshape(*mask.shape, *(1,) * (input.ndim - start - max(mask.ndim, 1)))
+    value = casts.convert(jnp.asarray(value).reshape(()), input.dtype)
+    return jnp.where(chosen, value, input)
+
+
+def setitem(self: Tensor, item: Any, value: Any) -> None:
+    """``x[item] = value``, broadcast and cast."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    one = value.numel() == 1 if isinstance(value, Tensor) else isinstance(value, _ONE_NUMBER)
+    if one and _mentions_mask(item) and _fill_by_mask(self, item, value):
+        return
+    view, indices = take_apart(self, item)
+    if (symbolic := casts.of_program(value)) is not None:
+        value = wrap(casts.convert(symbolic, view.dtype.numpy))
+    if value is None or isinstance(value, (str, bytes)):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a torch.{dtypes.scalar_type(view.dtype)}"
+            "Tensor"
+        )
+    if indices is None:
+        if isinstance(value, np.ndarray):
+            value = make_tensor(value)
+        elif isinstance(value, (list, tuple)):
+            value = make_tensor(value, dtype=view.dtype)
+        if isinstance(value, Tensor):
+            # Leading dimensions of size 1 in excess are dropped, as PyTorch does.
+            while value.dim() > view.dim() and value.shape[0] == 1:
+                value = value.squeeze(0)
+            if not value.dim() and view.dim():
+                view.fill_(value)
+                return
+        copy_(view, value, expanded=True)
+        return
+    if type(value) in casts.NUMBERS:
+        value = casts.number(value, view.dtype.numpy)
+    if not isinstance(value, Tensor):
+        value = make_tensor(value, dtype=view.dtype)
+    if value._storage is view._storage:
+        # As PyTorch, which then asks about their overlap only where both fill their memory.
+        while value.dim() and value.shape[0] == 1:
+            value = value.squeeze(0)
+    used = [i for i in indices if i is not None]
+    layout = tuple(i is not None for i in indices)
+    put_in_place(view, used, value, layout, False)
+
+
+def _to_fill_with(view: Tensor, indices: Any, value: Tensor) -> Tensor:
+    """The value, in the dtype of the view if it is one for all that a mask chooses: a fill."""
+    masked = any(isinstance(i, Tensor) and i.dtype is dtypes.bool for i in indices)
+    if value.dtype is view.dtype or value.numel() != 1 or not masked:
+        return value
+    casts.check_element(value._value_now(), view.dtype.numpy)
+    return value.to(view.dtype)
+
+
+def put_in_place(view: Tensor, used: list[Tensor], value: Tensor, layout: Any, add: Any) -> None:
+    """The in-place index_put on a view. RuntimeError when the dtypes differ."""
+    if value.dtype is not view.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{dtypes.scalar_type(view.dtype)} for the destination and "
+            f"{dtypes.scalar_type(value.dtype)} for the source."
+        )
+    update_with_sequences(index_put_op.spec, view, (view, used, value), (layout, add))
+
+
+def _layout(input: Tensor, indices: Any) -> tuple[Tensor, list[Tensor], tuple[Any, ...]]:
+    view, found = take_apart(input, tuple(slice(None) if i is None else i for i in indices))
+    if found is None:  # 0-dim indices alone: one place, which is a view
+        return view, [], ()
+    return view, [i for i in found if i is not None], tuple(i is not None for i in found)
+
+
+@composite()
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    """A copy of ``input`` with ``values`` written (or added) at index tensors."""
+    return index_put_(input.clone(), indices, values, accumulate)
+
+
+@composite()
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    """Write (or add) ``values`` at index tensors, in place."""
+    if input.is_meta:
+        indices = _without_mask(input, indices, values)
+    view, used, layout = _layout(input, indices)
+    if not used and view.dtype is values.dtype:
+        (view.add_ if accumulate else view.copy_)(values)
+        return input
+    if not accumulate:
+        values = _to_fill_with(view, indices, values)
+    put_in_place(view, used, values, layout, accumulate)
+    return input
+
+
+@composite(namespaces=("aten",), method=False)
+def index(input: Tensor, indices: Any) -> Tensor:
+    """``input[indices]``, with None for a dimension that is taken whole."""
+    return getitem(input, tuple([slice(None) if i is None else i for i in indices]))
+
+
+def _without_mask(input: Tensor, indices: Any, values: Tensor) -> Any:
+    """A mask on the meta device as index tensors of as many elements as ``values`` bring: how many
+    it selects is not known, and the shape of the result does not depend on it."""
+    given = [i for i in indices if i is not None]
+    if len(given) != 1 or given[0].dtype is not dtypes.bool or not given[0].dim():
+        return indices
+    mask = given[0]
+    before = next(d for d, i in enumerate(indices) if i is not None)
+    _check_mask(mask, input, before, input)
+    after = input.dim() - before - mask.dim()
+    count = values.shape[-1 - after] if values.dim() > after else 1
+    places = wrap(MetaArray((count,), np.int64))
+    return [*indices[:before], *[places] * mask.dim()]
+
+
+add_method("__getitem__", getitem)
+add_method("__setitem__", setitem)

@@ -1,0 +1,168 @@
+"""Choosing by a condition: where, masked_fill, masked_select, masked_scatter, nonzero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import casts, dtypes
+from torchlike._core import tensor as tensors
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.call import NUMBERS
+from torchlike._dispatch.out import check_overlap
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Element, Input
+from torchlike._ops.checks import check_mask
+from torchlike._ops.creation.creation import finish
+from torchlike._ops.elementwise.pointwise import where_op
+from torchlike._ops.indexing.indexing import index_op
+from torchlike._ops.outputs import given
+from torchlike._ops.promotion import check_broadcast
+from torchlike._ops.shape.joining import broadcast_tensors
+from torchlike._ops.shape.views import require_tensor
+
+
+@composite(method=False)
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None,
+          **names: Any) -> Any:  # fmt: skip
+    """``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast, promoted.
+
+    With ``condition`` alone: where it is nonzero, a tuple of index tensors.
+    """
+    input = names.pop("self", input) if input is None else input
+    if names:
+        raise TypeError(f"where() got an unexpected keyword argument '{next(iter(names))}'")
+    require_tensor(condition, "where")
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError(
+            "where() received an invalid combination of arguments - got (Tensor, "
+            f"{type(other if input is None else input).__name__}), but expected (Tensor condition) "
+            "or (Tensor condition, Tensor input, Tensor other)"
+        )
+    for choice, beside in ((input, other), (other, input)):
+        if type(choice) in NUMBERS and isinstance(beside, Tensor):
+            casts.check_choice(choice, beside.dtype.numpy)
+    return where_op(condition, input, other, out=out)
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """This tensor where ``condition`` holds, else ``other``."""
+    return where(condition, self, other)
+
+
+composite("where", namespaces=())(_where_method)
+
+
+def fill_value(value: Any, x: Any, name: str) -> Any:
+    """A fill value in the dtype of ``x``; RuntimeError for one with dimensions."""
+    if jnp.ndim(value):
+        raise RuntimeError(
+            f"{name} only supports a 0-dimensional value tensor, but got tensor with "
+            f"{jnp.ndim(value)} dimension(s)."
+        )
+    return casts.convert(jnp.asarray(value), x.dtype)
+
+
+def _check_value(input: Any, mask: Any, value: Any) -> None:
+    casts.check_element(value, input.dtype)
+
+
+@op(inplace=True, check=_check_value, needs={
+    "input": ["mask"], "value": ["mask"]})  # fmt: skip
+def masked_fill(input: Input, mask: Input, value: Element):
+    """``input`` with ``value`` (a number or 0-dim tensor) where ``mask`` is True."""
+    check_mask(mask, "masked_fill_")
+    check_broadcast(mask, input)
+    return jnp.where(mask, fill_value(value, input, "masked_fill_"), input)
+
+
+def _check_enough(input: Any, mask: Any, source: Any) -> None:
+    if mask.dtype == np.bool_ and jnp.ndim(source):
+        shape = np.broadcast_shapes(mask.shape, input.shape)
+        wanted = int(np.count_nonzero(np.broadcast_to(np.asarray(mask), shape)))
+        if wanted > source.size:
+            raise RuntimeError("Number of elements of source < number of ones in mask")
+
+
+@op(inplace=True, check=_check_enough, needs={"input": ["mask"], "source": ["mask"]})
+def masked_scatter(input: Input, mask: Input, source: Input):
+    """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
+    if mask.dtype != np.bool_:
+        name = dtypes.scalar_type(mask.dtype)
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {name}"
+        )
+    if input.dtype != source.dtype:
+        found = [dtypes.scalar_type(x.dtype) for x in (input, source)]
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{found[0]} and {found[1]}"
+        )
+    check_broadcast(input, mask)
+    input, mask = jnp.broadcast_arrays(input, mask)
+    if not source.size:
+        return input
+    position = jnp.cumsum(mask.reshape(-1)) - 1
+    taken = source.reshape(-1).at[position].get(mode="clip")
+    return jnp.where(mask, taken.reshape(input.shape), input)
+
+
+def _positions(input: Tensor, name: str) -> tuple[np.ndarray, ...]:
+    """Where a tensor is nonzero, on the host: the size of the result depends on the values, and an
+    executable for each size would be compiled on the device."""
+    values = input._value(f"{name}() (its size depends on values)", "torchlike.where(mask, x, y)")
+    return np.nonzero(values)
+
+
+def _indices(part: np.ndarray, like: Tensor) -> Tensor:
+    return finish(jnp.asarray(part), like.device)
+
+
+@composite()
+def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
+    """Indices of the nonzero elements: rows of an (n, ndim) int64 tensor, or a tuple of columns."""
+    require_tensor(input, "nonzero")
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+        return tuple(_indices(p, input) for p in _positions(_at_least_1d(input), "nonzero"))
+    if input.dim():
+        rows = np.stack(_positions(input, "nonzero"), axis=1)
+    else:
+        rows = np.zeros((len(_positions(input.reshape(1), "nonzero")[0]), 0), np.int64)
+    found = _indices(rows, input)
+    # PyTorch fills the result column by column.
+    if found.dim() == 2 and rows.size and rows.shape[1] > 1:
+        found._storage.strides = (1, rows.shape[0])
+    return given(out, found)
+
+
+def _at_least_1d(t: Tensor) -> Tensor:
+    return t if t.dim() else t.reshape(1)
+
+
+@composite()
+def argwhere(input: Tensor) -> Tensor:
+    """``nonzero(input)``."""
+    return nonzero(input)
+
+
+@composite()
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+    """The elements where ``mask`` (bool, broadcast) is True, as a vector."""
+    require_tensor(input, "masked_select")
+    require_tensor(mask, "masked_select")
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    values, chosen = broadcast_tensors(_at_least_1d(input), _at_least_1d(mask))
+    found = [tensors.wrap(jnp.asarray(p)) for p in _positions(chosen, "masked_select")]
+    selected = index_op(values, found, (True,) * values.dim())
+    if out is not None:
+        check_overlap(out, (input, mask), "masked_select")
+    return given(out, selected)

@@ -1,0 +1,1 @@
+"""Products, decompositions, solvers and norms of matrices."""

@@ -1,0 +1,67 @@
+"""Distances within one set of points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import dtypes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Input, Number
+from torchlike._ops.elementwise import subgradients
+from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.reduce.reduction import vector_norm as norm_of_vectors
+
+
+def lengths(differences: Any, p: float) -> Any:
+    """Norms along the last axis. Of the largest ones that tie, each has the whole gradient."""
+    if not differences.shape[-1]:
+        return jnp.sum(differences, -1)
+    if p == np.inf:
+        return _largest(differences)
+    return norm_of_vectors(differences, p, (differences.ndim - 1,), False)
+
+
+@jax.custom_jvp
+def _largest(x: Any) -> Any:
+    return jnp.max(jnp.abs(x), -1)
+
+
+@_largest.defjvp
+def _largest_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    found = _largest(x)
+    slopes = jnp.where(jnp.abs(x) == found[..., None], subgradients.sign(x), 0)
+    return found, jnp.sum(slopes * t, -1)
+
+
+@op("pdist_op", namespaces=(), method=False, residuals=True, grad_name="PdistBackward0")
+def pdist_op(input: Input, p: Number):
+    """Distances of all pairs of rows, row by row of the upper triangle."""
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if input.dtype not in (np.float32, np.float64):
+        raise RuntimeError(
+            f"pdist only supports floating-point dtypes, got: {type_name(input)}"
+            if dtypes.kind_of(input.dtype) != "f" else
+            f"\"pdist\" not implemented for '{type_name(input)}'"
+        )  # fmt: skip
+    if p.value < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = np.triu_indices(input.shape[0], 1)
+    if not first.size or not input.shape[1]:
+        return input.sum() * 0 + np.zeros(first.size, input.dtype)
+    return lengths(input[first] - input[second], p.value)
+
+
+@composite(namespaces=("", "nn.functional"), method=False)
+def pdist(input: Tensor, p: Any = 2.0) -> Tensor:
+    """The p-norm distance of every pair of rows: (N, M) to (N (N - 1) / 2,).
+
+    RuntimeError for a negative p and for other than 2 dimensions.
+    """
+    return pdist_op(input, float(p))

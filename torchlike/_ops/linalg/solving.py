@@ -1,0 +1,572 @@
+"""Linear equations: inv, solve, det, lstsq, pinv, and their forms in several dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg
+import numpy as np
+from jax import lax
+
+from torchlike._core import dtypes, errors, layouts
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.memory_order import in_columns, solution_from_left, solution_in_columns
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Bool, Input, OptFloat, OptInput
+from torchlike._ops.indexing.gathering import type_name
+from torchlike._ops.linalg.decompositions import (
+    LinAlgError,
+    adjoint,
+    raise_failure,
+    require_matrix,
+    require_no_nan,
+    singular,
+)
+from torchlike._ops.linalg.lu import factored, singular_at
+from torchlike._ops.outputs import given
+from torchlike._ops.reduce.reduction import _named as named
+
+
+def _solved(a: Any, b: Any) -> tuple[Any, Any]:
+    """(x with ``a @ x = b``, info); a: (..., n, n), b: (..., n, k), batches equal.
+
+    One LU factorization serves the forward and the gradient.
+    """
+    lu, _, permutation = factored(lax.stop_gradient(a))
+
+    def with_factors(rhs: Any, transposed: bool) -> Any:
+        if not transposed:
+            rows = jnp.take_along_axis(rhs, permutation[..., None], -2)
+            y = lax.linalg.triangular_solve(lu, rows, left_side=True, lower=True,
+                                            unit_diagonal=True)  # fmt: skip
+            return lax.linalg.triangular_solve(lu, y, left_side=True, lower=False)
+        y = lax.linalg.triangular_solve(lu, rhs, left_side=True, lower=False, transpose_a=True)
+        y = lax.linalg.triangular_solve(lu, y, left_side=True, lower=True, transpose_a=True,
+                                        unit_diagonal=True)  # fmt: skip
+        back = jnp.argsort(permutation, -1)
+        return jnp.take_along_axis(y, back[..., None], -2)
+
+    x = lax.custom_linear_solve(
+        lambda v: a @ v, b,
+        solve=lambda _, rhs: with_factors(rhs, False),
+        transpose_solve=lambda _, rhs: with_factors(rhs, True),
+    )  # fmt: skip
+    return x, singular_at(lu)
+
+
+@op(
+    "inv_ex_op",
+    memory_order=in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgInvExBackward0",
+)
+def inv_ex_op(input: Input):
+    """The inverse and an info code."""
+    require_matrix(input, "linalg.inv", square=True)
+    identity = jnp.broadcast_to(jnp.eye(input.shape[-1], dtype=input.dtype), input.shape)
+    return _solved(input, identity)
+
+
+_INV_EX, _SOLVE_EX = named("linalg_inv_ex", "inverse info"), named("linalg_solve_ex", "result info")
+
+
+def _raise_inverse(info: Tensor, name: str) -> None:
+    raise_failure(
+        info,
+        f"{name}: {{batch}}The diagonal element {{code}} is zero, the inversion could not be "
+        "completed because the input matrix is singular.",
+    )
+
+
+@composite(namespaces=("linalg",), method=False)
+def inv_ex(A: Tensor, *, check_errors: Any = False, out: Any = None) -> Any:
+    """The inverse and an info code instead of an error."""
+    found = _INV_EX(*inv_ex_op(A))
+    if check_errors:
+        _raise_inverse(found.info, "linalg.inv_ex")
+    return given(out, found)
+
+
+@composite(namespaces=("linalg",), method=False)
+def inv(A: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse of square matrices. LinAlgError for a singular one."""
+    inverse_, info = inv_ex_op(A)
+    _raise_inverse(info, "linalg.inv")
+    return given(out, inverse_)
+
+
+@composite()
+def inverse(input: Tensor, *, out: Any = None) -> Tensor:
+    """``linalg.inv``."""
+    return inv(input, out=out)
+
+
+def _is_vector(a: Any, b: Any) -> Any:
+    """Whether the right-hand side is a vector, or a batch of vectors, by PyTorch's rule."""
+    return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
+
+
+@op(
+    "solve_ex_op",
+    memory_order=solution_from_left,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgSolveExBackward0",
+)
+def solve_ex_op(A: Input, B: Input, left: Bool):
+    """The solution of ``A @ X = B`` and an info code."""
+    require_matrix(A, "linalg.solve", square=True)
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{type_name(A)} and B of type {type_name(B)} instead"
+        )
+    vector = _is_vector(A, B)
+    rhs = B[..., None] if vector else B
+    if not left:
+        if vector:
+            raise RuntimeError(
+                "linalg.solve: Vector broadcasting of the left hand side is not supported for "
+                "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+            )
+        A, rhs = jnp.swapaxes(A, -1, -2), jnp.swapaxes(rhs, -1, -2)
+    n = A.shape[-1]
+    if rhs.shape[-2] != n:
+        shapes = f"{n}x{n} and {rhs.shape[-2]}x{rhs.shape[-1]}"
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(
+            f"linalg.solve: Incompatible shapes of A and B for the equation {equation} ({shapes})"
+        )
+    batch = jnp.broadcast_shapes(A.shape[:-2], rhs.shape[:-2])
+    x, info = _solved(
+        jnp.broadcast_to(A, (*batch, n, n)), jnp.broadcast_to(rhs, (*batch, *rhs.shape[-2:]))
+    )
+    if not left:
+        x = jnp.swapaxes(x, -1, -2)
+    return x[..., 0] if vector else x, info
+
+
+def _raise_solve(info: Tensor, name: str) -> None:
+    raise_failure(
+        info,
+        f"torch.linalg.{name}: {{batch}}The solver failed because the input matrix is singular.",
+    )
+
+
+@composite(namespaces=("linalg",), method=False)
+def solve_ex(A: Tensor, B: Tensor, *, left: Any = True, check_errors: Any = False,
+             out: Any = None) -> Any:  # fmt: skip
+    """The solution and an info code instead of an error."""
+    found = _SOLVE_EX(*solve_ex_op(A, B, left))
+    if check_errors:
+        _raise_solve(found.info, "solve_ex")
+    return given(out, found)
+
+
+@composite(namespaces=("linalg",), method=False)
+def solve(A: Tensor, B: Tensor, *, left: Any = True, out: Any = None) -> Tensor:
+    """X with ``A @ X = B`` (``X @ A = B`` unless ``left``). LinAlgError for a singular matrix."""
+    x, info = solve_ex_op(A, B, left)
+    _raise_solve(info, "solve")
+    return given(out, x)
+
+
+@op("solve_triangular_op", memory_order=solution_in_columns, namespaces=(), method=False,
+    grad_name="LinalgSolveTriangularBackward0")  # fmt: skip
+def solve_triangular_op(A: Input, B: Input, upper: Bool, left: Bool, unitriangular: Bool):
+    """The solution with a triangular matrix."""
+    require_matrix(A, "linalg.solve_triangular", square=True)
+    require_matrix(B, "linalg.solve_triangular", "B")
+    inner = B.shape[-2] if left else B.shape[-1]
+    if inner != A.shape[-1]:
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(
+            "linalg.solve_triangular: Incompatible shapes of A and B for the equation "
+            f"{equation} ({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+        )
+    batch = jnp.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    a = jnp.broadcast_to(A, (*batch, *A.shape[-2:]))
+    b = jnp.broadcast_to(B, (*batch, *B.shape[-2:]))
+    return lax.linalg.triangular_solve(
+        a, b, left_side=left, lower=not upper, unit_diagonal=unitriangular
+    )
+
+
+@composite(namespaces=("linalg",), method=False)
+def solve_triangular(A: Tensor, B: Tensor, *, upper: Any, left: Any = True,
+                     unitriangular: Any = False, out: Any = None) -> Tensor:  # fmt: skip
+    """X with ``A @ X = B`` for a triangular A; the other triangle is not looked at."""
+    return solve_triangular_op(A, B, upper, left, unitriangular, out=out)
+
+
+def _in_columns(a: Tensor) -> Tensor:
+    """A copy, column by column."""
+    return a.mT.clone(memory_format=layouts.contiguous_format).mT
+
+
+_TRIANGULAR_SOLVE = named("triangular_solve", "solution cloned_coefficient")
+
+
+@composite()
+def triangular_solve(input: Tensor, A: Tensor, upper: Any = True, transpose: Any = False,
+                     unitriangular: Any = False, *, out: Any = None) -> Any:  # fmt: skip
+    """The solution of a triangular system, and the coefficients: a named pair."""
+    a, is_upper = (A.mT, not upper) if transpose else (A, upper)
+    solution = solve_triangular_op(a, input, is_upper, True, unitriangular)
+    return given(out, _TRIANGULAR_SOLVE(solution, _in_columns(A)))
+
+
+@op(
+    "cholesky_solve_op",
+    memory_order=solution_in_columns,
+    casts_out=True,
+    namespaces=(),
+    method=False,
+    grad_name="CholeskySolveBackward0",
+)
+def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
+    """The solution from a Cholesky factor."""
+    for x in (input, input2):
+        if x.ndim < 2:
+            raise RuntimeError(
+                f"{'b' if x is input else 'u'} should have at least 2 dimensions, but has "
+                f"{x.ndim} dimensions instead"
+            )
+    if input.shape[-2] != input2.shape[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by "
+            f"{input2.shape[-1]} but each b matrix is {input.shape[-2]} by {input.shape[-1]}"
+        )
+    factor = adjoint(input2) if upper else input2
+    batch = jnp.broadcast_shapes(factor.shape[:-2], input.shape[:-2])
+    b = jnp.broadcast_to(input, (*batch, *input.shape[-2:]))
+
+    def with_factor(_: Any, rhs: Any) -> Any:
+        known = lax.stop_gradient(factor)
+        y = solve_triangular_op.spec.fn(known, rhs, False, True, False)
+        return solve_triangular_op.spec.fn(adjoint(known), y, True, True, False)
+
+    # As in PyTorch, the gradient is that of L @ L.mH with a full L, though one triangle is read.
+    real = dtypes.kind_of(factor.dtype) == "f"
+    return lax.custom_linear_solve(
+        lambda v: factor @ (adjoint(factor) @ v), b, with_factor, symmetric=real,
+        transpose_solve=None if real else (
+            lambda _, rhs: jnp.conj(with_factor(_, jnp.conj(rhs)))),
+    )  # fmt: skip
+
+
+@composite()
+def cholesky_solve(input: Tensor, input2: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
+    """X with ``(L @ L.mH) @ X = input`` from the Cholesky factor L = ``input2``."""
+    return cholesky_solve_op(input, input2, upper, out=out)
+
+
+def _require_no_zero(input: Any, _: Any) -> None:
+    """LinAlgError for a factor with a zero on its diagonal."""
+    if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
+        return  # of which the op itself speaks
+    zero = np.diagonal(np.asarray(input), axis1=-2, axis2=-1) == 0
+    if not zero.any():
+        return
+    rows = zero.reshape(-1, zero.shape[-1])
+    at = int(np.flatnonzero(rows.any(-1))[0])
+    where = f"(Batch element {at}): " if zero.ndim > 1 else ""
+    raise LinAlgError(
+        f"cholesky_inverse: {where}The diagonal element {int(np.argmax(rows[at])) + 1} is zero, "
+        "the inversion could not be completed because the input matrix is singular."
+    )
+
+
+@op(
+    "cholesky_inverse_op",
+    check=_require_no_zero,
+    memory_order=in_columns,
+    casts_out=True,
+    namespaces=(),
+    method=False,
+    grad_name="CholeskyInverseBackward0",
+)
+def cholesky_inverse_op(input: Input, upper: Bool):
+    """The inverse from a Cholesky factor."""
+    require_matrix(input, "cholesky_inverse", square=True)
+    identity = jnp.eye(input.shape[-1], dtype=input.dtype)
+    return cholesky_solve_op.spec.fn(identity, input, upper)
+
+
+@composite()
+def cholesky_inverse(input: Tensor, upper: Any = False, *, out: Any = None) -> Tensor:
+    """The inverse of a matrix from its Cholesky factor."""
+    return cholesky_inverse_op(input, upper, out=out)
+
+
+# -- determinants ----------------------------------------------------------------------------------
+
+
+@op(namespaces=("", "linalg"), residuals=True)
+def det(A: Input):
+    """The determinant of square matrices."""
+    require_matrix(A, "linalg.det", square=True)
+    if not A.shape[-1]:
+        return jnp.ones(A.shape[:-2], A.dtype)
+    return jnp.linalg.det(A)
+
+
+def _slogdet(x: Any) -> tuple[Any, Any]:
+    """``jnp.linalg.slogdet``, which with NaN in the matrix may find it singular."""
+    sign, logarithm = jnp.linalg.slogdet(x)
+    unknown = jnp.isnan(lax.stop_gradient(x)).any((-2, -1)) & (sign == 0)
+    return sign, jnp.where(unknown, jnp.nan, logarithm)
+
+
+@op("slogdet_op", namespaces=(), method=False, residuals=True,
+    grad_name="LinalgSlogdetBackward0")  # fmt: skip
+def slogdet_op(A: Input):
+    """The sign and the logarithm of the absolute value of the determinant."""
+    require_matrix(A, "linalg.slogdet", square=True)
+    sign, logarithm = _slogdet(A)
+    if A.dtype.kind != "c":
+        # The sign of NaN is 0. XLA counts the signs of pivots, of which NaN has one.
+        sign = jnp.where(jnp.isnan(sign) | jnp.isnan(logarithm), 0, sign)
+    return sign, logarithm
+
+
+_SLOGDET, _LINALG_SLOGDET = (named(n, "sign logabsdet") for n in ("slogdet", "linalg_slogdet"))
+
+
+@composite("slogdet", namespaces=("linalg",), method=False)
+def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """The sign and the logarithm of the absolute value of the determinant: a named pair."""
+    return given(out, _LINALG_SLOGDET(*slogdet_op(A)))
+
+
+@composite()
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
+    """``linalg.slogdet``."""
+    return given(out, _SLOGDET(*slogdet_op(input)))
+
+
+@op(residuals=True)
+def logdet(input: Input):
+    """The logarithm of the determinant; NaN where it is negative."""
+    require_matrix(input, "logdet", square=True)
+    sign, logarithm = _slogdet(input)
+    if input.dtype.kind == "c":
+        return logarithm + jnp.log(sign)
+    return jnp.where(sign < 0, jnp.nan, logarithm)
+
+
+# -- least squares and rank ------------------------------------------------------------------------
+
+
+def _cutoff(largest: Any, shape: tuple[int, ...], atol: Any, rtol: Any) -> Any:
+    """max(atol, rtol * largest); rtol is max(m, n) * eps unless a tolerance is given."""
+    atol_value = jnp.zeros((), largest.dtype) if atol is None else jnp.asarray(atol)
+    if rtol is None:
+        default = jnp.finfo(largest.dtype).eps * max(shape[-2:])
+        rtol = default if atol is None else jnp.where(atol_value > 0, 0.0, default)
+    rtol = jnp.asarray(rtol).astype(largest.dtype)
+    return jnp.maximum(atol_value.astype(largest.dtype), rtol * largest)
+
+
+def _hermitian_values(x: Any) -> tuple[Any, Any]:
+    vectors, values = lax.linalg.eigh(x, lower=True, symmetrize_input=False)
+    return vectors, values
+
+
+def pseudoinverse(a: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
+    """The Moore-Penrose inverse; its gradient is that of constant rank (Golub and Pereyra 1973)."""
+
+    @jax.custom_jvp
+    def of(a: Any) -> Any:
+        if hermitian:
+            u, s = _hermitian_values(a)
+            size = jnp.abs(s)
+            vh = adjoint(u)
+        else:
+            u, s, vh = singular(a)
+            size = s
+        largest = jnp.max(size, -1, keepdims=True, initial=0)
+        keep = size > _cutoff(largest, a.shape, atol, rtol)
+        inverted = jnp.where(keep, 1 / jnp.where(keep, s, 1), 0)
+        return adjoint(vh) @ (inverted[..., None].astype(a.dtype) * adjoint(u))
+
+    @of.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (a,), (da,) = primals, tangents
+        p = of(a)
+        m, n = a.shape[-2:]
+        left = jnp.eye(m, dtype=a.dtype) - a @ p
+        right = jnp.eye(n, dtype=a.dtype) - p @ a
+        dah = adjoint(da)
+        change = -p @ da @ p + p @ adjoint(p) @ dah @ left + right @ dah @ adjoint(p) @ p
+        return p, change
+
+    return of(a)
+
+
+def _check_not_nan(A: Any, atol: Any, rtol: Any, hermitian: Any) -> None:
+    if not hermitian:
+        require_no_nan(A)
+
+
+@op(
+    "pinv_op",
+    check=_check_not_nan,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgPinvBackward0",
+)
+def pinv_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
+    """The pseudoinverse."""
+    require_matrix(A, "linalg.pinv", square=hermitian)
+    return pseudoinverse(A, _per_matrix(atol), _per_matrix(rtol), hermitian)
+
+
+def _per_matrix(tolerance: Any) -> Any:
+    """A batch of tolerances, shaped to stand beside singular values."""
+    return tolerance[..., None] if tolerance is not None and tolerance.ndim else tolerance
+
+
+def _tolerance(value: Any, like: Tensor) -> Tensor | None:
+    if value is None or isinstance(value, Tensor):
+        return value
+    return like.new_tensor(float(value), dtype=like.dtype.to_real())
+
+
+@composite(namespaces=("linalg",), method=False)
+def pinv(A: Tensor, rcond: Any = None, hermitian: Any = False, *, atol: Any = None,
+         rtol: Any = None, out: Any = None) -> Tensor:  # fmt: skip
+    """The pseudoinverse; singular values not above ``max(atol, rtol * largest)`` count as zero."""
+    rtol = rcond if rtol is None else rtol
+    found = pinv_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
+    return given(out, found, cast=True)
+
+
+@composite()
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """``linalg.pinv`` with ``rtol=rcond``."""
+    return pinv(input, rcond)
+
+
+@op("matrix_rank_op", check=_check_not_nan, namespaces=(), method=False, differentiable=False)
+def matrix_rank_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
+    """How many singular values are not negligible."""
+    require_matrix(A, "linalg.matrix_rank", square=hermitian)
+    s = jnp.abs(_hermitian_values(A)[1]) if hermitian else (
+        singular(A, compute_uv=False))  # fmt: skip
+    largest = jnp.max(s, -1, keepdims=True, initial=0)
+    cutoff = _cutoff(largest, A.shape, _per_matrix(atol), _per_matrix(rtol))
+    return jnp.sum(s > cutoff, -1).astype(np.int64)
+
+
+@composite(namespaces=("linalg",), method=False)
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: Any = False, *, atol: Any = None,
+                rtol: Any = None, out: Any = None) -> Tensor:  # fmt: skip
+    """How many singular values are above ``max(atol, rtol * largest)``."""
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    found = matrix_rank_op(A, _tolerance(atol, A), _tolerance(rtol, A), hermitian)
+    return given(out, found, cast=True)
+
+
+@op(
+    "lstsq_op",
+    memory_order=solution_in_columns,
+    namespaces=(),
+    method=False,
+    residuals=True,
+    grad_name="LinalgLstsqBackward0",
+)
+def lstsq_op(A: Input, B: Input, rcond: OptFloat):
+    """The least-squares solution of least norm, rank and singular values."""
+    require_matrix(A, "torch.linalg.lstsq", "input")
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
+            f"dtype {type_name(A)} and other's dtype {type_name(B)}"
+        )
+    vector = _is_vector(A, B) or B.ndim == 1
+    b = B[..., None] if vector else B
+    if b.shape[-2] != A.shape[-2]:
+        at = "-1" if vector else "-2"
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({at})")
+    rtol = None if rcond is None else jnp.asarray(rcond)
+    solution = pseudoinverse(A, None, rtol, False) @ b
+    s = singular(lax.stop_gradient(A), compute_uv=False)
+    largest = jnp.max(s, -1, keepdims=True, initial=0)
+    rank = jnp.sum(s > _cutoff(largest, A.shape, None, rtol), -1).astype(np.int64)
+    difference = A @ solution - b
+    residuals = jnp.sum((difference * jnp.conj(difference)).real, -2)
+    return (solution[..., 0] if vector else solution), residuals, rank, s
+
+
+_LSTSQ = named("linalg_lstsq", "solution residuals rank singular_values")
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+@composite("lstsq", namespaces=("linalg",), method=False)
+def linalg_lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *,
+                 driver: str | None = None, out: Any = None) -> Any:  # fmt: skip
+    """X that makes ``|A @ X - B|`` least (of least norm), residuals, rank and singular values.
+
+    As in PyTorch, residuals are given for tall matrices of full rank (not by "gelsy", the default
+    driver), singular values by "gelsd" and "gelss".
+    """
+    driver = "gelsy" if driver is None else driver
+    if driver not in _DRIVERS:
+        raise RuntimeError(
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
+        )
+    # "gels" takes full rank for granted: nothing counts as zero, whatever the tolerance.
+    solution, residuals, rank, s = lstsq_op(A, B, 0.0 if driver == "gels" else rcond)
+    nothing = A.new_empty(0, dtype=A.dtype.to_real())
+    m, n = A.shape[-2:]
+    full = driver == "gels" or (driver != "gelsy" and bool((rank == n).all()))
+    found = _LSTSQ(
+        solution,
+        residuals if m > n and full else nothing,
+        rank if driver != "gels" else A.new_empty(0, dtype=rank.dtype),
+        s.detach() if driver in ("gelsd", "gelss") else nothing,
+    )
+    return given(out, found, cast=True)
+
+
+# -- in several dimensions -------------------------------------------------------------------------
+
+
+@composite(namespaces=("linalg",), method=False)
+def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
+    """The inverse for tensordot over the first ``ind`` dimensions."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    head, tail = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if math.prod(head) != math.prod(tail):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {math.prod(tail)} != {math.prod(head)}"
+        )
+    n = math.prod(head)
+    return given(out, inv(A.reshape(n, n)).reshape(tail + head), cast=True)
+
+
+@composite(namespaces=("linalg",), method=False)
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
+    """X with ``tensordot(A, X, X.ndim) == B``."""
+    if dims is not None:
+        last = [errors.wrap_dim(d, A.dim()) for d in dims]
+        A = A.permute([d for d in range(A.dim()) if d not in last] + last)
+    shape = tuple(A.shape[B.dim() :])
+    n = math.prod(shape)
+    if n != B.numel():
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {n} != {B.numel()}"
+        )
+    return given(out, solve(A.reshape(n, n), B.reshape(-1)).reshape(shape), cast=True)

@@ -1,0 +1,196 @@
+"""Attention of several heads between projections, as one function of all its weights."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from torchlike._core import dtypes
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite
+from torchlike._ops.linalg.matmul import linear
+from torchlike._ops.nn.attention.attention import scaled_dot_product_attention
+from torchlike._ops.nn.image.padding import pad
+from torchlike._ops.random.dropout import dropout
+from torchlike._ops.shape.joining import cat
+
+
+def _additive(mask: Tensor | None, name: str, like: Tensor) -> Tensor | None:
+    """A mask to be added: -inf where a bool mask says True (do not attend)."""
+    if mask is None or mask.is_floating_point():
+        return mask
+    if mask.dtype is not dtypes.bool:
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return like.new_zeros(mask.shape).masked_fill(mask, float("-inf"))
+
+
+def _check_dims(
+    query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None
+) -> bool:
+    """Whether there is a batch dimension. AssertionError when the inputs disagree on it."""
+    if query.dim() not in (2, 3):
+        raise AssertionError(
+            "query should be unbatched 2D or batched 3D tensor but received "
+            f"{query.dim()}-D query tensor"
+        )
+    batched = query.dim() == 3
+    n, kind = (3, "batched (3-D)") if batched else (2, "unbatched (2-D)")
+    if key.dim() != n or value.dim() != n:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key` and `value` to be {n}-D but found "
+            f"{key.dim()}-D and {value.dim()}-D tensors respectively"
+        )
+    if padding is not None and padding.dim() != n - 1:
+        raise AssertionError(
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {n - 1}-D but found "
+            f"{padding.dim()}-D tensor instead"
+        )
+    if mask is not None and mask.dim() not in (2, 3):
+        raise AssertionError(
+            f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+            f"{mask.dim()}-D tensor instead"
+        )
+    return batched
+
+
+def _project(
+    query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values; one product where one tensor is all three."""
+    if isinstance(weights, Tensor):
+        if query is key and key is value:
+            q, k, v = linear(query, weights, bias).chunk(3, -1)
+            return q, k, v
+        weights = weights.chunk(3)
+    biases = (None, None, None) if bias is None else bias.chunk(3)
+    q, k, v = (linear(*given) for given in zip((query, key, value), weights, biases, strict=True))
+    return q, k, v
+
+
+def _mask_for_heads(
+    mask: Tensor | None, batch: int, heads: int, target: int, source: int
+) -> Tensor | None:
+    """An additive mask that broadcasts to (batch, heads, target, source)."""
+    if mask is None:
+        return None
+    expected = (target, source) if mask.dim() == 2 else (batch * heads, target, source)
+    if tuple(mask.shape) != expected:
+        raise RuntimeError(
+            f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {expected}."
+        )
+    return mask if mask.dim() == 2 else mask.unflatten(0, (batch, heads))
+
+
+def _static(given: Tensor, name: str, batch: int, heads: int, width: int) -> Tensor:
+    """Keys or values given as (batch * heads, S, width), in heads. AssertionError otherwise."""
+    for what, expected, found in (("(0)", batch * heads, given.size(0)),
+                                  ("(2)", width, given.size(2))):  # fmt: skip
+        if found != expected:
+            raise AssertionError(f"expecting {name}.size{what} of {expected}, but got {found}")
+    return given.unflatten(0, (batch, heads))
+
+
+@composite(namespaces=("nn.functional",), method=False)
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+    in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
+    bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None, training: bool = True, key_padding_mask: Tensor | None = None,
+    need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None,
+    static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """Multi-head attention (Vaswani et al., 2017) of query (L, N, E), key and value (S, N, …).
+
+    ``attn_mask`` (L, S) or (N · num_heads, L, S) and ``key_padding_mask`` (N, S): bool masks hide
+    where True, float masks are added. Gives (L, N, E) and, with ``need_weights``, the weights
+    (N, L, S), or (N, num_heads, L, S) unless ``average_attn_weights``. Without a batch, N is left
+    out everywhere. ``static_k``, ``static_v`` (N · num_heads, S, E / num_heads) stand in for the
+    projected keys and values.
+
+    RuntimeError and AssertionError for masks and inputs that do not fit.
+    """
+    batched = _check_dims(query, key, value, key_padding_mask, attn_mask)
+    if (key_padding_mask is not None and attn_mask is not None
+            and key_padding_mask.dtype is not attn_mask.dtype):  # fmt: skip
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type "
+            "for both instead."
+        )
+    padding: Any = _additive(key_padding_mask, "key_padding_mask", query)
+    mask = _additive(attn_mask, "attn_mask", query)
+    if is_causal and mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
+        )
+    by_hint = is_causal and padding is None and not need_weights
+    if not batched:
+        same = query is key and key is value
+        query = query.unsqueeze(1)
+        key, value = (query, query) if same else (key.unsqueeze(1), value.unsqueeze(1))
+        padding = None if padding is None else padding.unsqueeze(0)
+    target, batch, embed = query.shape
+    if embed != embed_dim_to_check:
+        raise AssertionError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}"
+        )
+    width = embed // num_heads
+    if width * num_heads != embed:
+        raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight)
+    if use_separate_proj_weight:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                f"{value.shape[:2]}"
+            )
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    q: Any
+    q, k, v = _project(
+        query, key, value, separate if use_separate_proj_weight else in_proj_weight, in_proj_bias
+    )
+    q, k, v = (t.unflatten(-1, (num_heads, width)).permute(1, 2, 0, 3) for t in (q, k, v))
+    k = k if static_k is None else _static(static_k, "static_k", batch, num_heads, width)
+    v = v if static_v is None else _static(static_v, "static_v", batch, num_heads, width)
+    source = k.size(2)
+    merged: Any = _mask_for_heads(None if by_hint else mask, batch, num_heads, target, source)
+    if padding is not None:
+        if tuple(padding.shape) != (batch, source):
+            raise AssertionError(
+                f"Expected key_padding_mask to be of shape {(batch, source)}, but got "
+                f"{tuple(padding.shape)}"
+            )
+        padding = padding.unflatten(1, (1, 1, source))
+        merged = padding if merged is None else merged + padding
+    # Further keys that every query may attend to: learned ones, then zeros.
+    more = []
+    if bias_k is not None and bias_v is not None:
+        more.append([b.reshape(1, num_heads, 1, width).expand(batch, -1, -1, -1)
+                     for b in (bias_k, bias_v)])  # fmt: skip
+    if add_zero_attn:
+        more.append([q.new_zeros(batch, num_heads, 1, width)] * 2)
+    if more:
+        k = cat([k, *(pair[0] for pair in more)], 2)
+        v = cat([v, *(pair[1] for pair in more)], 2)
+        merged = None if merged is None else pad(merged, (0, len(more)))
+    dropped = dropout_p if training else 0.0
+    weights = None
+    if need_weights:
+        scores = (q * math.sqrt(1.0 / width)) @ k.transpose(-2, -1)
+        weights = (scores if merged is None else scores + merged).softmax(-1)
+        if dropped:
+            weights = dropout(weights, dropped)
+        attended = weights @ v
+        if average_attn_weights:
+            weights = weights.mean(1)
+        weights = weights if batched else weights.squeeze(0)
+    else:
+        attended = scaled_dot_product_attention(q, k, v, merged, dropped, by_hint and not more)
+    joined = attended.permute(2, 0, 1, 3).reshape(target, batch, embed)
+    output = linear(joined, out_proj_weight, out_proj_bias)
+    return (output if batched else output.squeeze(1)), weights

@@ -1,0 +1,1 @@
+"""Images: resampling, padding, regions."""

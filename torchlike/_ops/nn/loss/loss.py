@@ -1,0 +1,274 @@
+"""Classification losses: cross entropy and negative log likelihood, one op each.
+
+The target's logit is picked by comparing with an iota rather than by a gather: the gradient is then
+``softmax - one_hot`` in one fused loop, with no scatter.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Float, Input, Int, OptInput, Str
+from torchlike._ops.checks import floats_only, scalar_type_of
+from torchlike._ops.elementwise import division
+
+_F = ("nn.functional",)
+
+
+def reduction_of(size_average: Any, reduce: Any, reduction: str) -> str:
+    """The reduction, also from PyTorch's old pair of flags (with its warning)."""
+    if size_average is not None or reduce is not None:
+        size_average = True if size_average is None else size_average
+        reduce = True if reduce is None else reduce
+        reduction = "none" if not reduce else "mean" if size_average else "sum"
+        warnings.warn(
+            "size_average and reduce args will be deprecated, please use "
+            f"reduction='{reduction}' instead.",
+            stacklevel=3,
+        )
+    return reduction
+
+
+def check_reduction(reduction: str) -> None:
+    """ValueError for an unknown reduction."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def reduced(loss: Any, reduction: str) -> Any:
+    """The loss summed, averaged or as it is. ValueError for an unknown reduction."""
+    check_reduction(reduction)
+    if reduction == "mean":
+        if loss.dtype.kind in "iub":
+            raise RuntimeError(
+                "mean(): could not infer output dtype. Input dtype must be either a floating point "
+                f"or complex dtype. Got: {scalar_type_of(loss)}"
+            )
+        return division.mean(loss)
+    return jnp.sum(loss) if reduction == "sum" else loss
+
+
+def _wide(x: Any) -> Any:
+    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
+
+
+# -- checks ----------------------------------------------------------------------------------------
+
+
+def _check_weight(weight: Any, classes: int, x: Any, prefix: str = "") -> None:
+    if weight is None:
+        return
+    if weight.shape != (classes,):
+        raise RuntimeError(
+            f"{prefix}weight tensor should be defined either for all {classes} classes or no "
+            f"classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+    if weight.dtype != x.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_of(x)} but found {scalar_type_of(weight)}"
+        )
+
+
+def _check_shapes(x: Any, target: Any) -> None:
+    """The errors of nll_loss for shapes, in PyTorch's order and words."""
+    if x.ndim < 1:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if x.ndim != 1 and (not target.ndim or x.shape[0] != target.shape[0]):
+        raise ValueError(
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
+            f"({target.shape[0] if target.ndim else 0})."
+        )
+    if x.ndim <= 2:
+        if target.ndim > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        if x.ndim == 1 and target.size != 1:
+            raise ValueError(
+                f"For 1D input, 1D target must have size 1, but got target size: {target.size}"
+            )
+    elif x.ndim == 4:
+        if target.ndim != 3:
+            raise RuntimeError(
+                "only batches of spatial targets supported (3D tensors) but got targets of "
+                f"dimension: {target.ndim}"
+            )
+        if target.shape != (x.shape[0], *x.shape[2:]):
+            raise RuntimeError(
+                f"size mismatch (got input: {list(x.shape)} , target: {list(target.shape)}"
+            )
+    elif target.shape != (x.shape[0], *x.shape[2:]):
+        raise RuntimeError(
+            f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(target.shape)}"
+        )
+    if target.dtype not in (np.int64, np.uint8):
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {scalar_type_of(target)}"
+        )
+
+
+def _check_targets(input: Any, target: Any, weight: Any, ignore_index: int, *rest: Any) -> None:
+    """IndexError for a target class that does not exist."""
+    if not input.ndim or target.dtype.kind not in "iu":
+        return
+    dim = 0 if input.ndim == 1 else 1
+    if dim and target.shape != (*input.shape[:1], *input.shape[2:]):
+        return  # the shapes' own error comes first
+    values, classes = np.asarray(target), input.shape[dim]
+    if not values.size or (values.min() >= 0 and values.max() < classes):
+        return
+    bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
+    if bad.size:
+        raise IndexError(f"Target {bad.flat[0]} is out of bounds.")
+
+
+# -- class indices ---------------------------------------------------------------------------------
+
+
+def _class_weights(weight: Any, dim: int, ndim: int) -> Any:
+    return weight.reshape([-1 if d == dim else 1 for d in range(ndim)])
+
+
+def _nll(
+    log_probabilities: Any, target: Any, weight: Any, ignore_index: int, reduction: str,
+    smoothing: float,
+) -> Any:  # fmt: skip
+    """Negative log likelihood of the target classes, in a wide dtype."""
+    logp = log_probabilities
+    dim = 0 if logp.ndim == 1 else 1
+    classes = logp.shape[dim]
+    target = target.astype(np.int32).reshape(logp.shape[:dim] + logp.shape[dim + 1 :])
+    kept = target != ignore_index
+    chosen = lax.broadcasted_iota(np.int32, logp.shape, dim) == jnp.expand_dims(target, dim)
+    # Where there is no such class nothing can be raised inside jit: NaN shows it.
+    exists = (target >= 0) & (target < classes)
+    weighted = logp if weight is None else logp * _class_weights(_wide(weight), dim, logp.ndim)
+    picked = jnp.sum(jnp.where(chosen, weighted, 0), dim)
+    loss = jnp.where(kept, jnp.where(exists, -picked, jnp.nan), 0)
+    if smoothing:
+        spread = jnp.where(kept, -jnp.sum(weighted, dim), 0)
+        loss = (1 - smoothing) * loss + smoothing / classes * spread
+    if reduction != "mean":
+        return reduced(loss, reduction)
+    if weight is None:
+        return jnp.sum(loss) / jnp.sum(kept, dtype=np.int32).astype(loss.dtype)
+    of_target = jnp.sum(jnp.where(chosen, _class_weights(_wide(weight), dim, logp.ndim), 0), dim)
+    return jnp.sum(loss) / jnp.sum(jnp.where(kept, of_target, 0))
+
+
+@op("nll_loss_op", namespaces=(), method=False, check=_check_targets,
+    needs={"input": ["target", "weight"], "weight": ["input", "target", "weight"]},
+    grad_name="NllLossBackward0")  # fmt: skip
+def nll_loss_op(input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str):
+    """``-input[target]`` of log probabilities, weighted and reduced."""
+    _check_shapes(input, target)
+    floats_only(input, "nll_loss_out_frame")
+    _check_weight(weight, input.shape[0 if input.ndim == 1 else 1], input)
+    return _nll(_wide(input), target, weight, ignore_index, reduction, 0.0).astype(input.dtype)
+
+
+@op("cross_entropy_op", namespaces=(), method=False, check=_check_targets, residuals=True,
+    grad_name="NllLossBackward0")  # fmt: skip
+def cross_entropy_op(
+    input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str,
+    label_smoothing: Float,
+):  # fmt: skip
+    """Cross entropy of logits with class indices."""
+    _check_dimensions(input)
+    if input.shape == target.shape and input.ndim != 1:
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, got "
+            f"{scalar_type_of(target)}"
+        )
+    _check_smoothing(label_smoothing)
+    floats_only(input, "log_softmax_lastdim_kernel_impl" if input.ndim < 3 else
+                "log_softmax_kernel_impl")  # fmt: skip
+    _check_shapes(input, target)
+    dim = 0 if input.ndim == 1 else 1
+    _check_weight(weight, input.shape[dim], input)
+    logp = jax.nn.log_softmax(_wide(input), dim)
+    return _nll(logp, target, weight, ignore_index, reduction, label_smoothing).astype(input.dtype)
+
+
+def _check_dimensions(x: Any) -> None:
+    if not x.ndim:
+        raise IndexError("Dimension specified as 1 but tensor has no dimensions")
+
+
+def _check_smoothing(label_smoothing: float) -> None:
+    if not 0 <= label_smoothing <= 1:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
+
+
+# -- class probabilities ---------------------------------------------------------------------------
+
+
+@op("cross_entropy_probabilities", namespaces=(), method=False, residuals=True,
+    grad_name="DivBackward1")  # fmt: skip
+def cross_entropy_probabilities(
+    input: Input, target: Input, weight: OptInput, ignore_index: Int, reduction: Str,
+    label_smoothing: Float,
+):  # fmt: skip
+    """Cross entropy of logits with class probabilities of the same shape."""
+    _check_dimensions(input)
+    if ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    _check_smoothing(label_smoothing)
+    floats_only(input, "log_softmax_lastdim_kernel_impl")
+    dim = 0 if input.ndim == 1 else 1
+    classes = input.shape[dim]
+    _check_weight(weight, classes, input, "cross_entropy: ")
+    out_dtype = jnp.promote_types(input.dtype, target.dtype)
+    logp = jax.nn.log_softmax(_wide(input), dim)
+    share = _wide(target)
+    if label_smoothing:
+        share = share * (1 - label_smoothing) + label_smoothing / classes
+    if weight is not None:
+        logp = logp * _class_weights(_wide(weight), dim, logp.ndim)
+    loss = -jnp.sum(logp * share, dim)
+    if reduction == "mean":
+        total = jnp.sum(loss) / (input.size / classes if input.size else jnp.nan)
+        return total.astype(out_dtype)
+    return reduced(loss, reduction).astype(out_dtype)
+
+
+# -- public ----------------------------------------------------------------------------------------
+
+
+@composite(namespaces=_F, method=False)
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+    ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """Cross entropy of logits (N, C, …) or (C,) with targets: int64 classes (N, …), or
+    probabilities of the input's shape.
+
+    With ``weight`` (C,), the mean is over the weights of the targets; targets equal to
+    ``ignore_index`` count nothing. IndexError for a class out of range (NaN inside jit).
+    """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce, reduction)
+    soft = target.dtype.is_floating_point and target._geometry.size == input._geometry.size
+    function = cross_entropy_probabilities if soft else cross_entropy_op
+    return function(input, target, weight, ignore_index, reduction, label_smoothing)
+
+
+@composite(namespaces=_F, method=False)
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+    ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``-input[target]`` for log probabilities (N, C, …) or (C,) and int64 classes (N, …).
+
+    IndexError for a class out of range (NaN inside jit).
+    """
+    if size_average is not None or reduce is not None:
+        reduction = reduction_of(size_average, reduce, reduction)
+    return nll_loss_op(input, target, weight, ignore_index, reduction)

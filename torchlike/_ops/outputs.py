@@ -1,0 +1,20 @@
+"""``out=`` for functions made of several ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike._dispatch.out import store_all
+
+
+def given(out: Any, values: Any, *, cast: Any = False, resizes: Any = False) -> Any:
+    """``values`` (a tensor or a named tuple), written into ``out`` when that is given.
+
+    ``cast``: whether PyTorch casts the result to the dtype of ``out``, or demands the same.
+    ``resizes``: whether ``out`` takes the size of the result without a warning.
+    """
+    if out is None:
+        return values
+    name = type(values).__name__ if isinstance(values, tuple) else "out"
+    store_all(out, values, name, cast, resizes)
+    return type(values)(*out) if hasattr(values, "_fields") else out

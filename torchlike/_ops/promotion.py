@@ -1,0 +1,130 @@
+"""Promotion inside ops: PyTorch's result dtype from what a traced operand still knows of itself.
+
+In a traced op a Python number is a weakly typed 0-dim array, a 0-dim tensor a strong one: enough
+for PyTorch's rules, so promotion costs nothing per call.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import casts, dtypes, errors
+
+
+def is_number(x: Any) -> Any:
+    """Whether a traced operand came from a Python number rather than a tensor."""
+    return isinstance(x, (bool, int, float, complex)) or x.aval.weak_type
+
+
+def result_dtype(*operands: Any) -> dtypes.dtype:
+    """PyTorch's common dtype of traced operands."""
+    dimensioned, zero_dim, wrapped = [], [], []
+    for x in operands:
+        if isinstance(x, (bool, int, float, complex)):
+            wrapped.append(dtypes.scalar_dtype(x))
+        elif x.aval.weak_type:
+            category = dtypes.from_numpy_dtype(x.dtype).category
+            default = dtypes.get_default_dtype()
+            wrapped.append((dtypes.bool, dtypes.int64, default, default.to_complex())[category])
+        else:
+            (dimensioned if x.ndim else zero_dim).append(dtypes.from_numpy_dtype(x.dtype))
+    return dtypes.result_dtype(dimensioned, zero_dim, wrapped)
+
+
+def check_broadcast(*operands: Any) -> None:
+    """RuntimeError in PyTorch's words unless the shapes broadcast."""
+    shapes = [jnp.shape(x) for x in operands]
+    for i, a in enumerate(shapes):
+        for b in shapes[i + 1 :]:
+            if a == b:
+                continue
+            for d, (m, n) in enumerate(zip(reversed(a), reversed(b), strict=False)):
+                if m != n and m != 1 and n != 1:
+                    raise errors.size_mismatch(m, n, max(len(a), len(b)) - 1 - d)
+
+
+def promoted(*operands: Any) -> tuple[Any, ...]:
+    """The operands cast to their common dtype; RuntimeError when they do not broadcast."""
+    check_broadcast(*operands)
+    return _as(result_dtype(*operands).numpy, operands)
+
+
+def promoted_float(*operands: Any) -> tuple[Any, ...]:
+    """Like ``promoted``, with integers and bools raised to the default float dtype."""
+    check_broadcast(*operands)
+    common = result_dtype(*operands)
+    return _as((common if common.category >= 2 else dtypes.get_default_dtype()).numpy, operands)
+
+
+def _as(dtype: np.dtype, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    cast = tuple(casts.plainly(jnp.asarray(x), dtype) for x in operands)
+    if not dtypes.is_half(dtype):
+        return cast
+    # Broadcast here, for the sake of the sum that is the gradient of what is repeated. A 0-dim
+    # operand that stands for a number has none.
+    shape = np.broadcast_shapes(*(x.shape for x in cast))
+    return tuple(
+        x if is_number(given) else casts.broadcast_to(x, shape)
+        for x, given in zip(cast, operands, strict=True)
+    )
+
+
+def require_tensor(name: str, *operands: Any) -> None:
+    """TypeError when all operands are Python numbers."""
+    if all(is_number(x) for x in operands):
+        kinds = ", ".join(
+            type(x).__name__ if not hasattr(x, "aval") else "Number" for x in operands
+        )
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected "
+            "at least one Tensor"
+        )
+
+
+def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """``fn`` as PyTorch's CPU kernels compute half precision: in float32, rounded once at the end.
+
+    Operands must have one dtype.
+    """
+
+    @functools.wraps(fn)
+    def computed(*operands: Any) -> Any:
+        kind = operands[0].dtype
+        if kind.kind == "c" or kind.itemsize != 2 or dtypes.from_numpy_dtype(kind).category != 2:
+            return fn(*operands)
+        return fn(*(casts.plainly(x, np.float32) for x in operands)).astype(kind)
+
+    return computed
+
+
+def beside_scalars(fn: Callable[[Any, Any], Any], x: Any, y: Any, *, floats: bool = False) -> Any:
+    """``fn`` of promoted operands, as PyTorch's CPU kernels compute half precision: in float32,
+    where a number (or a 0-dim tensor beside one with dimensions) keeps the digits that 16 bits have
+    not.
+
+    ``floats``: integers and bools are raised to the default float dtype.
+    """
+    operands = (promoted_float if floats else promoted)(x, y)
+    kind = operands[0].dtype
+    if not dtypes.is_half(kind):
+        return fn(*operands)
+    wide = []
+    for given, other, cast in ((x, y, operands[0]), (y, x, operands[1])):
+        value = jnp.asarray(given if is_alone(given, other) else cast)
+        wide.append(casts.plainly(value, np.float32))
+    return fn(*wide).astype(kind)
+
+
+def is_alone(x: Any, beside: Any) -> bool:
+    """Whether ``x`` is a number, or a 0-dim tensor beside one with dimensions."""
+    return is_number(x) or (jnp.ndim(x) == 0 and jnp.ndim(beside) > 0)
+
+
+def scalar_like(value: Any, x: Any) -> Any:
+    """A scalar operand (alpha, value) in the dtype of ``x``."""
+    return casts.plainly(jnp.asarray(value), x.dtype)

@@ -1,0 +1,1 @@
+"""Random tensors, in the order of PyTorch's generator."""

@@ -1,0 +1,193 @@
+"""Choices by given probabilities: ``bernoulli`` and ``multinomial``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike._core import boxes, dtypes, modes, views
+from torchlike._core.layouts import contiguous_format
+from torchlike._core.meta import MetaArray
+from torchlike._core.storage import host_value
+from torchlike._core.tape import check_in_place
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.out import check_overlap
+from torchlike._dispatch.registry import composite
+from torchlike._ops.outputs import given
+from torchlike._ops.random.drawing import by_values, draw, drawn, in_memory_order, refill, replace
+from torchlike._runtime import first_calls
+from torchlike._runtime.inlining import AT_ONCE
+from torchlike.random import bernoulli as coins
+from torchlike.random import continuous
+from torchlike.random import uniform as uniforms
+from torchlike.random.multinomial import winners as race_winners
+
+_less = first_calls.jit(jnp.less, name="less", inline=AT_ONCE)
+
+
+def _check_probability(p: float, name: str = "bernoulli_") -> None:
+    if not 0.0 <= p <= 1.0:
+        raise RuntimeError(f"{name} expects p to be in [0, 1], but got p={p:g}")
+
+
+@composite(namespaces=())
+def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones of probability ``p`` (a number, or a tensor of probabilities) and zeros."""
+    dtype = input.dtype.numpy
+    if isinstance(p, Tensor):
+        chosen = _bernoulli_each(p.expand(input.shape), generator, dtype, input._geometry.stride)
+        check_in_place(input)
+        views.check_writable(input._geometry)
+        return replace(input, chosen, "Bernoulli1")
+    _check_probability(float(p))
+    return refill(
+        input, generator,
+        lambda s: lambda e: coins.bernoulli(e, s, dtype, float(p)), "Bernoulli2",
+    )  # fmt: skip
+
+
+def _bernoulli_each(
+    p: Tensor, generator: Any, dtype: np.dtype, stride: tuple[int, ...] | None = None
+) -> Any:
+    """Zeros and ones by each element's probability. The uniforms are drawn, the comparison is
+    traced; where nothing is traced, NumPy compares what it has drawn.
+
+    They are drawn in the order in which what is filled lies in memory (``stride``).
+    """
+    if p.dtype.category < 2:
+        raise RuntimeError("expected probabilities tensor to have floating type, got "
+                           f"{dtypes.scalar_type(p.dtype)}")  # fmt: skip
+    values = None
+    if modes.current.capture is None and p.numel():
+        values = boxes.innermost(p.detach())._value("bernoulli")
+        if not ((values >= 0) & (values <= 1)).all():
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    n, shape = p.numel(), tuple(p.shape)
+    along = stride if stride is not None and n else views.contiguous_strides(shape)
+    wide = p.dtype.name == "float64"
+
+    def units(size: tuple[int, ...]) -> Any:
+        if wide:
+            return lambda e: uniforms.unit_doubles(e, n).reshape(size)
+        return lambda e: uniforms.unit_floats(e.words32(n)).reshape(size)
+
+    fill = in_memory_order(shape, along, units)
+    if values is not None and not modes.current.levels:
+        bounds = values if wide else values.astype(np.float32)
+        return draw(generator, lambda e: np.ascontiguousarray((fill(e) < bounds).astype(dtype)))
+    bounds = p._read() if wide else p._read().astype(np.float32)
+    return boxes.apply(_less, draw(generator, fill), bounds).astype(dtype)
+
+
+@composite()
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Zeros and ones by the probabilities in ``input`` (or with one probability ``p``)."""
+    if p is not None:
+        return (
+            input.detach().clone(memory_format=contiguous_format).bernoulli_(p, generator=generator)
+        )
+    if input.is_meta:
+        return given(out, wrap(MetaArray(input.shape, input.dtype.numpy)))
+    kind = input.dtype if out is None else out.dtype
+    if out is not None:
+        check_overlap(out, (input,), "bernoulli")
+    if kind.is_complex and input.numel():
+        scalar = dtypes.scalar_type(kind)
+        raise NotImplementedError(f"\"bernoulli_tensor_cpu_self_\" not implemented for '{scalar}'")
+    result = drawn(wrap(_bernoulli_each(input, generator, kind.numpy)), input)
+    return given(out, result, resizes=True)
+
+
+# -- multinomial -----------------------------------------------------------------------------------
+
+
+@composite()
+def multinomial(
+    input: Tensor, num_samples: int, replacement: Any = False, *, generator: Any = None,
+    out: Any = None,
+) -> Tensor:  # fmt: skip
+    """Indices drawn by the weights in each row. input: (n,) or (rows, n) -> (num_samples,) or
+    (rows, num_samples), int64.
+
+    RuntimeError for negative, infinite or all-zero weights, or too many samples without
+    replacement.
+    """
+    if input.dim() not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if input.dtype.category != 2:
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
+                           f"{dtypes.scalar_type(input.dtype)}")  # fmt: skip
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    categories = input.shape[-1]
+    if not replacement and num_samples > categories:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
+    if input.is_meta:
+        return given(out, wrap(MetaArray((*input.shape[:-1], num_samples), np.int64)))
+
+    def sample(input: Tensor) -> Tensor:
+        weights = input.detach()._value_now()
+        if modes.current.capture is None:
+            _check_weights(np.asarray(weights))
+        if not replacement or num_samples == 1:
+            size, kind = tuple(input.shape), input.dtype.numpy
+            along = strides_like(input._geometry)
+            q = draw(generator, in_memory_order(
+                size, along, lambda s: lambda e: continuous.exponential(e, s, kind, 1.0)
+            ))  # fmt: skip
+            index = _by_race(weights, q, num_samples)
+        else:
+            index = _with_replacement(weights, num_samples, generator)
+        return wrap(index.astype(np.int64))
+
+    return given(out, by_values(sample, input), resizes=True)
+
+
+def _by_race(weights: Any, q: Any, k: int) -> Any:
+    """Those with the largest of weight / q. Equals (weights of 0, values of 16 bits) come as
+    PyTorch selects them; compiled, where no host can follow that, the earliest first."""
+    if modes.current.capture is None:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            race = np.asarray(weights) / np.asarray(q)
+        rows = race.reshape(-1, race.shape[-1])
+        return host_value(race_winners(rows, k).reshape(*race.shape[:-1], k))
+    if k == 1:
+        return jnp.argmax(weights / q, axis=-1, keepdims=True)
+    return lax.top_k(weights / q, k)[1]
+
+
+def _check_weights(weights: np.ndarray) -> None:
+    w = weights.astype(np.float64)
+    if not (np.isfinite(w) & (w >= 0)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (w.sum(-1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+def _with_replacement(weights: Any, k: int, generator: Any) -> Any:
+    """Inverse transform sampling per row, on a running sum from left to right."""
+    rows = weights.reshape(math.prod(weights.shape[:-1]), weights.shape[-1])
+    if not rows.shape[0]:
+        return jnp.zeros((*weights.shape[:-1], k), np.int64)
+    u = draw(generator, lambda e: uniforms.unit_doubles(e, rows.shape[0] * k).reshape(-1, k))
+    if modes.current.capture is None:
+        w = np.asarray(rows)
+        w = w.astype(np.float32) if w.dtype.itemsize == 2 else w
+        cumulative = np.add.accumulate(w, axis=-1)
+        cumulative = cumulative / cumulative[:, -1:]
+        cumulative[:, -1] = 1
+        found = [np.searchsorted(c.astype(np.float64), x) for c, x in zip(
+            cumulative, np.asarray(u), strict=True)]  # fmt: skip
+        return host_value(np.stack(found).reshape(*weights.shape[:-1], k))
+    w = rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
+    cumulative = jnp.cumsum(w, -1)
+    cumulative = (cumulative / cumulative[:, -1:]).at[:, -1].set(1).astype(np.float64)
+    index = (cumulative[:, None, :] < u[:, :, None]).sum(-1)
+    return index.reshape(*weights.shape[:-1], k)

@@ -1,0 +1,193 @@
+"""How random numbers come to be a tensor's: drawn on the host, in the order of PyTorch's generator.
+
+While a capture runs, a draw becomes an input of the program: the same draw is made again, in the
+same order, before every later run; so a seed gives the same masks and samples eagerly and jitted,
+and the generator advances the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchlike._core import boxes, devices, errors, modes, views
+from torchlike._core.memory_size import allocating
+from torchlike._core.meta import MetaArray
+from torchlike._core.storage import host_value
+from torchlike._core.tape import check_in_place
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.inplace import assign
+from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.registry import op
+from torchlike._dispatch.schema import Input, Inputs
+from torchlike._ops.creation.creation import finish_into
+from torchlike.random.engine import Engine
+from torchlike.random.generator import Generator, default_generator
+
+Fill = Callable[[Engine], np.ndarray]
+
+
+def draw(generator: Generator | None, fill: Fill) -> Any:
+    """``fill(engine)`` as an array; while capturing, an input that is drawn anew for each run.
+
+    Inside a ``vmap`` with randomness="different" it is drawn once for each example, in order.
+    """
+    levels = boxes.drawing_levels()
+    if not levels:
+        return _draw(generator, fill)
+    sizes = tuple(level.size for level in levels)
+
+    def rows(engine: Engine) -> np.ndarray:
+        stacked = np.stack([fill(engine) for _ in range(math.prod(sizes))])
+        return stacked.reshape(*sizes, *stacked.shape[1:])
+
+    made = wrap(_draw(generator, rows))
+    for level in levels:
+        made = wrap(boxes.Batched(level, made))
+    return made._value_now()
+
+
+def by_values(sample: Callable[..., Tensor], *parameters: Tensor) -> Tensor:
+    """``sample(*parameters)``, which looks at values, inside of transforms too: without tangents,
+    and in a ``vmap`` for all examples at once, along a first dimension, as PyTorch draws.
+
+    RuntimeError in PyTorch's words where the examples are to have the same random numbers.
+    """
+    cells = [p._value_now() for p in parameters]
+    level: Any = boxes.top(cells)
+    if level is None:
+        return sample(*parameters)
+    boxed = [type(c) in boxes.BOXES and c.level is level for c in cells]
+    inside = [c.value if b else p for c, b, p in zip(cells, boxed, parameters, strict=True)]
+    rows = [b and getattr(c, "batched", False) for c, b in zip(cells, boxed, strict=True)]
+    if not any(rows):
+        return by_values(sample, *inside)
+    if level not in boxes.drawing_levels():
+        raise RuntimeError(errors.VMAP_SAME_OF_EACH)
+    rank = 1 + max(p.dim() for p in parameters)
+    inside = [
+        t.reshape(t.shape[0], *[1] * (rank - t.dim()), *t.shape[1:]) if is_rows else t
+        for t, is_rows in zip(inside, rows, strict=True)
+    ]
+    levels = modes.current.levels
+    modes.current.levels = tuple([one for one in levels if one is not level])
+    try:
+        return wrap(boxes.Batched(level, by_values(sample, *inside)))
+    finally:
+        modes.current.levels = levels
+
+
+def _draw(generator: Generator | None, fill: Fill) -> Any:
+    source = default_generator if generator is None else generator
+    if not isinstance(source, Generator):
+        raise TypeError(f"generator must be a torch.Generator, not {type(source).__name__}")
+
+    def numbers() -> np.ndarray:
+        with source.engine.lock:
+            return fill(source.engine)
+
+    capture = modes.current.capture
+    if capture is None:
+        return host_value(numbers())
+    source.to_be_undone()
+    return capture.host_value(numbers)
+
+
+def in_memory_order(
+    size: tuple[int, ...], stride: tuple[int, ...], fill: Callable[[tuple[int, ...]], Fill]
+) -> Fill:
+    """Elements are produced in memory order: a transposed tensor is filled along its memory."""
+    if views.is_contiguous(size, stride):
+        return fill(size)
+    order = views.dense_order(size, stride)
+    inner = fill(tuple(size[d] for d in order))
+    back = np.argsort(order)
+    return lambda engine: inner(engine).transpose(back)
+
+
+def _overwriting(name: str, grad_name: str) -> Any:
+    """What a fill records of a tensor that requires grad: values that do not depend on it."""
+
+    @op(f"{name}_fill", namespaces=(), method=False, inplace=True, needs="nothing",
+        grad_name=grad_name)  # fmt: skip
+    def overwritten(input: Input, values: Input):
+        """The values that were drawn; the gradient of ``input`` is zero."""
+        return values
+
+    return overwritten.spec.in_place
+
+
+#: By the name of the node, which for overloads is not the function's.
+_RECORDED = {
+    node: _overwriting(node.lower(), f"{node.rstrip('012')}Backward{node[-1]}")
+    for node in (
+        "Normal0", "Uniform0", "Exponential0", "Geometric0", "Cauchy0", "LogNormal0",
+        "Bernoulli1", "Bernoulli2", "Random0", "Random1", "Random2",
+    )
+}  # fmt: skip
+
+
+def replace(t: Tensor, values: Any, node: str) -> Tensor:
+    """``values`` in place of what ``t`` held. It stays in the graph where it was, with gradient
+    zero before."""
+    if t.requires_grad and modes.current.grad_enabled:
+        return _RECORDED[node](t, wrap(values))
+    assign(t, wrap(values))
+    return t
+
+
+def refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill], node: str) -> Tensor:
+    """Fill in place: the old value is gone."""
+    check_in_place(t)
+    views.check_writable(t._geometry)
+    if t.numel() and not t.is_meta:
+        size, stride, _ = t._geometry
+        replace(t, draw(generator, in_memory_order(size, stride, fill)), node)
+    return t
+
+
+def make(
+    fill: Fill, generator: Any, size: tuple[int, ...], dtype: np.dtype, out: Any, device: Any,
+    requires_grad: Any, layout: Any = None, each: Any = True,
+) -> Tensor:  # fmt: skip
+    """A tensor of random numbers, or ``out`` with them; on the meta device none are drawn."""
+    if devices.resolve(device).type == "meta":
+        array: Any = MetaArray(size, dtype)
+    else:
+        with allocating(size, dtype):
+            array = draw(generator, fill)
+    return finish_into(out, array, device, requires_grad, layout, each=each)
+
+
+def make_like(
+    model: Tensor, fill_of: Callable[[tuple[int, ...], bool], Fill], generator: Any,
+    dtype: np.dtype, device: Any, requires_grad: Any, memory_format: Any,
+) -> Tensor:  # fmt: skip
+    """Random numbers in the memory order of a model; ``fill_of(size, contiguous)``."""
+    if memory_format is None and model._view is None and model._storage.strides is None:
+        size = model._storage.shape  # row-major, as most are: nothing to work out
+        fill = fill_of(size, True)
+        return make(fill, generator, size, dtype, None, device or model.device, requires_grad)
+    size = model._geometry.size
+    stride = strides_like(model._geometry, memory_format)
+    contiguous = views.is_contiguous(size, stride)
+    fill = in_memory_order(size, stride, lambda s: fill_of(s, contiguous))
+    made = make(fill, generator, size, dtype, None, device or model.device, requires_grad)
+    if stride != views.contiguous_strides(size):
+        made._storage.strides = stride
+    return made
+
+
+@op("drawn", namespaces=(), method=False, needs="nothing", grad_name="DrawnBackward0")
+def _drawn_op(values: Input, parameters: Inputs):
+    """The values; their gradient to what they were drawn with is zero."""
+    return values
+
+
+def drawn(values: Tensor, *parameters: Tensor) -> Tensor:
+    """Draws require grad where their parameters do, as in PyTorch, with gradients of zero."""
+    wanted = modes.current.grad_enabled and any(p.requires_grad for p in parameters)
+    return _drawn_op(values, list(parameters)) if wanted else values

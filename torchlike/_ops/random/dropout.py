@@ -1,0 +1,241 @@
+"""Dropout and its relatives: a noise tensor by PyTorch's CPU stream, and a product."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import boxes, dtypes, views
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Input, Operand
+from torchlike._ops.random.drawing import draw
+from torchlike._runtime import first_calls
+from torchlike._runtime.inlining import AT_ONCE
+from torchlike.random import dropout as noise
+from torchlike.random.bernoulli import bernoulli_mask
+
+
+@op("apply_noise", namespaces=(), method=False, inplace=True, elementwise=True,
+    needs={"input": ["noise"]}, grad_name="MulBackward0")  # fmt: skip
+def apply_noise(input: Input, noise: Operand):
+    """``input * noise``, multiplied in the wider of the two dtypes."""
+    return (input * noise).astype(input.dtype)
+
+
+def check_probability(p: float) -> None:
+    """ValueError in PyTorch's words outside [0, 1]."""
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def check_floating(input: Tensor, result: dtypes.dtype) -> None:
+    """RuntimeError for integers and bools, which cannot hold the scaled elements."""
+    if input.dtype.category < 2:
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type(dtypes.get_default_dtype())} can't be cast to the "
+            f"desired output type {dtypes.scalar_type(result)}"
+        )
+
+
+def _like(input: Tensor, made: Callable[[Any, tuple[int, ...]], np.ndarray]) -> Any:
+    """An array of the input's shape, drawn in the order of its memory.
+
+    PyTorch fills ``empty_like(input)``, so a transposed input has its noise along its memory.
+    """
+    size, stride, _ = input._geometry
+    if not views.is_contiguous(size, stride):
+        order = views.dense_order(size, strides_like(input._geometry))
+        if order != tuple(range(len(size))):
+            inner, back = tuple(size[d] for d in order), np.argsort(order)
+            return draw(None, lambda e: np.ascontiguousarray(made(e, inner).transpose(back)))
+    return draw(None, lambda e: made(e, size))
+
+
+def _mask(input: Tensor, p: float, shape: tuple[int, ...] | None) -> Any:
+    """Bools, True where an element is kept; of ``shape``, or like ``input``."""
+    if shape is None:
+        return _like(input, lambda e, size: noise.dropout_mask(e, size, p))
+    return draw(None, lambda e: noise.dropout_mask(e, shape, p))
+
+
+def keep_mask(input: Tensor, p: float) -> Any:
+    """Bools like ``input``, True with probability 1 - p; drawn also where p is 0 or 1."""
+    return _like(input, lambda e, size: bernoulli_mask(e, size, 1 - p))
+
+
+#: Eager code calls it for each mask: uncompiled at first, as operations are.
+_where = first_calls.jit(jnp.where, name="where", inline=AT_ONCE)
+
+
+def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) -> Tensor:
+    check_probability(p)
+    if p == 0.0 or input.numel() == 0:
+        return input
+    factor: Any = 0.0
+    if p < 1.0:
+        check_floating(input, input.dtype)
+    if p < 1.0 and not input.is_meta:
+        kind = input.dtype.numpy
+        scale = np.array(noise.dropout_scale(kind, p), kind)
+        zero = jnp.zeros((), kind)
+        factor = wrap(boxes.apply(_where, _mask(input, p, shape), scale, zero))
+    return apply_noise.spec.in_place(input, factor) if inplace else apply_noise(input, factor)
+
+
+def _feature_shape(input: Tensor) -> tuple[int, ...]:
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*input.shape[:2], *(1,) * (input.dim() - 2))
+
+
+@composite(namespaces=("nn.functional",), method=False)
+def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = False) -> Tensor:
+    """Zero elements with probability p and scale the rest by ``1 / (1 - p)``, when training.
+
+    ValueError for p outside [0, 1].
+    """
+    check_probability(p)
+    return _drop(input, p, None, inplace) if training else input
+
+
+composite("dropout", method=False)(
+    lambda input, p, train: dropout(input, p, train)  # torch.dropout's own argument order
+)
+composite("dropout_", method=False)(lambda input, p, train: dropout(input, p, train, True))
+
+
+def _check_spatial(input: Tensor, n: int) -> None:
+    """RuntimeError or a warning, in PyTorch's words, for a tensor without ``n`` spatial
+    dimensions."""
+    name, ndim, plural = f"dropout{n}d", input.dim(), "" if n == 1 else "s"
+    if ndim in (n + 1, n + 2) and (n, ndim) != (2, 3):
+        return
+    if (n, ndim) == (2, 3):
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=4,
+        )
+        return
+    meant = (
+        f"Note that {name} exists to provide channel-wise dropout on inputs with {n} spatial "
+        f"dimension{plural}, a channel dimension, and an optional batch dimension (i.e. {n + 1}D "
+        f"or {n + 2}D inputs)."
+    )
+    if n == 1:
+        raise RuntimeError(
+            f"{name}: Expected 2D or 3D input, but received a {ndim}D input. {meant}"
+        )
+    warnings.warn(
+        f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an "
+        "error in a future release. To retain the behavior and silence this warning, please use "
+        f"dropout instead. {meant}",
+        stacklevel=4,
+    )
+
+
+def _feature_dropout(n: int) -> None:
+    name = f"dropout{n}d"
+
+    def function(
+        input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = False
+    ) -> Tensor:
+        check_probability(p)
+        _check_spatial(input, n)
+        if not training:
+            return input
+        lifted = (n, input.dim()) in ((1, 2), (3, 4))
+        x = input.unsqueeze(0) if lifted else input
+        result = _drop(x, p, _feature_shape(x), inplace)
+        if lifted:
+            return input if inplace else result.squeeze(0)
+        return result
+
+    function.__doc__ = f"Zero whole channels with probability p, when training ({name})."
+    composite(name, namespaces=("nn.functional",), method=False)(function)
+
+
+for _n in (1, 2, 3):
+    _feature_dropout(_n)
+composite("feature_dropout", method=False)(
+    lambda input, p, train: _drop(input, p, _feature_shape(input), False) if train else input
+)
+composite("feature_dropout_", method=False)(
+    lambda input, p, train: _drop(input, p, _feature_shape(input), True) if train else input
+)
+
+
+@jax.custom_jvp
+def _rounded_product(x: Any, noise: Any) -> Any:
+    """``x * noise``, rounded also where a sum follows: LLVM would contract the two to one fma, but
+    not through a select, which changes nothing here."""
+    product = x * noise
+    return jnp.where(product == product, product, jnp.nan)
+
+
+@_rounded_product.defjvp
+def _rounded_product_jvp(primals: Any, tangents: Any) -> Any:
+    x, noise = primals
+    return _rounded_product(x, noise), tangents[0] * noise
+
+
+@op("apply_alpha_noise", namespaces=(), method=False, inplace=True, elementwise=True,
+    needs={"input": ["noise"]}, grad_name="AddBackward0")  # fmt: skip
+def apply_alpha_noise(input: Input, noise: Input, shift: Input):
+    """``input * noise + shift``, the product rounded on its own."""
+    return _rounded_product(input, noise) + shift
+
+
+def _alpha_drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) -> Tensor:
+    """Dropout that keeps mean and variance of self-normalising networks."""
+    check_probability(p)
+    if p == 0.0 or input.numel() == 0:
+        return input
+    if p == 1.0:
+        return apply_noise.spec.in_place(input, 0.0) if inplace else apply_noise(input, 0.0)
+    if input.is_meta:
+        return input if inplace else apply_noise(input, 1.0)
+    check_floating(input, dtypes.int64 if input.dtype is dtypes.bool else input.dtype)
+    kept, dropped = noise.alpha_values(input.dtype.numpy, p)
+    mask = _mask(input, p, shape)
+    factor = wrap(boxes.apply(_where, mask, kept.noise, dropped.noise))
+    shift = wrap(boxes.apply(_where, mask, kept.shift, dropped.shift))
+    run = apply_alpha_noise.spec.in_place if inplace else apply_alpha_noise
+    return run(input, factor, shift)
+
+
+@composite(namespaces=("nn.functional",), method=False)
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
+) -> Tensor:
+    """Alpha dropout, when training. ValueError for p outside [0, 1]."""
+    check_probability(p)
+    return _alpha_drop(input, p, None, inplace) if training else input
+
+
+@composite(namespaces=("nn.functional",), method=False)
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: Any = False, inplace: Any = False
+) -> Tensor:
+    """Alpha dropout of whole channels, when training."""
+    check_probability(p)
+    return _alpha_drop(input, p, _feature_shape(input), inplace) if training else input
+
+
+for _function in (alpha_dropout, feature_alpha_dropout):
+    composite(_function.__name__, method=False)(
+        lambda input, p, train, f=_function: f(input, p, train)
+    )
+    composite(f"{_function.__name__}_", method=False)(
+        lambda input, p, train, f=_function: f(input, p, train, True)
+    )

@@ -1,0 +1,114 @@
+"""Draws whose parameters are tensors: poisson, binomial, gamma, Dirichlet.
+
+How many numbers an element takes depends on its parameters, so these are looked at on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+
+from torchlike._core.meta import MetaArray
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Input
+from torchlike._ops.random.drawing import by_values, draw
+from torchlike.random import fills
+from torchlike.random.engine import Engine
+
+
+def _drawn(name: str, fill: Callable[..., np.ndarray], *parameters: Tensor,
+           generator: Any = None) -> Tensor:  # fmt: skip
+    def sample(*parameters: Tensor) -> Tensor:
+        values = [
+            np.asarray(t.detach()._value(name, "draw outside the jit and pass the sample in"))
+            for t in parameters
+        ]
+
+        def numbers(engine: Engine) -> np.ndarray:
+            return fill(engine, *values)
+
+        return wrap(draw(generator, numbers))
+
+    return by_values(sample, *parameters)
+
+
+@op("poisson_sample", namespaces=(), method=False, needs="nothing", grad_name="PoissonBackward0")
+def poisson_sample(input: Input, sample: Input):
+    """The sample; as in PyTorch the gradient of the rates is zero."""
+    return sample
+
+
+@composite(method=False)
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """A Poisson count for each rate in ``input``, in its shape and dtype.
+
+    RuntimeError for a negative rate; NotImplementedError for integers; JitCaptureError under a jit.
+    """
+    if input.is_meta:
+        return poisson_sample(input, wrap(MetaArray(input.shape, input.dtype.numpy)))
+    return poisson_sample(input, _drawn("poisson", fills.poisson, input, generator=generator))
+
+
+@composite(method=False)
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """Successes in ``count`` trials of probability ``prob``, which broadcast together.
+
+    ValueError and RuntimeError for dtypes that are not floating or not the same; JitCaptureError
+    under a jit.
+    """
+    return _drawn("binomial", fills.binomial, count, prob, generator=generator)
+
+
+#: The annotation in JAX is that of an internal form with one parameter more.
+_gamma_slope: Any = lax.random_gamma_grad
+
+
+@jax.custom_jvp
+def _gamma(alpha: Any, sample: Any) -> Any:
+    return sample
+
+
+@_gamma.defjvp
+def _gamma_jvp(primals: Any, tangents: Any) -> Any:
+    """Implicit reparameterisation (Figurnov et al., "Implicit Reparameterization Gradients",
+    2018)."""
+    alpha, sample = primals
+    return sample, _gamma_slope(alpha, sample) * tangents[0]
+
+
+@op("standard_gamma_sample", namespaces=(), method=False, grad_name="StandardGammaBackward0")
+def standard_gamma_sample(input: Input, sample: Input):
+    """The sample, and its derivative by the concentration."""
+    return _gamma(input, sample)
+
+
+@composite(method=False)
+def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+    """A Gamma(alpha, 1) value for each concentration in ``input``; differentiable.
+
+    NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
+    """
+    if input.is_meta:
+        return standard_gamma_sample(input, wrap(MetaArray(input.shape, input.dtype.numpy)))
+    sample = _drawn("_standard_gamma", fills.standard_gamma, input, generator=generator)
+    return standard_gamma_sample(input, sample)
+
+
+@op("_standard_gamma_grad", method=False, differentiable=False)
+def _standard_gamma_grad(input: Input, output: Input):
+    """The derivative of a gamma sample ``output`` by its concentration ``input``."""
+    return _gamma_slope(input, output)
+
+
+@composite(method=False)
+def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+    """A point of the simplex for each row of concentrations.
+
+    NotImplementedError for other dtypes than float32 and float64; JitCaptureError under a jit.
+    """
+    return _drawn("_sample_dirichlet", fills.dirichlet, input, generator=generator)

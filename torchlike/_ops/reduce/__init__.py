@@ -1,0 +1,1 @@
+"""Reductions, order statistics, sets and counts."""

@@ -1,0 +1,568 @@
+"""Reductions: sums, means, extrema, norms, statistics, cumulative ops."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import math
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike._core import casts, dtypes, errors
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES, composite, op
+from torchlike._dispatch.schema import Bool, Dims, DType, Input, Int, Number, OptInt, plain_bool
+from torchlike._ops.checks import floats_only, real_only, scalar_type_of
+from torchlike._ops.elementwise import division
+from torchlike._ops.elementwise.subgradients import absolute, logaddexp
+from torchlike._ops.loops import scan
+from torchlike._ops.outputs import given
+from torchlike._ops.promotion import in_float32, promoted_float
+from torchlike._ops.reduce.extrema import extreme_size, extremum, extremum_of_all
+from torchlike._ops.reduce.spread import variance
+from torchlike._ops.reduce.sums import added
+
+
+def axes(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Canonical axes of a ``dim`` argument: None and () mean all. Errors in PyTorch's words."""
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    dims = (dim,) if isinstance(dim, int) else dim
+    wrapped = tuple(errors.wrap_dim(d, ndim) for d in dims)
+    for d in wrapped:
+        if wrapped.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return wrapped if ndim else ()
+
+
+def _axes_or_none(dim: Any, ndim: int) -> tuple[int, ...]:
+    """`axes` for the reductions that take () at its word."""
+    return () if dim == () else axes(dim, ndim)
+
+
+def _accumulated(x: Any, dtype: Any) -> Any:
+    """Integers and bools are summed in int64 unless a dtype is given."""
+    if dtype is not None:
+        return casts.convert(x, dtype)
+    return x.astype(np.int64) if x.dtype.kind in "iub" else x
+
+
+def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    """A sum or product in the dtype asked for; JAX's of bools are integers."""
+    x = _accumulated(input, dtype)
+    return reduce(x, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
+
+
+@op(casts_out=True, needs="nothing")
+def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The sum over ``dim`` (all by default); integers are summed in int64."""
+    return _total(added, input, dim, keepdim, dtype)
+
+
+@op(casts_out="kernel")
+@real_only("nansum on CPU does not support complex inputs", RuntimeError)
+def nansum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The sum with NaN as zero."""
+    return _total(jnp.nansum, input, dim, keepdim, dtype)
+
+
+def _no_mean(name: str, given: str, x: Any) -> str:
+    return (
+        f"{name}(): could not infer output dtype. {given} dtype must be either a floating point or "
+        f"complex dtype. Got: {dtypes.scalar_type(x.dtype)}"
+    )
+
+
+@op(casts_out=True, needs="nothing")
+def mean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The mean over ``dim``. RuntimeError for integers unless a float ``dtype`` is given."""
+    x = input if dtype is None else casts.convert(input, dtype)
+    if x.dtype.kind in "iub":
+        raise RuntimeError(_no_mean("mean", "Input" if dtype is None else "Optional", x))
+    return division.mean(x, axes(dim, x.ndim), keepdims=keepdim)
+
+
+@op(casts_out="kernel")
+@real_only("nansum on CPU does not support complex inputs", RuntimeError)
+def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The mean of what is not NaN. RuntimeError for integers unless a float ``dtype`` is given."""
+    if input.dtype.kind in "iub":
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{dtypes.scalar_type(input.dtype)}"
+        )
+    x = input if dtype is None else casts.convert(input, dtype)
+    if x.dtype.kind in "iub":
+        raise RuntimeError(_no_mean("nanmean", "Optional", x))
+    # jnp.nanmean adds 16-bit numbers up in 16 bits.
+    if dtypes.is_half(x.dtype):
+        wide = x.astype(np.float32)
+        return jnp.nanmean(wide, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
+    return jnp.nanmean(x, axes(dim, x.ndim), keepdims=keepdim)
+
+
+@op(casts_out=True)
+def prod(input: Input, dim: OptInt = None, keepdim: Bool = False, *, dtype: DType = None):
+    """The product along one ``dim``, or of all elements."""
+    return _total(jnp.prod, input, dim, keepdim, dtype)
+
+
+def _nonzero(x: Any) -> Any:
+    return x if x.dtype == np.bool_ else x != 0
+
+
+@op(differentiable=False, casts_out="truth")
+def all(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """Whether all elements are nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    found = jnp.all(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
+    return found.astype(np.uint8) if input.dtype == np.uint8 else found
+
+
+@op(differentiable=False, casts_out="truth")
+def any(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """Whether any element is nonzero (uint8 for uint8); each by itself for ``dim=()``."""
+    found = jnp.any(_nonzero(input), _axes_or_none(dim, input.ndim), keepdims=keepdim)
+    return found.astype(np.uint8) if input.dtype == np.uint8 else found
+
+
+@op(differentiable=False)
+def count_nonzero(input: Input, dim: Dims = None):
+    """How many elements are nonzero, as int64."""
+    return jnp.sum(_nonzero(input), axes(dim, input.ndim), dtype=np.int64)
+
+
+# -- extrema ---------------------------------------------------------------------------------------
+
+
+def _require_elements(x: Any, name: str, dim: Any = None) -> None:
+    if dim is not None and dim != ():
+        for d in axes(dim, x.ndim):
+            if x.shape[d] == 0:
+                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    elif x.size == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
+        )
+
+
+@op(residuals=True)
+@real_only("max_values_cpu")
+def amax(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """The maximum over ``dim``; the gradient is shared evenly between ties."""
+    _require_elements(input, "amax", dim)
+    return jnp.max(input, axes(dim, input.ndim), keepdims=keepdim)
+
+
+@op(residuals=True)
+@real_only("min_values_cpu")
+def amin(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """The minimum over ``dim``; the gradient is shared evenly between ties."""
+    _require_elements(input, "amin", dim)
+    return jnp.min(input, axes(dim, input.ndim), keepdims=keepdim)
+
+
+def _check_order(x: Any, name: str) -> None:
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
+
+
+def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> Any:
+    d = errors.wrap_dim(dim, x.ndim)
+    _check_order(x, name)
+    if x.ndim == 0:
+        return x, jnp.zeros((), np.int64)
+    _require_elements(x, name, (d,))
+    values, index = extremum(x, d, largest)
+    return (values, index) if keepdim else (values.squeeze(d), index.squeeze(d))
+
+
+#: Every class of named results, by name: what ``torch.return_types`` has.
+RETURN_TYPES: dict[str, Any] = {}
+
+
+def _named(name: str, fields: str = "values indices") -> Any:
+    made = collections.namedtuple(name, fields)
+    made.__module__ = "torchlike.return_types"
+    made.__new__ = _return_type_new  # type: ignore[method-assign]
+    made.__repr__ = _return_type_repr  # type: ignore[method-assign]
+    RETURN_TYPES[name] = made
+    return made
+
+
+def _return_type_new(cls: Any, *parts: Any) -> Any:
+    """From the parts, or, as users of PyTorch's have to, from one sequence of them."""
+    if len(parts) == 1:
+        parts = tuple(parts[0])
+    if len(parts) != len(cls._fields):
+        raise TypeError(
+            f"torch.return_types.{cls.__name__}() takes a {len(cls._fields)}-sequence "
+            f"({len(parts)}-sequence given)"
+        )
+    return tuple.__new__(cls, parts)
+
+
+def _return_type_repr(self: Any) -> str:
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+    return f"torch.return_types.{type(self).__name__}(\n{fields})"
+
+
+@op("max_dim", namespaces=(), method=False, residuals=True, returns=_named("max"),
+    grad_name="MaxBackward0")  # fmt: skip
+def max_dim(input: Input, dim: Int, keepdim: Bool = False):
+    """Largest values along a dimension, and where."""
+    return _extremum_along(input, dim, keepdim, True, "max")
+
+
+@op("min_dim", namespaces=(), method=False, residuals=True, returns=_named("min"),
+    grad_name="MinBackward0")  # fmt: skip
+def min_dim(input: Input, dim: Int, keepdim: Bool = False):
+    """Smallest values along a dimension, and where."""
+    return _extremum_along(input, dim, keepdim, False, "min")
+
+
+@op(
+    "max_all", casts_out=True, namespaces=(), method=False, residuals=True, grad_name="MaxBackward1"
+)
+@real_only("max_all")
+def max_all(input: Input):
+    """The largest element."""
+    _require_elements(input, "max")
+    return extremum_of_all(input, True)
+
+
+@op(
+    "min_all", casts_out=True, namespaces=(), method=False, residuals=True, grad_name="MinBackward1"
+)
+@real_only("min_all")
+def min_all(input: Input):
+    """The smallest element."""
+    _require_elements(input, "min")
+    return extremum_of_all(input, False)
+
+
+def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
+    def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if "axis" in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        other = args[0] if args else kwargs.get("other")
+        if not isinstance(input, Tensor):
+            raise TypeError(
+                f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(input).__name__}"
+            )
+        if isinstance(other, Tensor):
+            return elementwise(input, other, out=out)
+        if not args and not kwargs:
+            return whole(input, out=out)
+        return along(input, *args, out=out, **kwargs)
+
+    function.__doc__ = f"""The {name}imum of all elements; with ``dim``, values and indices there;
+    with another tensor, elementwise."""
+    composite(name)(function)
+
+
+_extremum("max", max_all, max_dim, NAMESPACES[""]["maximum"])
+_extremum("min", min_all, min_dim, NAMESPACES[""]["minimum"])
+
+
+@op(differentiable=False)
+def argmax(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """Where the maximum is (first of ties; of the flattened tensor without ``dim``), int64."""
+    return _arg(input, dim, keepdim, True, "argmax")
+
+
+@op(differentiable=False)
+def argmin(input: Input, dim: Dims = None, keepdim: Bool = False):
+    """Where the minimum is (first of ties; of the flattened tensor without ``dim``), int64."""
+    return _arg(input, dim, keepdim, False, "argmin")
+
+
+def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> Any:
+    _check_order(x, name)
+    if dim is None:
+        if x.size == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+            )
+        index = extremum(x.reshape(-1), 0, largest)[1]
+        return index.reshape((1,) * x.ndim if keepdim else ())
+    d = errors.wrap_dim(dim, x.ndim)
+    if x.ndim == 0:
+        return jnp.zeros((), np.int64)
+    _require_elements(x, name, (d,))
+    index = extremum(x, d, largest)[1]
+    return index if keepdim else index.squeeze(d)
+
+
+@composite()
+def aminmax(input: Tensor, *, dim: Any = None, keepdim: Any = False, out: Any = None) -> Any:
+    """The minimum and the maximum, as a named pair."""
+    if input.is_complex():
+        kind = scalar_type_of(input._value_now())
+        raise NotImplementedError(f"\"aminmax_cpu\" not implemented for '{kind}'")
+    return given(out, _AMINMAX(amin(input, dim, keepdim), amax(input, dim, keepdim)))
+
+
+_AMINMAX = _named("aminmax", "min max")
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+
+@op("var_op", casts_out=True, namespaces=(), method=False, grad_name="VarBackward0")
+def var_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
+    """Variance over ``dim`` with ``correction`` degrees of freedom taken off."""
+    return _variance(input, dim, correction.value, keepdim).astype(input.real.dtype)
+
+
+@op("std_op", casts_out=True, namespaces=(), method=False, grad_name="StdBackward0")
+def std_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool = False):
+    """The square root of the variance; where that is 0, the gradient is."""
+    spread = _variance(input, dim, correction.value, keepdim)
+    zero = spread == 0
+    root = jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, spread)))
+    return root.astype(input.real.dtype)
+
+
+def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+    if dtypes.kind_of(x.dtype) not in "fc":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    x = x.astype(np.float32) if dtypes.is_half(x.dtype) else x
+    return variance(x, axes(dim, x.ndim), correction, keepdims=keepdim)
+
+
+def _warn_of_freedom(name: str, input: Tensor, dim: Any, correction: Any) -> None:
+    """UserWarning where no more numbers are spread than are taken off: the result is NaN."""
+    shape = input.shape
+    count = math.prod(shape[d] for d in axes(dim, len(shape))) if input.numel() else 0
+    if count <= correction:
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+            "reduction factor (input numel divided by output numel).",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _spread(name: str, spec: Any) -> None:
+    def function(
+        input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
+        correction: Any = None, out: Any = None, axis: Any = None,
+    ) -> Tensor:  # fmt: skip
+        dim = axis if dim is None else dim
+        if isinstance(dim, bool):  # std(unbiased)
+            dim, unbiased = None, dim
+        plain_bool(unbiased, name, "unbiased", 3)
+        if correction is None:
+            correction = 1 if unbiased is None or unbiased else 0
+        _warn_of_freedom(name, input, dim, correction)
+        complex_out = isinstance(out, Tensor) and out.dtype.is_complex > input.dtype.is_complex
+        if complex_out and input.numel() and len(axes(dim, input.dim())) < input.dim():
+            # PyTorch casts only where it reduces everything; its other kernel has real dtypes.
+            raise NotImplementedError(
+                f"\"std_cpu\" not implemented for '{dtypes.scalar_type(out.dtype)}'"
+            )
+        return spec(input, dim, correction, keepdim, out=out)
+
+    function.__doc__ = f"The {name} over ``dim``; ``correction`` 1 (or ``unbiased``) by default."
+    composite(name)(function)
+
+
+_spread("var", var_op)
+_spread("std", std_op)
+
+
+@composite(method=False)
+def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
+             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Variance and mean."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return (input.var(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
+
+
+@composite(method=False)
+def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *,
+             correction: Any = None) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Standard deviation and mean."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return (input.std(dim, unbiased, keepdim, correction=correction), input.mean(dim, keepdim))
+
+
+@op(casts_out=True)
+def logsumexp(input: Input, dim: Dims, keepdim: Bool = False):
+    """``log(sum(exp(input)))`` over ``dim``, without overflow."""
+    (x,) = promoted_float(input)
+    over = axes(dim, x.ndim)
+    return in_float32(lambda x: jax.scipy.special.logsumexp(x, over, keepdims=keepdim))(x)
+
+
+# -- cumulative ------------------------------------------------------------------------------------
+
+
+@op(casts_out="dtype", needs="nothing", inplace=True)
+def cumsum(input: Input, dim: Int, *, dtype: DType = None):
+    """The running sum along ``dim``."""
+    x = _accumulated(input, dtype)
+    if x.dtype == np.bool_:
+        raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
+    d = errors.wrap_dim(dim, x.ndim)
+    return in_float32(lambda x: jnp.cumsum(x, d))(x) if x.ndim else x
+
+
+@op(casts_out="dtype", inplace=True)
+def cumprod(input: Input, dim: Int, *, dtype: DType = None):
+    """The running product along ``dim``."""
+    x = _accumulated(input, dtype)
+    if x.dtype == np.bool_:
+        raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
+    d = errors.wrap_dim(dim, x.ndim)
+    return in_float32(lambda x: jnp.cumprod(x, d))(x) if x.ndim else x
+
+
+@op()
+def logcumsumexp(input: Input, dim: Int):
+    """The running log-sum-exp along ``dim``."""
+    d = errors.wrap_dim(dim, input.ndim)
+    if input.dtype.kind != "c":
+        floats_only(input, "logcumsumexp_out_cpu")
+    if not input.ndim or not input.size:
+        return input
+    if input.dtype.kind != "c":
+        return in_float32(lambda x: _running_logsumexp(x, d))(input)
+    # One after the other, as PyTorch does: the branch of the logarithm depends on the order.
+    first, rest = jnp.split(jnp.moveaxis(input, d, 0), [1])
+    _, found = scan(_next_logsumexp, first[0], rest)
+    return jnp.moveaxis(jnp.concatenate([first, found]), 0, d)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def _running_logsumexp(x: Any, axis: int) -> Any:
+    return lax.cumlogsumexp(x, axis)
+
+
+@_running_logsumexp.defjvp
+def _running_logsumexp_jvp(axis: int, primals: Any, tangents: Any) -> Any:
+    """By sums of two, whose gradient beside an infinity is none: JAX's takes the infinity for 0."""
+    scan = functools.partial(lax.associative_scan, logaddexp, axis=axis)
+    return _running_logsumexp(*primals, axis), jax.jvp(scan, primals, tangents)[1]
+
+
+def _next_logsumexp(so_far: Any, x: Any) -> tuple[Any, Any]:
+    total = logaddexp(so_far, x)
+    return total, total
+
+
+def _running_extremum(x: Any, dim: int, largest: Any) -> Any:
+    d = errors.wrap_dim(dim, x.ndim)
+    if x.ndim == 0:
+        return x, jnp.zeros((), np.int64)
+    positions = lax.broadcasted_iota(np.int64, x.shape, d)
+
+    def later(a: Any, b: Any) -> Any:
+        (xa, ia), (xb, ib) = a, b
+        better = (xb >= xa) if largest else (xb <= xa)
+        better = better | (jnp.isnan(xb) if dtypes.kind_of(x.dtype) == "f" else False)
+        if dtypes.kind_of(x.dtype) == "f":
+            better = better & ~(jnp.isnan(xa) & ~jnp.isnan(xb))
+        return jnp.where(better, xb, xa), jnp.where(better, ib, ia)
+
+    _, index = lax.associative_scan(later, (lax.stop_gradient(x), positions), axis=d)
+    return jnp.take_along_axis(x, index, d), index
+
+
+@op(returns=_named("cummax"), residuals=True)
+@real_only("cummax_cpu")
+def cummax(input: Input, dim: Int):
+    """The running maximum and where it is (last of ties)."""
+    return _running_extremum(input, dim, True)
+
+
+@op(returns=_named("cummin"), residuals=True)
+@real_only("cummin_cpu")
+def cummin(input: Input, dim: Int):
+    """The running minimum and where it is (last of ties)."""
+    return _running_extremum(input, dim, False)
+
+
+# -- norms -----------------------------------------------------------------------------------------
+
+
+@op("norm_op", namespaces=(), method=False, grad_name="LinalgVectorNormBackward0")
+def norm_op(input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = False,
+            dtype: DType = None):  # fmt: skip
+    """The p-norm of vectors over ``dim``; its gradient at zero is zero."""
+    over = axes(dim, input.ndim)
+    # In float16 the square of 256 is infinite.
+    norm = in_float32(lambda x: vector_norm(x, p.value, over, keepdim))
+    return norm(in_norm_dtype(input, dtype, "linalg.vector_norm"))
+
+
+def in_norm_dtype(x: Any, dtype: Any, name: str) -> Any:
+    """``x`` in the dtype that its norm is computed in.
+
+    RuntimeError for integers, and for a dtype that would make the numbers complex, real or coarser.
+    """
+    kind = dtypes.kind_of(x.dtype)
+    if kind not in "fc":
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
+                           f"{dtypes.scalar_type(x.dtype)}")  # fmt: skip
+    if dtype is None:
+        return x
+    wanted, asked = dtypes.kind_of(dtype), dtypes.scalar_type(dtype)
+    if wanted not in "fc":
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {asked}")
+    if wanted != kind:
+        word = "real" if kind == "f" else "complex"
+        raise RuntimeError(f"{name}: dtype should be {word} for {word} inputs, but got {asked}")
+    if jnp.promote_types(x.dtype, dtype) != dtype:
+        own = dtypes.scalar_type(x.dtype)
+        raise RuntimeError(f"{name}: the dtype of the input ({own}) should be convertible without "
+                           f"narrowing to the specified dtype ({asked})")  # fmt: skip
+    return x.astype(dtype)
+
+
+def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
+    """``sum(|x| ** p) ** (1 / p)`` with PyTorch's subgradients (0 at 0)."""
+    if dtypes.kind_of(x.dtype) not in "fc":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{dtypes.scalar_type(x.dtype)}"
+        )
+    size = absolute(x)
+    if abs(p) == math.inf:
+        found = extreme_size(size, over, p > 0)
+        return found if keepdim else found.squeeze(over)
+    if p == 0:
+        return jnp.sum(size != 0, over, keepdims=keepdim).astype(size.dtype)
+    if p == 1:
+        return jnp.sum(size, over, keepdims=keepdim)
+    if p == 2:
+        total = jnp.sum((x * jnp.conj(x)).real, over, keepdims=keepdim)
+        zero = total == 0
+        return jnp.where(zero, 0, jnp.sqrt(jnp.where(zero, 1, total)))
+    safe = jnp.where(size == 0, 1, size)
+    powers = jnp.where(size == 0, 0 if p > 0 else jnp.inf, safe**p)
+    total = jnp.sum(powers, over, keepdims=keepdim)
+    zero = total == 0
+    # Powers that are all 0: of zeros, or for a negative p of what is infinite or nearly so.
+    return jnp.where(zero, 0 if p > 0 else jnp.inf, jnp.where(zero, 1, total) ** (1 / p))
+
+
+@op()
+def dist(input: Input, other: Input, p: Number = 2):
+    """The p-norm of ``input - other``."""
+    x, y = promoted_float(input, other)
+
+    def norm(x: Any, y: Any) -> Any:
+        difference = x - y
+        return vector_norm(difference, p.value, tuple(range(difference.ndim)), False)
+
+    return in_float32(norm)(x, y)

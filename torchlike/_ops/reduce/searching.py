@@ -1,0 +1,139 @@
+"""Places in sorted sequences: searchsorted and bucketize."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike._core import dtypes
+from torchlike._core import tensor as tensors
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Bool, Input, OptInput
+from torchlike._ops.checks import real_only
+from torchlike._ops.indexing.gathering import first_outside
+from torchlike._ops.promotion import result_dtype
+
+
+def _insertion_points(rows: Any, values: Any, right: bool) -> Any:
+    """For each value its place in its row, by halving: (r, n) and (r, m) give (r, m).
+
+    A value before which everything belongs goes to the end, and nothing is before NaN or after it:
+    so a NaN that is looked for goes to the end, where NumPy and JAX put it before other NaN.
+    """
+    n = rows.shape[-1]
+
+    def halve(_: Any, bounds: Any) -> Any:
+        start, end = bounds
+        middle = (start + end) // 2
+        found = jnp.take_along_axis(rows, jnp.minimum(middle, n - 1), -1)
+        before = ~(found > values if right else found >= values)
+        inside = start < end
+        return (
+            jnp.where(inside & before, middle + 1, start),
+            jnp.where(inside & ~before, middle, end),
+        )
+
+    start = jnp.zeros(values.shape, np.int32 if n < 2**31 else np.int64)
+    if not n or not values.size:
+        return start
+    return lax.fori_loop(0, n.bit_length(), halve, (start, jnp.full_like(start, n)))[0]
+
+
+def _check_sorter(sequence: Any, input: Any, sorter: Any, *_: Any) -> None:
+    if sorter is not None and first_outside(sorter, 0, sequence.shape[-1]) is not None:
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
+
+
+def _check_shapes(sequence: Any, input: Any, sorter: Any) -> None:
+    if sorter is not None:
+        if sorter.shape != sequence.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got "
+                f"boundary tensor {list(sequence.shape)}and got sorter tensor {list(sorter.shape)}"
+            )
+        if sorter.dtype != np.int64:
+            raise RuntimeError("torch.searchsorted(): sorter must be a tensor of long dtype but "
+                               f"got dtype {dtypes.scalar_type(sorter.dtype)}")  # fmt: skip
+    if not input.ndim and sequence.ndim != 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+            f"dimension is 1, but we got boundaries tensor dim({sequence.ndim}) and input value's "
+            "dim(0) numel(1)"
+        )
+    if not sequence.ndim:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive "
+                           "dimension, but got 0 dimension")  # fmt: skip
+    if sequence.ndim > 1 and sequence.shape[:-1] != input.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(sequence.shape)} and input value tensor {list(input.shape)}"
+        )
+
+
+@op("searchsorted_op", namespaces=(), method=False, differentiable=False, check=_check_sorter)
+@real_only("searchsorted_out_cpu")
+def searchsorted_op(sorted_sequence: Input, input: Input, sorter: OptInput, out_int32: Bool,
+                    right: Bool):  # fmt: skip
+    """Where values would be inserted into sorted sequences."""
+    sequence = sorted_sequence
+    _check_shapes(sequence, input, sorter)
+    if sorter is not None:
+        sequence = jnp.take_along_axis(sequence, sorter, -1)
+    dtype = result_dtype(sequence, input).numpy
+    n, leading = sequence.shape[-1], math.prod(sequence.shape[:-1])
+    rows = sequence.astype(dtype).reshape(leading, n)
+    values = input.astype(dtype).reshape(leading, math.prod(input.shape) // max(leading, 1))
+    found = _insertion_points(rows, values, right)
+    return found.reshape(input.shape).astype(np.int32 if out_int32 else np.int64)
+
+
+def _as_values(value: Any, like: Tensor) -> Tensor:
+    """A number to search for, as a 0-dim tensor (of the sequence's dtype where that holds it)."""
+    if isinstance(value, Tensor):
+        return value
+    fraction = isinstance(value, float) and like.dtype.category < 2
+    return tensors.wrap(jnp.asarray(value, np.float32 if fraction else like.dtype.numpy))
+
+
+@composite(method=False)
+def searchsorted(
+    sorted_sequence: Tensor, input: Any = None, *, out_int32: Any = False, right: Any = False,
+    side: Any = None, out: Any = None, sorter: Tensor | None = None, self: Any = None,
+) -> Tensor:  # fmt: skip
+    """Where values would be inserted to keep the last dimension of ``sorted_sequence`` sorted.
+
+    ``right`` (or ``side="right"``) inserts after equal values. RuntimeError when leading dimensions
+    or dtypes differ.
+    """
+    if side not in (None, "left", "right"):
+        raise RuntimeError(
+            "torch.searchsorted(): side can only be 'left' or 'right' but got " + str(side)
+        )
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left "
+            "while right was True"
+        )
+    values = _as_values(self if input is None else input, sorted_sequence)
+    right = right or side == "right"
+    return searchsorted_op(sorted_sequence, values, sorter, out_int32, right, out=out)
+
+
+@composite(method=False)
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: Any = False, right: Any = False,
+              out: Any = None) -> Tensor:  # fmt: skip
+    """The index of the bucket of each value; a value on a boundary belongs to the bucket below it,
+    or with ``right`` to the one above."""
+    if boundaries.dim() != 1:
+        raise RuntimeError(
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
+        )
+    return searchsorted_op(
+        boundaries, _as_values(input, boundaries), None, out_int32, right, out=out
+    )

@@ -1,0 +1,266 @@
+"""Order: sort, argsort, topk, kthvalue, median, mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike._core import dtypes, errors
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Bool, Input, Int
+from torchlike._ops.checks import real_only
+from torchlike._ops.outputs import given
+from torchlike._ops.reduce.reduction import _named as named
+
+
+def sorted_with_index(x: Any, dim: int, descending: Any) -> tuple[Any, Any]:
+    """Values in order along an axis and where they were; stable, NaN counts as the largest.
+
+    Differentiable: the values are a gather at the index.
+    """
+    order = lax.stop_gradient(x)
+    positions = lax.broadcasted_iota(np.int64, x.shape, dim)
+    if descending:
+        # Reversed before and after: NaN comes first, and ties keep their order.
+        order, positions = jnp.flip(order, dim), jnp.flip(positions, dim)
+    _, index = lax.sort((order, positions), dimension=dim, is_stable=True, num_keys=1)
+    if descending:
+        index = jnp.flip(index, dim)
+    return jnp.take_along_axis(x, index, dim), index
+
+
+@op("sort_op", namespaces=(), method=False, residuals=True, returns=named("sort"),
+    elementwise=True, casts_out=False, grad_name="SortBackward0")  # fmt: skip
+def sort_op(input: Input, dim: Int = -1, descending: Bool = False):
+    """Values in order along a dimension, and where they were."""
+    if input.dtype.kind == "c":
+        raise RuntimeError("Sort does not support complex dtypes on CPU")
+    d = errors.wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return input, jnp.zeros((), np.int64)
+    return sorted_with_index(input, d, descending)
+
+
+def _sort_arguments(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, Any]:
+    """``(dim, descending)`` keywords or positions; a leading bool is ``stable``, always so here."""
+    if args and isinstance(args[0], bool):
+        args = args[1:]
+    if len(args) > 2:
+        raise TypeError(
+            f"{name}() takes from 1 to 3 positional arguments but {len(args) + 1} were given"
+        )
+    kwargs.pop("stable", None)
+    found = {"dim": -1, "descending": False}
+    found.update(zip(("dim", "descending"), args, strict=False))
+    if "axis" in kwargs:
+        kwargs["dim"] = kwargs.pop("axis")
+    unknown = set(kwargs) - set(found)
+    if unknown:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{unknown.pop()}'")
+    found.update(kwargs)
+    return found["dim"], found["descending"]
+
+
+@composite()
+def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a named pair.
+
+    Always stable; NaN counts as the largest value.
+    """
+    return sort_op(input, *_sort_arguments("sort", args, kwargs), out=out)
+
+
+@op("argsort_op", namespaces=(), method=False, differentiable=False, elementwise=True,
+    casts_out=False)  # fmt: skip
+def argsort_op(input: Input, dim: Int, descending: Bool):
+    """Where the values in order are."""
+    return sort_op.spec.fn(input, dim, descending)[1]
+
+
+@composite()
+def argsort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+    """``argsort(input, dim=-1, descending=False, *, stable=False)``: the indices that sort."""
+    return argsort_op(input, *_sort_arguments("argsort", args, kwargs), out=out)
+
+
+@composite()
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """Values in order along the first dimension."""
+    values = sort_op(input, 0, False)[0]
+    return given(out, values)
+
+
+@op(residuals=True, returns=named("topk"))
+def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool = True):
+    """The ``k`` largest (or smallest) values along a dimension, in order, and where they are.
+
+    RuntimeError when ``k`` is larger than the dimension.
+
+    Differs from PyTorch: of equal values the earlier ones are chosen and come first (0 before -0);
+    PyTorch's order of them is its algorithm's. ``sorted=False`` is in order, too.
+    """
+    if input.dtype.kind == "c":
+        raise RuntimeError("topk(): does not support complex dtypes on CPU")
+    d = errors.wrap_dim(dim, input.ndim)
+    if not 0 <= k <= (input.shape[d] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if not input.ndim:
+        return input, jnp.zeros((), np.int64)
+    key = lax.stop_gradient(input)
+    if key.dtype == np.bool_:
+        key = key.astype(np.uint8)
+    if key.dtype.kind in "iu":
+        # Bits inverted reverse the order of any integer.
+        key = key if largest else ~key
+    else:
+        # XLA orders NaN by its sign, which 0 / 0 sets and log(-1) does not; here it is the largest.
+        unknown = jnp.copysign(jnp.asarray(np.nan, key.dtype), 1.0 if largest else -1.0)
+        key = jnp.where(jnp.isnan(key), unknown, key if largest else -key)
+    _, index = lax.top_k(jnp.moveaxis(key, d, -1), k)
+    index = jnp.moveaxis(index, -1, d).astype(np.int64)
+    return jnp.take_along_axis(input, index, d), index
+
+
+@op(residuals=True, returns=named("kthvalue"))
+@real_only("kthvalue_cpu")
+def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
+    """The ``k``-th smallest value along a dimension (k counts from 1), and where it is.
+
+    Differs from PyTorch: equal values are counted in the order of their places, so ``indices`` may
+    name another of them.
+    """
+    d = errors.wrap_dim(dim, input.ndim)
+    size = input.shape[d] if input.ndim else 1
+    if size == 0:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+    if not 1 <= k <= size:
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension "
+                           f"{d}")  # fmt: skip
+    return _at_rank(input, d, k - 1, keepdim)
+
+
+def _at_rank(x: Any, d: int, rank: Any, keepdim: Any) -> tuple[Any, Any]:
+    """The value of a rank (a number, or an array with size 1 along ``d``), and where it is."""
+    if not x.ndim:
+        return x, jnp.zeros((), np.int64)
+    positions = lax.broadcasted_iota(np.int64, x.shape, d)
+    keys = (lax.stop_gradient(x), positions)
+    index = lax.sort(keys, dimension=d, is_stable=True, num_keys=1)[1]
+    at = jnp.broadcast_to(jnp.asarray(rank), (*x.shape[:d], 1, *x.shape[d + 1 :]))
+    index = jnp.take_along_axis(index, at, d)
+    values = jnp.take_along_axis(x, index, d)
+    return (values, index) if keepdim else (values.squeeze(d), index.squeeze(d))
+
+
+def _median_rank(x: Any, d: int, ignore_nan: Any) -> Any:
+    """The rank of the lower median; of the last element (a NaN) where there is one."""
+    n = x.shape[d]
+    if dtypes.kind_of(x.dtype) != "f":
+        return (n - 1) // 2
+    nans = jnp.sum(jnp.isnan(x), d, keepdims=True)
+    if ignore_nan:
+        return jnp.where(nans == n, 0, (n - nans - 1) // 2)
+    return jnp.where(nans > 0, n - nans, (n - 1) // 2)
+
+
+def _median_along(x: Any, dim: int, keepdim: Any, ignore_nan: Any) -> Any:
+    d = errors.wrap_dim(dim, x.ndim)
+    if not x.ndim:
+        return x, jnp.zeros((), np.int64)
+    if x.shape[d] == 0:
+        raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
+    return _at_rank(x, d, _median_rank(lax.stop_gradient(x), d, ignore_nan), keepdim)
+
+
+@op("median_dim", namespaces=(), method=False, residuals=True, returns=named("median"),
+    grad_name="MedianBackward1")  # fmt: skip
+@real_only("median_out")
+def median_dim(input: Input, dim: Int, keepdim: Bool = False):
+    """The lower median along a dimension, and where it is."""
+    return _median_along(input, dim, keepdim, False)
+
+
+@op("nanmedian_dim", namespaces=(), method=False, residuals=True, returns=named("nanmedian"),
+    grad_name="NanmedianBackward1")  # fmt: skip
+@real_only("median_out")
+def nanmedian_dim(input: Input, dim: Int, keepdim: Bool = False):
+    """The lower median of what is not NaN along a dimension, and where it is."""
+    return _median_along(input, dim, keepdim, True)
+
+
+@op("median_all", namespaces=(), method=False, residuals=True, grad_name="MedianBackward0")
+@real_only("median_cpu")
+def median_all(input: Input):
+    """The lower median of all elements (NaN for none)."""
+    return _median_all(input, False)
+
+
+@op("nanmedian_all", namespaces=(), method=False, residuals=True, grad_name="NanmedianBackward0")
+@real_only("median_cpu")
+def nanmedian_all(input: Input):
+    """The lower median of all elements that are not NaN."""
+    return _median_all(input, True)
+
+
+def _median_all(x: Any, ignore_nan: Any) -> Any:
+    if not x.size:
+        return jnp.full((), jnp.nan if dtypes.kind_of(x.dtype) == "f" else 0, x.dtype)
+
+    @jax.custom_jvp
+    def of(flat: Any) -> Any:
+        return _median_along(flat, 0, False, ignore_nan)[0]
+
+    @of.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        # PyTorch shares the gradient evenly between all elements equal to the median.
+        (flat,), (dflat,) = primals, tangents
+        found = of(flat)
+        same = (flat == found) | (jnp.isnan(flat) & jnp.isnan(found))
+        return found, jnp.sum(jnp.where(same, dflat, 0)) / jnp.sum(same).astype(flat.dtype)
+
+    return of(x.reshape(-1))
+
+
+def _median(name: str, whole: Any, along: Any) -> None:
+    def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if not args and not kwargs:
+            return whole(input, out=out)
+        return along(input, *args, out=out, **kwargs)
+
+    function.__doc__ = f"The {name} (the lower of two) of all elements; with ``dim``, values and "\
+                       "indices along it."  # fmt: skip
+    composite(name)(function)
+
+
+_median("median", median_all, median_dim)
+_median("nanmedian", nanmedian_all, nanmedian_dim)
+
+
+@op(residuals=True, returns=named("mode"))
+@real_only("mode_cpu")
+def mode(input: Input, dim: Int = -1, keepdim: Bool = False):
+    """The most frequent value along a dimension (the smallest of several), and where it last is.
+
+    Differs from PyTorch: each NaN is a value by itself, and the largest; PyTorch sorts with a
+    comparison that NaN breaks, so there the result depends on where it stands.
+    """
+    d = errors.wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return input, jnp.zeros((), np.int64)
+    if input.shape[d] == 0:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    values, index = sorted_with_index(lax.stop_gradient(input), d, False)
+    rank = lax.broadcasted_iota(np.int64, input.shape, d)
+    starts = values != jnp.roll(values, 1, d)
+    starts = starts | (rank == 0)
+    start = lax.cummax(jnp.where(starts, rank, 0), d)
+    run = rank - start  # how many equal values stand before this one
+    best = jnp.argmax(run, d, keepdims=True)  # the end of the first longest run
+    at = jnp.take_along_axis(index, best, d)
+    found = jnp.take_along_axis(input, at, d)
+    return (found, at) if keepdim else (found.squeeze(d), at.squeeze(d))

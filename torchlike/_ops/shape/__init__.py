@@ -1,0 +1,1 @@
+"""Shapes: joining, rearranging, resizing; `views` share memory."""

@@ -1,0 +1,304 @@
+"""Joining tensors: cat, stack and their short forms, block_diag, products of lists."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax.numpy as jnp
+
+from torchlike._core import dtypes, errors, views
+from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.memory_order import common_order, of_all
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Inputs, Int
+from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.promotion import result_dtype
+
+
+@op("cat_op", casts_out=True, namespaces=(), method=False, needs="nothing", memory_order=of_all,
+    grad_name="CatBackward0")  # fmt: skip
+def cat_op(tensors: Inputs, dim: Int = 0):
+    """Tensors one after the other along a dimension; 1-D tensors without elements are skipped."""
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    for i, x in enumerate(tensors):
+        if not x.ndim:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    dtype = result_dtype(*tensors).numpy
+    # torch.cat([x, torch.tensor([])]) is x whatever its rank: an old convention of PyTorch's.
+    whole = [(i, x) for i, x in enumerate(tensors) if x.shape != (0,)]
+    if not whole:  # along any dimension
+        return jnp.zeros((0,), dtype)
+    first = whole[0][1]
+    d = errors.wrap_dim(dim, first.ndim)
+    for i, x in whole:
+        if x.ndim != first.ndim:
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {first.ndim} and {x.ndim}"
+            )
+        for k in range(first.ndim):
+            if k != d and x.shape[k] != first.shape[k]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size "
+                    f"{first.shape[k]} but got size {x.shape[k]} for tensor number {i} in the list."
+                )
+    return jnp.concatenate([x.astype(dtype) for _, x in whole], d)
+
+
+@composite(method=False, aliases=("concat", "concatenate"))
+def cat(tensors: Any, dim: int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
+    """Tensors one after the other along ``dim``; dtypes are promoted.
+
+    ValueError for an empty list; RuntimeError when other sizes differ. 1-D tensors without elements
+    are skipped.
+    """
+    return cat_op(tensors, dim if axis is None else axis, out=out)
+
+
+def _of_stacked(result: Any, operands: Any, spec: Any, statics: Any) -> None:
+    """As PyTorch makes it: joined along an old dimension which is then split in two."""
+    size = result._storage.shape
+    d = errors.wrap_dim(statics[0], len(size))
+    geometries = [o._geometry for o in operands]
+    if d == len(size) - 1:
+        joined = size
+        geometries = [views.Geometry((*g.size, 1), (*g.stride, 1), 0) for g in geometries]
+    else:
+        joined = (*size[:d], size[d] * size[d + 1], *size[d + 2 :])
+    order = common_order(geometries)
+    if order is not None:
+        strides = views.dense_strides(joined, order)
+        if joined != size:
+            strides = views.view_strides(joined, strides, size)
+        result._storage.strides = strides
+
+
+@op(casts_out=True, method=False, needs="nothing", memory_order=_of_stacked)
+def stack(tensors: Inputs, dim: Int = 0):
+    """Tensors of one size joined along a new dimension. RuntimeError when sizes differ."""
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = tensors[0]
+    d = errors.wrap_dim(dim, first.ndim + 1)
+    for i, x in enumerate(tensors):
+        if x.shape != first.shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first.shape)} at entry "
+                f"0 and {list(x.shape)} at entry {i}"
+            )
+    dtype = result_dtype(*tensors).numpy
+    return jnp.stack([x.astype(dtype) for x in tensors], d)
+
+
+def _checked_list(tensors: Any, name: str) -> list[Tensor]:
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+            f"{type(tensors).__name__}"
+        )
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    for k, x in enumerate(tensors):
+        if not isinstance(x, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {k} in argument 0, but got {type(x).__name__}"
+            )
+    return list(tensors)
+
+
+def _spread(tensors: tuple[Any, ...]) -> Any:
+    """``f(a, b)`` and ``f([a, b])`` alike."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        return tensors[0]
+    return tensors
+
+
+def _at_least(name: str, to: Any) -> Any:
+    def function(*tensors: Any) -> Any:
+        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+            return to(tensors[0])
+        return tuple(to(t) for t in _spread(tensors))
+
+    function.__doc__ = f"Tensors with at least {name[-2]} dimensions (views); a tuple for several."
+    composite(name, method=False)(function)
+    return to
+
+
+def _to_1d(t: Tensor) -> Tensor:
+    return t if t.dim() else t.reshape(1)
+
+
+def _to_2d(t: Tensor) -> Tensor:
+    return t if t.dim() > 1 else _to_1d(t).unsqueeze(0)
+
+
+def _to_3d(t: Tensor) -> Tensor:
+    return t if t.dim() > 2 else _to_2d(t).unsqueeze(-1)
+
+
+_at_least("atleast_1d", _to_1d)
+_at_least("atleast_2d", _to_2d)
+_at_least("atleast_3d", _to_3d)
+
+
+@composite(method=False)
+def hstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 1 (0 for vectors)."""
+    parts = [_to_1d(t) for t in _checked_list(tensors, "hstack")]
+    return cat(parts, 0 if parts[0].dim() == 1 else 1, out=out)
+
+
+@composite(method=False, aliases=("row_stack",))
+def vstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 0; vectors are rows."""
+    return cat([_to_2d(t) for t in _checked_list(tensors, "vstack")], 0, out=out)
+
+
+@composite(method=False)
+def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 2."""
+    return cat([_to_3d(t) for t in _checked_list(tensors, "dstack")], 2, out=out)
+
+
+@composite(method=False)
+def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Joined along dimension 1; vectors are columns."""
+    parts = _checked_list(tensors, "column_stack")
+    return cat([t if t.dim() > 1 else t.reshape(t.numel(), 1) for t in parts], 1, out=out)
+
+
+@op("block_diag_op", namespaces=(), method=False, needs="nothing", grad_name="BlockDiagBackward0")
+def block_diag_op(tensors: Inputs):
+    """Matrices along the diagonal of a zero matrix."""
+    for i, x in enumerate(tensors):
+        if x.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has "
+                f"{x.ndim} dimensions"
+            )
+    dtype = result_dtype(*tensors).numpy
+    blocks = [jnp.atleast_2d(x).astype(dtype) for x in tensors]
+    rows, columns = sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)
+    whole = jnp.zeros((rows, columns), dtype)
+    r = c = 0
+    for b in blocks:
+        whole = whole.at[r : r + b.shape[0], c : c + b.shape[1]].set(b)
+        r, c = r + b.shape[0], c + b.shape[1]
+    return whole
+
+
+@composite(method=False)
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of a zero matrix; vectors are rows."""
+    return block_diag_op(list(tensors)) if tensors else make_tensor([[]])
+
+
+@composite(method=False)
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes broadcast to.
+
+    RuntimeError when they do not, and for other than numbers and sequences of numbers; ValueError
+    for negative sizes.
+    """
+    result: list[int] = []
+    for shape in shapes:
+        sizes: list[Any]
+        if hasattr(shape, "__index__"):
+            sizes = [shape]
+        elif isinstance(shape, (tuple, list)):
+            sizes = list(shape)
+        else:
+            raise RuntimeError("Input shapes should be of type ints, a tuple of ints, or a list of "
+                               f"ints, got {shape}")  # fmt: skip
+        if any(n < 0 for n in sizes):
+            raise ValueError("Attempting to broadcast a dimension with negative length!")
+        result = [1] * (len(sizes) - len(result)) + result
+        for d in range(1, len(sizes) + 1):
+            n = sizes[-d].__index__()
+            if n == 1 or n == result[-d]:
+                continue
+            if result[-d] != 1:
+                raise RuntimeError("Shape mismatch: objects cannot be broadcast to a single shape")
+            result[-d] = n
+    return Size(result)
+
+
+def _common_shape(tensors: Any) -> tuple[int, ...]:
+    shape: tuple[int, ...] = ()
+    for t in tensors:
+        a, b = shape, tuple(t.shape)
+        for d, (m, n) in enumerate(zip(reversed(a), reversed(b), strict=False)):
+            if m != n and 1 not in (m, n):
+                raise errors.size_mismatch(m, n, max(len(a), len(b)) - 1 - d)
+        shape = tuple(broadcast_shapes(a, b))
+    return shape
+
+
+@composite(method=False)
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to one shape, as views; those that have it are given back."""
+    parts = _spread(tensors)
+    shape = _common_shape(parts)
+    return tuple(t if t.shape == shape else t.expand(shape) for t in parts)
+
+
+@composite(method=False)
+def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
+    """Coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or "xy".
+
+    Differs from PyTorch: leaving ``indexing`` out does not warn.
+    """
+    parts = list(_spread(tensors))
+    if not parts:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    indexing = "ij" if indexing is None else indexing
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(
+            'torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + str(indexing)
+        )
+    for t in parts:
+        if t.dim() > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t!r}"
+            )
+        if t.dtype is not parts[0].dtype:
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    shape = tuple(t.numel() for t in parts)
+    grids = [
+        t.view((1,) * i + (-1,) + (1,) * (len(parts) - i - 1)).expand(shape)
+        for i, t in enumerate(parts)
+    ]
+    if indexing == "xy" and len(parts) > 1:
+        grids = [g.swapdims(0, 1) for g in grids]
+    return tuple(grids)
+
+
+@composite(method=False)
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All combinations of one element of each vector, as rows."""
+    parts = _spread(tensors)
+    for t in parts:
+        if t.dim() != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+    if len(parts) == 1:
+        return parts[0]
+    return stack([g.flatten() for g in meshgrid(*parts)], 1)
+
+
+@composite()
+def combinations(input: Tensor, r: int = 2, with_replacement: Any = False) -> Tensor:
+    """All selections of ``r`` elements of a vector, as rows."""
+    if input.dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty(0)
+    choose = itertools.combinations_with_replacement if with_replacement else (
+        itertools.combinations)  # fmt: skip
+    chosen = list(choose(range(input.numel()), r))
+    if not chosen:
+        return input.new_empty((0, r))
+    return input[make_tensor(chosen, dtype=dtypes.int64)]

@@ -1,0 +1,136 @@
+"""Triangles and diagonals: tril, triu, diag and their kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from torchlike._core import errors, layouts
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.schema import Input, Int
+from torchlike._ops.creation.creation import finish, numpy_dtype
+from torchlike._ops.outputs import given
+from torchlike._ops.shape.views import diagonal, require_tensor, select
+
+
+def _triangle(x: Any, diagonal: int, lower: Any, name: str) -> Any:
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    rows, columns = jnp.arange(x.shape[-2])[:, None], jnp.arange(x.shape[-1])[None, :]
+    keep = columns - rows <= diagonal if lower else columns - rows >= diagonal
+    return jnp.where(keep, x, jnp.zeros((), x.dtype))
+
+
+@op(inplace=True, needs="nothing")
+def tril(input: Input, diagonal: Int = 0):
+    """The lower triangle of matrices: zero above ``diagonal``."""
+    return _triangle(input, diagonal, True, "tril")
+
+
+@op(inplace=True, needs="nothing")
+def triu(input: Input, diagonal: Int = 0):
+    """The upper triangle of matrices: zero below ``diagonal``."""
+    return _triangle(input, diagonal, False, "triu")
+
+
+def _triangle_indices(name: str, lower: Any) -> None:
+    def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+                 layout: Any = None) -> Tensor:  # fmt: skip
+        for what, n in (("row", row), ("col", col)):
+            if n < 0:
+                raise RuntimeError(f"{what} must be non-negative, got{n}")
+        kind = np.dtype(np.int64) if dtype is None else numpy_dtype(dtype)
+        if kind.kind not in "iu":
+            raise RuntimeError(f"\"{name}\" not implemented for '{kind.name.capitalize()}'")
+        r, c = (np.tril_indices if lower else np.triu_indices)(row, offset, col)
+        return finish(jnp.asarray(np.stack([r, c]).astype(kind)), device, False, layout)
+
+    function.__doc__ = f"Rows and columns of the {'lower' if lower else 'upper'} triangle, (2, n)."
+    composite(name, method=False)(function)
+
+
+_triangle_indices("tril_indices", True)
+_triangle_indices("triu_indices", False)
+
+
+@op("diag_embed_op", namespaces=(), method=False, needs="nothing", grad_name="DiagEmbedBackward0")
+def diag_embed_op(input: Input, offset: Int, dim1: Int, dim2: Int):
+    """The last dimension as a diagonal of two new dimensions."""
+    if not input.ndim:
+        raise RuntimeError("diag_embed(): Expected a tensor with at least one dimension")
+    ndim = input.ndim + 1
+    a, b = errors.wrap_dim(dim1, ndim), errors.wrap_dim(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    n = input.shape[-1] + abs(offset)
+    i = np.arange(input.shape[-1])
+    rows, columns = i + max(-offset, 0), i + max(offset, 0)
+    made = jnp.zeros((*input.shape[:-1], n, n), input.dtype).at[..., rows, columns].set(input)
+    return jnp.moveaxis(made, (-2, -1), (a, b))
+
+
+@composite()
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The last dimension as the ``offset`` diagonal of two new dimensions."""
+    return diag_embed_op(input, offset, dim1, dim2)
+
+
+@composite()
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+    """A vector as the diagonal of a matrix; of a matrix, a copy of its diagonal."""
+    require_tensor(input, "diag")
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.dim()}D")
+    if input.dim() == 1:
+        made = diag_embed(input, diagonal)
+    else:
+        made = input.diagonal(diagonal).clone(memory_format=layouts.contiguous_format)
+    return given(out, made)
+
+
+@composite()
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """The flattened tensor as the diagonal of a matrix."""
+    return diag_embed(input.reshape(-1), offset)
+
+
+@op(needs="nothing")
+def trace(input: Input):
+    """The sum of the diagonal of a matrix (int64 for integers)."""
+    if input.ndim != 2:
+        raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(input.ndim))
+    x = input.astype(np.int64) if input.dtype.kind in "iub" else input
+    return jnp.trace(x)
+
+
+def _scatter_into(name: str, kind: Any) -> None:
+    """``diagonal_scatter`` and its kin: a copy of input with a view of it overwritten."""
+
+    def function(input: Tensor, src: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Tensor:
+        copy = input.clone()
+        part = kind(copy, *args, **kwargs)
+        if part.shape != src.shape:
+            raise RuntimeError(
+                "expected src to have a size equal to the slice of self. src size = "
+                f"{list(src.shape)}, slice size = {list(part.shape)}"
+            )
+        part.copy_(src)
+        return given(out, copy)
+
+    function.__doc__ = (
+        f"A copy of ``input`` in which its {name.removesuffix('_scatter')} is ``src``."
+    )
+    composite(name)(function)
+
+
+def _slice(t: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    d = errors.wrap_dim(dim, t.dim())
+    return t[(slice(None),) * d + (slice(start, end, step),)]
+
+
+_scatter_into("diagonal_scatter", diagonal)
+_scatter_into("select_scatter", select)
+_scatter_into("slice_scatter", _slice)

@@ -1,0 +1,55 @@
+"""The whole tensor again, with or without its history: detach, alias."""
+
+from __future__ import annotations
+
+from torchlike._core import boxes, modes, views
+from torchlike._core.tensor import Tensor
+from torchlike._core.views import step
+from torchlike._dispatch.detached import DetachedStorage
+from torchlike._dispatch.registry import composite
+from torchlike._ops.shape.views.making import make_view, require_tensor
+
+
+@composite()
+def detach(input: Tensor) -> Tensor:
+    """The same memory without autograd history."""
+    require_tensor(input, "detach")
+    found = input._alias()
+    if type(input._storage.cell) in boxes.BOXES:  # at every level
+        found._storage = DetachedStorage(input._storage)
+        if input._view is not None:  # not the one that keeps what it read
+            found._view = views.View(*input._view.__reduce__()[1])
+    if input._inference:
+        found._inference = True
+    return found
+
+
+@composite()
+def detach_(input: Tensor) -> Tensor:
+    """Drop the autograd history of this tensor. RuntimeError for views."""
+    cell = input._storage.cell if modes.current.levels else None
+    if input._base is not None or type(cell) is boxes.Batched:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+            "function in torch/optim/optimizer.py as a solution."
+        )
+    if modes.current.capture is not None:
+        modes.current.capture.field_write(input, "detach_()")
+    if type(cell) is boxes.Dual:
+        input._storage.cell = cell.detached()
+    if input.retains_grad:
+        input._retained = True
+    node = input._node
+    if node is not None and node.pre_hooks and input._output_nr in node.pre_hooks:
+        input._hooks = ({0: node.pre_hooks[input._output_nr]}, {})  # should it become a leaf
+    # Views made before keep their history, so the count of histories stays.
+    input._node, input._output_nr, input._requires_grad = None, 0, False
+    return input
+
+
+def alias(input: Tensor) -> Tensor:
+    """A differentiable view of the whole tensor."""
+    return make_view(input, step(views.Alias), (), "AliasBackward0")

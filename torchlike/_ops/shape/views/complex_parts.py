@@ -1,0 +1,86 @@
+"""Complex tensors as real ones and back: view_as_real, view_as_complex, real, imag, conj."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike._core import absent_dtypes, dtypes, views
+from torchlike._core.tensor import Tensor
+from torchlike._core.views import step
+from torchlike._dispatch.registry import composite
+from torchlike._ops.shape.views.making import make_view
+
+
+@composite()
+def view_as_real(input: Tensor) -> Tensor:
+    """A complex tensor as real and imaginary parts in a new last dimension of size 2."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    if input._view is not None and input._view.is_conjugated:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+            "tensor so you can view it as real, use self.resolve_conj(); however, be warned that "
+            "the resulting tensor will NOT alias the original."
+        )
+    return make_view(input, step(views.ViewAsReal), (), "ViewAsRealBackward0")
+
+
+@composite()
+def view_as_complex(input: Tensor) -> Tensor:
+    """A (..., 2) float tensor as complex numbers.
+
+    RuntimeError unless it is of float32 or float64 (NotImplementedError for float16).
+    """
+    if input.dtype is dtypes.float16:
+        _ = absent_dtypes.DTYPES["complex32"].numpy  # raises, and says why
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {dtypes.scalar_type(input.dtype)}"
+        )
+    size, stride, _ = input._geometry
+    if not size or size[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if stride[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for n, s in zip(size[:-1], stride[:-1], strict=True) if n != 1):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return make_view(input, step(views.ViewAsComplex), (), "ViewAsComplexBackward0")
+
+
+@composite(method=False)
+def real(input: Tensor) -> Tensor:
+    """The real part (a view of a complex tensor; a real tensor itself)."""
+    if not input.dtype.is_complex:
+        return input
+    return make_view(input, step(views.Real), (), "SelectBackward0")
+
+
+@composite(method=False)
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, a view. RuntimeError for real tensors."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return make_view(input, step(views.Imag), (), "SelectBackward0")
+
+
+def _set_real(input: Tensor, value: Any) -> None:
+    real(input)[...] = value
+
+
+def _set_imag(input: Tensor, value: Any) -> None:
+    imag(input)[...] = value
+
+
+Tensor.real = property(real, _set_real)  # type: ignore[attr-defined]
+Tensor.imag = property(imag, _set_imag)  # type: ignore[attr-defined]
+
+
+@composite()
+def conj(input: Tensor) -> Tensor:
+    """The conjugate: a view of a complex tensor, a real tensor itself."""
+    if not input.dtype.is_complex:
+        return input
+    return make_view(input, step(views.Conj), (), "ConjBackward0")

@@ -1,0 +1,122 @@
+"""Dimensions in another order: transpose, permute, t, movedim, T, mT, H."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike._core import errors, views
+from torchlike._core.tensor import Tensor
+from torchlike._core.views import step
+from torchlike._dispatch.registry import composite
+from torchlike._ops.shape.views.making import (
+    make_view,
+    one_argument,
+    require_tensor,
+    shape_arguments,
+)
+
+
+def _permuted(t: Tensor, dims: tuple[int, ...], name: str) -> Tensor:
+    return make_view(t, step(views.Permute, dims), (), name)
+
+
+@composite()
+def permute(input: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
+    """Dimensions in the given order."""
+    require_tensor(input, "permute")
+    order = shape_arguments(
+        dims if dims and not kwargs else one_argument(dims, kwargs, "permute", "dims"),
+        "permute",
+        "dims",
+    )
+    ndim = input.dim()
+    if len(order) != ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
+            f"to len(dims) = {len(order)}"
+        )
+    wrapped = tuple(errors.wrap_dim(d, ndim) for d in order)
+    if len(set(wrapped)) != ndim:
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return _permuted(input, wrapped, "PermuteBackward0")
+
+
+@composite(aliases=("swapaxes", "swapdims"))
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions swapped."""
+    require_tensor(input, "transpose")
+    ndim = input.dim()
+    a, b = errors.wrap_dim(dim0, ndim), errors.wrap_dim(dim1, ndim)
+    if not ndim:
+        return make_view(input, step(views.Alias), (), "TransposeBackward0")
+    dims = list(range(ndim))
+    dims[a], dims[b] = dims[b], dims[a]
+    return _permuted(input, tuple(dims), "TransposeBackward0")
+
+
+@composite()
+def t(input: Tensor) -> Tensor:
+    """The transpose of a tensor with at most two dimensions."""
+    require_tensor(input, "t")
+    if input.dim() > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
+    if input.dim() < 2:
+        return make_view(input, step(views.Alias), (), "TBackward0")
+    return _permuted(input, (1, 0), "TBackward0")
+
+
+@composite(aliases=("moveaxis",))
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to new places, the others keeping their order."""
+    ndim = input.dim()
+    froms = [errors.wrap_dim(d, ndim) for d in shape_arguments((source,))]
+    tos = [errors.wrap_dim(d, ndim) for d in shape_arguments((destination,))]
+    if len(froms) != len(tos):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({froms} dims) should contain "
+            f"the same number of dims as destination ({tos} dims)"
+        )
+    for what, dims in (("source", froms), ("destination", tos)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
+    rest = iter([d for d in range(ndim) if d not in froms])
+    placed = dict(zip(tos, froms, strict=True))
+    order = tuple(placed[d] if d in placed else next(rest) for d in range(ndim))
+    return _permuted(input, order, "PermuteBackward0")
+
+
+def _mT(self: Tensor) -> Tensor:
+    """The last two dimensions swapped."""
+    if self.dim() < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got "
+            f"{self.dim()}-D tensor."
+        )
+    return self.transpose(-2, -1)
+
+
+def _T(self: Tensor) -> Tensor:
+    """All dimensions reversed."""
+    return _permuted(self, tuple(reversed(range(self.dim()))), "PermuteBackward0")
+
+
+def _H(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    if self.dim() not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
+        )
+    return (self.transpose(0, 1) if self.dim() else self).conj()
+
+
+Tensor.T = property(_T)  # type: ignore[attr-defined]
+Tensor.mT = property(_mT)  # type: ignore[attr-defined]
+Tensor.H = property(_H)  # type: ignore[attr-defined]
+Tensor.mH = property(lambda self: _mT(self).conj())  # type: ignore[attr-defined]
+
+
+@composite()
+def adjoint(input: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    return _mT(input).conj()

@@ -1,0 +1,205 @@
+"""The same elements in the same order in another shape, or read as another dtype: view, reshape,
+flatten, unflatten."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike._core import dtypes, errors, views
+from torchlike._core.tensor import Tensor
+from torchlike._core.views import step
+from torchlike._dispatch.registry import composite
+from torchlike._dispatch.schema import ints
+from torchlike._ops.shape.views.making import (
+    make_view,
+    on_unread,
+    one_argument,
+    require_tensor,
+    shape_arguments,
+    unread,
+)
+
+
+def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
+    """Fill in a single -1. RuntimeError in PyTorch's words when the sizes do not fit."""
+    invalid = RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+    if shape.count(-1) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    if any(n < -1 for n in shape):
+        raise RuntimeError(f"invalid shape dimension {min(shape)}")
+    if -1 in shape:
+        known = math.prod(n for n in shape if n != -1)
+        if known == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+                "unspecified dimension size -1 can be any value and is ambiguous"
+                if numel == 0 else str(invalid)
+            )  # fmt: skip
+        if numel % known:
+            raise invalid
+        return tuple(numel // known if n == -1 else n for n in shape)
+    if math.prod(shape) != numel:
+        raise invalid
+    return shape
+
+
+def reshaped(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...], name: str) -> Tensor:
+    """The same elements in the same order, with a size and strides already found."""
+    host = unread(t)
+    if host is not None:
+        return on_unread(host.reshape(size))
+    return make_view(t, step(views.Reshape, size, stride), (), name)
+
+
+def view_or_none(t: Tensor, shape: tuple[int, ...], name: str) -> Tensor | None:
+    """The view of this (complete) shape, or None where strides do not allow it."""
+    size, stride, _ = t._geometry
+    new = views.view_strides(size, stride, shape)
+    return None if new is None else reshaped(t, shape, new, name)
+
+
+@composite(namespaces=())
+def view(input: Tensor, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
+    """The same memory with another shape, or another dtype (``view(dtype)``).
+
+    RuntimeError where strides do not allow a view; ``reshape`` copies there.
+    """
+    if dtype is not None or (len(shape) == 1 and dtypes.is_argument(shape[0])):
+        return _view_dtype(input, dtypes.from_argument(dtype or shape[0]))
+    wanted = shape_arguments(shape if size is None else (size,), "view", "size")
+    new = infer_size(wanted, input.numel())
+    found = view_or_none(input, new, "ViewBackward0")
+    if found is None:
+        raise RuntimeError(errors.VIEW_INCOMPATIBLE)
+    return found
+
+
+def _check_bits(
+    t: Tensor, dtype: dtypes.dtype, size: Sequence[int], stride: Sequence[int], offset: int
+) -> None:
+    """RuntimeError unless elements lie so that they can be taken for others of another width."""
+    ending = (
+        f"to view {dtypes.scalar_type(t.dtype)} as {dtypes.scalar_type(dtype)} (different element "
+        "sizes)"
+    )
+    if not size:
+        raise RuntimeError(f"self.dim() cannot be 0 {ending}")
+    if stride[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {ending}, but got {stride[-1]}")
+    ratio = dtype.itemsize // t.itemsize
+    if ratio < 2:
+        return
+    for name, n in (
+        ("size(-1)", size[-1]), ("storage_offset()", offset),
+        *((f"stride({d})", s) for d, s in enumerate(stride[:-1])),
+    ):  # fmt: skip
+        if n % ratio:
+            raise RuntimeError(f"self.{name} must be divisible by {ratio} {ending}, but got {n}")
+
+
+def _view_dtype(t: Tensor, dtype: dtypes.dtype) -> Tensor:
+    old, new = t.itemsize, dtype.itemsize
+    size, stride, offset = t._geometry
+    if t._view is not None and not t._view.shows_memory:
+        lazy = (
+            "conjugate view tensors" if t._view.is_conjugated else "tensors with negative bit set"
+        )
+        raise RuntimeError(
+            f"torch.Tensor.view is not supported for {lazy} when converting to a different dtype."
+        )
+    if dtype is t.dtype:
+        return make_view(t, step(views.Alias), (), "ViewBackward0")
+    if old != new:
+        _check_bits(t, dtype, size, stride, offset)
+    if old < new:
+        ratio = new // old
+        size = (*size[:-1], size[-1] // ratio)
+        stride = (*(s // ratio for s in stride[:-1]), 1)
+        scale = (1, ratio)
+    elif old > new:
+        ratio = old // new
+        size = (*size[:-1], size[-1] * ratio)
+        stride = (*(s * ratio for s in stride[:-1]), 1)
+        scale = (ratio, 1)
+    else:
+        scale = (1, 1)
+    host = unread(t)
+    if host is not None:
+        return on_unread(host.view(dtype.numpy))
+    kind = step(views.Bitcast, dtype.numpy, size, stride, scale)
+    return make_view(t, kind, (), "ViewBackward0", differentiable=False)
+
+
+@composite()
+def reshape(input: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
+    """A view where strides allow one, else a copy in the new shape."""
+    require_tensor(input, "reshape")
+    given = shape_arguments(
+        shape if shape and not kwargs else one_argument(shape, kwargs, "reshape", "shape"),
+        "reshape",
+        "shape",
+    )
+    new = infer_size(given, input.numel())
+    name = "ViewBackward0" if input.is_contiguous() else "ReshapeAliasBackward0"
+    found = view_or_none(input, new, name)
+    if found is None:
+        found = view_or_none(input.clone(memory_format=None), new, "UnsafeViewBackward0")
+        assert found is not None
+        # A fresh copy: PyTorch's _unsafe_view is no view to the user. Its own history says whether
+        # it needs gradients, no longer the base.
+        found._base = None
+        found._requires_grad = found._node is not None
+    return found
+
+
+@composite(namespaces=())
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """``view(other.size())``."""
+    return input.view(other.shape)
+
+
+@composite(namespaces=())
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """``reshape(other.size())``."""
+    return input.reshape(other.shape)
+
+
+@composite()
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions ``start_dim..end_dim`` joined into one (a view where possible)."""
+    require_tensor(input, "flatten")
+    size = input._geometry.size
+    first, last = errors.wrap_dim(start_dim, len(size)), errors.wrap_dim(end_dim, len(size))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not size:
+        return input.reshape(1)
+    if first == last:
+        return input
+    return input.reshape((*size[:first], math.prod(size[first : last + 1]), *size[last + 1 :]))
+
+
+@composite(aliases=())
+def ravel(input: Tensor) -> Tensor:
+    """One dimension, row-major: a view of a contiguous tensor, else of a copy."""
+    return input.contiguous().view(-1)
+
+
+@composite()
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension split into ``sizes`` (one may be -1)."""
+    size = input._geometry.size
+    d = errors.wrap_dim(dim, len(size))
+    wanted = ints(sizes)
+    try:
+        inner = infer_size(wanted, size[d])
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(wanted)} don't multiply up to the size of dim {d} "
+            f"({size[d]}) in the input tensor"
+        ) from None
+    found = view_or_none(input, (*size[:d], *inner, *size[d + 1 :]), "ViewBackward0")
+    assert found is not None
+    return found

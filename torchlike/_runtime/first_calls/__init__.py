@@ -1,0 +1,17 @@
+"""The first calls of a compiled form: NumPy evaluates its jaxpr until compiling it pays.
+
+XLA needs 15 to 450 ms to compile an operation for a new shape; PyTorch computes it in microseconds.
+``first_calls.jit`` is ``jax.jit`` but for that: a signature that it does not know is traced, and
+its jaxpr is evaluated by a NumPy rule for each lax primitive. Once the signature has been called
+so often that compiling it would have been worth it (``cost``), it is compiled, and later calls
+never come here again. No operation has a second definition.
+
+The room: ``jit`` (the drop-in for ``jax.jit``), ``interpreter`` (a jaxpr as a function of NumPy
+arrays), ``rules/`` (one family of primitives a file), ``cost`` (when compiling pays), ``settings``,
+``statistics`` (what ran where), ``internals`` (the private names of JAX that all this needs).
+"""
+
+from torchlike._runtime.first_calls.families import Template
+from torchlike._runtime.first_calls.jit import DECLINED, call, jit, takes
+
+__all__ = ["DECLINED", "Template", "call", "jit", "takes"]

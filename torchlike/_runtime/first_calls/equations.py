@@ -1,0 +1,137 @@
+"""The equations of a jaxpr on numbered slots: calls inlined, and what changes nothing left out.
+
+Every value lies in a slot. An equation that gives its operand back (``stop_gradient``, a product
+with 1) is none: its result has the operand's slot. Nor is one that nobody needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.first_calls.rules import CALLS, Unsupported
+
+
+class SlotEquation(NamedTuple):
+    """An equation whose operands and results are slots."""
+
+    name: str
+    params: dict[str, Any]
+    sources: list[int]
+    targets: list[int]
+    operands: list[Any]
+    results: list[Any]
+    has_effects: bool
+    is_many: bool
+
+
+class SlotEquations:
+    """The equations of a closed jaxpr, or one without constants; ``known`` are values of inputs by
+    their position."""
+
+    def __init__(self, closed: Any, known: dict[int, Any] | None = None) -> None:
+        #: Values by slot, None where a call provides or computes them.
+        self.values: list[np.ndarray | None] = []
+        self._equations: list[SlotEquation] = []
+        jaxpr = getattr(closed, "jaxpr", closed)
+        if jaxpr.effects:
+            raise Unsupported("effects")
+        slots: dict[Any, int] = {}
+        for var, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
+            slots[var] = self._new(np.asarray(value))
+        for i, var in enumerate(jaxpr.invars):
+            value = None if known is None else known.get(i)
+            slots[var] = self._new(None if value is None else np.asarray(value, var.aval.dtype))
+        self.inputs = [slots[v] for v in jaxpr.invars]
+        self._add_all(jaxpr, slots)
+        self.outputs = [self._slot(v, slots) for v in jaxpr.outvars]
+
+    def needed(self) -> list[SlotEquation]:
+        """The equations that the outputs depend on."""
+        live = set(self.outputs)
+        found = []
+        for eqn in reversed(self._equations):
+            if eqn.has_effects or not live.isdisjoint(eqn.targets):
+                live.update(eqn.sources)
+                found.append(eqn)
+        found.reverse()
+        return found
+
+    # -- slots -------------------------------------------------------------------------------------
+
+    def _new(self, value: np.ndarray | None = None) -> int:
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def _slot(self, atom: Any, slots: dict[Any, int]) -> int:
+        if type(atom) is internals.literal:
+            return self._new(np.asarray(atom.val, atom.aval.dtype))
+        return slots[atom]
+
+    # -- equations ---------------------------------------------------------------------------------
+
+    def _add_all(self, jaxpr: Any, slots: dict[Any, int]) -> None:
+        for eqn in jaxpr.eqns:
+            sources = [self._slot(v, slots) for v in eqn.invars]
+            called = CALLS.get(eqn.primitive.name)
+            if called is not None and not eqn.effects:
+                slots.update(
+                    zip(eqn.outvars, self._called(eqn.params[called], sources), strict=True)
+                )
+                continue
+            same = self._unchanged(eqn, sources)
+            if same is not None:
+                slots.update(zip(eqn.outvars, same, strict=True))
+                continue
+            targets = [self._new() for _ in eqn.outvars]
+            slots.update(zip(eqn.outvars, targets, strict=True))
+            self._equations.append(
+                SlotEquation(
+                    eqn.primitive.name, eqn.params, sources, targets,
+                    [v.aval for v in eqn.invars], [v.aval for v in eqn.outvars],
+                    bool(eqn.effects), eqn.primitive.multiple_results,
+                )
+            )  # fmt: skip
+
+    def _called(self, closed: Any, sources: list[int]) -> list[int]:
+        """The slots of what a called jaxpr gives for operands in these slots."""
+        jaxpr = getattr(closed, "jaxpr", closed)
+        slots: dict[Any, int] = dict(zip(jaxpr.invars, sources, strict=True))
+        for var, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
+            slots[var] = self._new(np.asarray(value))
+        self._add_all(jaxpr, slots)
+        return [self._slot(v, slots) for v in jaxpr.outvars]
+
+    def _unchanged(self, eqn: Any, sources: list[int]) -> Sequence[int] | None:
+        """The slots of the operands that an equation gives as they are; None for any other."""
+        name = eqn.primitive.name
+        if name in ("stop_gradient", "copy", "copy_p", "optimization_barrier"):
+            return sources
+        if name == "convert_element_type":
+            return sources if eqn.invars[0].aval.dtype == eqn.outvars[0].aval.dtype else None
+        neutral = _NEUTRAL.get(name)
+        if neutral is None:
+            return None
+        out = eqn.outvars[0].aval
+        if getattr(out.dtype, "kind", "V") == "c":  # infinity times 1 + 0j is not infinity
+            return None
+        for k, number in neutral:
+            value = self.values[sources[k]]
+            other = eqn.invars[1 - k].aval
+            if value is None or value.ndim or other.shape != out.shape or other.dtype != out.dtype:
+                continue
+            if value == number:
+                return [sources[1 - k]]
+        return None
+
+
+#: Operands, by position, of which a number leaves the other operand as it is.
+_NEUTRAL: dict[str, tuple[tuple[int, float], ...]] = {
+    "mul": ((0, 1), (1, 1)),
+    "div": ((1, 1),),
+    "max": ((0, -np.inf), (1, -np.inf)),
+    "min": ((0, np.inf), (1, np.inf)),
+}

@@ -1,0 +1,368 @@
+"""``jax.jit`` whose first calls with a signature are computed by NumPy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike._runtime import targets
+from torchlike._runtime.first_calls import cost
+from torchlike._runtime.first_calls.families import Family, Template, described
+from torchlike._runtime.first_calls.internals import internals, log
+from torchlike._runtime.first_calls.interpreter import Plan
+from torchlike._runtime.first_calls.program import (
+    NUMBERS,
+    Program,
+    agree,
+    host,
+    operands,
+    signature,
+)
+from torchlike._runtime.first_calls.rules import TooLong, Unsupported
+from torchlike._runtime.first_calls.settings import COMPILED, settings
+from torchlike._runtime.first_calls.statistics import record_of
+
+_ndarray = np.ndarray
+_config: Any = jax.config  # gets its fields one by one
+
+#: What ``form.by_numpy`` gives where the form itself is to be called.
+DECLINED: Any = object()
+
+
+def jit(
+    function: Callable[..., Any], *, name: str = "", template: Template | None = None,
+    families: dict[Any, Family] | None = None, **options: Any,
+) -> Any:  # fmt: skip
+    """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
+
+    The signature is what ``jax.jit`` compiles for: tree, shapes and dtypes of the arguments. On
+    accelerators, within a trace, for arrays on other devices than the first CPU, and where NumPy
+    has no rule, it is ``jax.jit``. ``name`` stands in reports.
+
+    Its method ``by_numpy`` takes the same arguments, some of which are NumPy arrays, and gives
+    NumPy arrays, or `DECLINED`.
+
+    ``function`` may itself be made for sizes: ``template`` then makes it for others, and functions
+    of one template share their ``families``.
+    """
+    jitted: Any = jax.jit(function, **options)
+    if internals.missing:
+        jitted.by_numpy = _decline
+        return jitted
+    template = template or Template(lambda sizes: function, ())
+    name = name or getattr(function, "__name__", "?")
+    first_calls = _FirstCalls(
+        function, jitted, name, template, {} if families is None else families
+    )
+    hooked: Any = internals.hooked(function, jitted, first_calls.miss)
+    hooked = functools.wraps(function)(hooked)
+    # What methods of JAX's class (lower, trace, eval_shape) look for.
+    hooked._fun, hooked._jit_info = function, jitted._jit_info
+    hooked.by_numpy = first_calls.by_numpy
+    return hooked
+
+
+def call(form: Any, *args: Any) -> Any:
+    """``form(*args)`` where arguments may be NumPy arrays; the results may be, too."""
+    out = form.by_numpy(*args)
+    return form(*args) if out is DECLINED else out
+
+
+#: Bytes of the largest array that is left on the host when it is made.
+_MOST_BYTES = 1 << 16
+
+
+def takes(values: np.ndarray) -> bool:
+    """Whether a new array should stay NumPy's, for forms that compute with it."""
+    return (
+        values.nbytes <= _MOST_BYTES
+        and settings.mode != COMPILED
+        and not internals.missing
+        and type(values) is _ndarray
+        and values.flags.c_contiguous
+        and _config.jax_enable_x64
+        and _config.jax_default_device is None
+        and host().is_default
+    )
+
+
+def _decline(*args: Any) -> Any:
+    return DECLINED
+
+
+class _FirstCalls:
+    """Answers the calls of one form for which JAX has no executable, and those by NumPy."""
+
+    __slots__ = (
+        "_by_avals", "_compiled", "_families", "_function", "_name", "_programs", "_template",
+    )  # fmt: skip
+
+    def __init__(
+        self, function: Callable[..., Any], jitted: Any, name: str, template: Template,
+        families: dict[Any, Family],
+    ) -> None:  # fmt: skip
+        self._function = function
+        self._compiled = jitted._cache_miss
+        self._name = name
+        self._template, self._families = template, families
+        #: Programs by their signature, and by what `by_numpy` sees of it.
+        self._programs: dict[Any, Program] = {}
+        self._by_avals: dict[Any, Program] = {}
+
+    # -- called by JAX -----------------------------------------------------------------------------
+
+    def miss(self, *args: Any, **kwargs: Any) -> Any:
+        """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
+        if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
+            return self._compiled(*args, **kwargs)
+        if not host().is_default:
+            return self._compiled(*args)
+        leaves, tree = jax.tree.flatten(args)
+        key = signature(leaves, tree)
+        if key is None:
+            return self._compiled(*args)
+        program, outs = self._found(key, leaves, tree)
+        if program.calls_left <= 0 and outs is None:
+            return self._compile(program, args)
+        if outs is None:
+            values = operands(leaves, program.dtypes)
+            if values is None:
+                return self._compiled(*args)
+            outs = self._call(program, values)
+            if outs is None:
+                return self._compile(program, args)
+        return program.device_arrays(outs, leaves), None, True
+
+    # -- called by us ------------------------------------------------------------------------------
+
+    def by_numpy(self, *args: Any) -> Any:
+        """The form's results as NumPy arrays; DECLINED where it should be called as it is: it is
+        to be compiled, or an argument is no array with values."""
+        if settings.mode == COMPILED or not _config.jax_enable_x64:  # the form refuses
+            return DECLINED
+        key: list[Any] = []
+        values: list[Any] = []
+        for a in args:
+            kind = type(a)
+            if kind is _ndarray:
+                key.append(a.shape)
+                key.append(a.dtype)
+                values.append(a)
+            elif kind in NUMBERS:
+                key.append(kind if a != 1 else (kind,))
+                values.append(a)
+            elif not _describe(a, key, values):
+                return DECLINED
+        known = tuple(key)
+        program = self._by_avals.get(known)
+        if program is None:
+            program = self._program_for(args)
+            if program is None:
+                return DECLINED
+            self._by_avals[known] = program
+        for i, dtype in program.numbers:
+            values[i] = np.asarray(values[i], dtype)
+        if program.stays:
+            program.record.calls += 1
+            try:
+                outs: Any = program.run(values)
+            except Exception as error:
+                self._failed(program, error)
+                return DECLINED
+        elif program.calls_left > 0:
+            outs = self._call(program, values)
+            if outs is None:
+                return DECLINED
+        else:
+            return DECLINED
+        found = program.host_values(outs)
+        if settings.strict:  # so that a rule that writes into its operands fails
+            for array in jax.tree.leaves(found):
+                array.flags.writeable = False
+        return found
+
+    def _program_for(self, args: Any) -> Program | None:
+        """The program of arguments that `by_numpy` meets for the first time; None where something
+        around the call (a trace, another device) forbids it."""
+        if not internals.trace_state_clean() or not host().is_default:
+            return None
+        leaves, tree = jax.tree.flatten(args)
+        key = signature(leaves, tree)
+        return None if key is None else self._found(key, leaves, tree)[0].with_ones(leaves)
+
+    # -- programs ----------------------------------------------------------------------------------
+
+    def _found(self, key: Any, leaves: list[Any], tree: Any) -> tuple[Program, list[Any] | None]:
+        """The program of a signature, made where there is none; with it the results, where it had
+        to be run to be checked."""
+        program = self._programs.get(key)
+        if program is not None:
+            return program, None
+        outs = None
+        found = self._of_family(key, leaves, tree)
+        if found is None:
+            program = self._made(key, leaves, tree)
+        else:
+            program, check = found
+            values = operands(leaves, program.dtypes) if check and program.calls_left else None
+            if values is not None:
+                program, outs = self._checked(key, leaves, tree, values, program)
+        self._programs[key] = program
+        return program, outs
+
+    def _of_family(self, key: Any, leaves: list[Any], tree: Any) -> tuple[Program, bool] | None:
+        """The program that other sizes of this signature have traced, if any, and whether it is to
+        be checked."""
+        shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
+        shapes.append(self._template.sizes)
+        kind = self._kind(key)
+        family = self._families.get(kind)
+        if family is None:
+            self._families[kind] = Family(shapes)
+            return None
+        began = perf_counter()
+        found = family.find(self._name, self._template, tree, leaves, shapes)
+        if found is None:
+            return None
+        specialised, check = found
+        program = Program(record_of(self._name))
+        try:
+            program.describe(*specialised, leaves)
+        except Unsupported:
+            return None
+        program.record.specialised += 1
+        program.record.making_seconds += perf_counter() - began
+        return program, check or settings.check
+
+    def _kind(self, key: Any) -> Any:
+        """What signatures of one family have in common."""
+        parts = [(len(p[0]), *p[1:]) if type(p) is tuple else p for p in key[2:]]
+        return (*key[:2], len(self._template.sizes), *parts)
+
+    def _checked(
+        self, key: Any, leaves: list[Any], tree: Any, values: list[Any], program: Program
+    ) -> tuple[Program, list[Any] | None]:
+        """The program of a family and its results, held against those of a trace of its own; the
+        latter where they differ."""
+        outs = self._call(program, values)
+        if outs is None:
+            return program, None
+        own = self._made(key, leaves, tree)
+        expected = self._call(own, values) if own.calls_left else None
+        if expected is not None and agree(program, outs, own, expected):
+            return program, outs
+        message = f"{self._name}: a program traced for other sizes differs from one of its own"
+        if settings.strict:
+            raise AssertionError(f"{message}: {key[2:]}, {self._template.sizes}")
+        log.warning("%s; each size is traced from now on", message)
+        self._families[self._kind(key)].give_up()
+        return own, expected
+
+    def _made(self, key: Any, leaves: list[Any], tree: Any) -> Program:
+        """Trace the function for these arguments, and make the program that NumPy runs."""
+        program = Program(record_of(self._name))
+        record = program.record
+        began = perf_counter()
+        shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
+        given = [described(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
+        with targets.numpy(), jax.disable_jit():
+            closed, out = jax.make_jaxpr(self._function, return_shape=True)(
+                *jax.tree.unflatten(tree, given)
+            )
+        try:
+            calls = cost.calls_by_numpy(closed.jaxpr)
+            if calls:
+                plan = Plan(closed)
+                stays = cost.numpy_is_faster(closed.jaxpr, len(plan))
+                dtypes = [aval.dtype for aval in closed.in_avals]
+                structure = jax.tree.structure(out)
+                program.describe(
+                    plan, {}, calls, stays, dtypes, closed.out_avals, structure, leaves
+                )
+            else:
+                record.compiled_because("large")
+        except Unsupported as reason:
+            record.compiled_because(f"no rule for {reason}")
+        except Exception as error:  # another version of JAX may name parameters otherwise
+            if settings.strict:
+                raise
+            log.warning("%s is compiled: no program for NumPy, %r", self._name, error)
+            record.compiled_because(f"{type(error).__name__}: {error}")
+        record.programs += 1
+        record.making_seconds += perf_counter() - began
+        return program
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def _call(self, program: Program, values: list[Any]) -> list[Any] | None:
+        """NumPy's results, or None where it fails."""
+        program.calls += 1
+        program.calls_left -= 1
+        record = program.record
+        began = perf_counter()
+        try:
+            return program.run(values)
+        except TooLong as reason:
+            program.calls_left = 0
+            record.compiled_because(str(reason))
+            return None
+        except Exception as error:
+            self._failed(program, error)
+            return None
+        finally:
+            record.calls += 1
+            record.calling_seconds += perf_counter() - began
+
+    def _failed(self, program: Program, error: Exception) -> None:
+        """NumPy raised an error: the signature is compiled from now on."""
+        if settings.strict:
+            raise error
+        program.calls_left, program.stays = 0, False
+        log.warning("%s is compiled: by NumPy it raised %r", self._name, error)
+        program.record.compiled_because(f"{type(error).__name__}: {error}")
+
+    def _compile(self, program: Program, args: tuple[Any, ...]) -> Any:
+        record = program.record
+        began = perf_counter()
+        found = self._compiled(*args)
+        record.compiled += 1
+        record.compiled_after.append(program.calls)
+        record.compiling_seconds += perf_counter() - began
+        log.info(
+            "%s is compiled after %d calls: %.0f ms",
+            self._name, program.calls, 1e3 * (perf_counter() - began),
+        )  # fmt: skip
+        return found
+
+
+def _describe(argument: Any, key: list[Any], values: list[Any]) -> bool:
+    """Append what a program depends on in an argument, and its values; False where it has none."""
+    kind = type(argument)
+    if kind is _ndarray:
+        key.append(argument.shape)
+        key.append(argument.dtype)
+        values.append(argument)
+        return True
+    if argument is None:
+        key.append(None)
+        return True
+    if kind is tuple or kind is list:
+        key.append((kind, len(argument)))
+        return all(_describe(a, key, values) for a in argument)
+    if kind in NUMBERS:
+        key.append(kind if argument != 1 else (kind,))
+        values.append(argument)
+        return True
+    there = host()
+    if kind is there.array_type:
+        if argument.sharding is not there.sharding and argument.sharding != there.sharding:
+            return False
+        key.append((argument.shape, argument.dtype, argument.weak_type))
+        values.append(np.asarray(argument))
+        return True
+    return False

@@ -1,0 +1,79 @@
+"""``torchlike.compiler.report``: what NumPy computed, what was compiled, and what both cost."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from torchlike._runtime.first_calls.statistics import Record, records
+from torchlike._runtime.lazy import LazyModule
+
+_console: Any = LazyModule("rich.console")
+_table: Any = LazyModule("rich.table")
+
+
+class Report:
+    """A table of compiled forms. ``print(report)`` shows it; ``rows`` are its records."""
+
+    def __init__(self, rows: list[Record]) -> None:
+        self.rows = rows
+
+    def __rich__(self) -> Any:
+        table = _table.Table(title="first calls", title_justify="left")
+        table.add_column("operation", no_wrap=True)
+        for name in (
+            "by NumPy: traces", "from other sizes", "calls", "ms", "compiled", "after calls", "ms",
+        ):  # fmt: skip
+            table.add_column(name, justify="right")
+        table.add_column("compiled at once because")
+        for row in (*self.rows, _total(self.rows)):
+            table.add_row(
+                row.name, str(row.programs), str(row.specialised), str(row.calls),
+                f"{1e3 * (row.making_seconds + row.calling_seconds):.1f}", str(row.compiled),
+                _span(row.compiled_after), f"{1e3 * row.compiling_seconds:.1f}",
+                ", ".join(f"{reason} ({n})" for reason, n in row.reasons.items()),
+                end_section=row is (self.rows[-1] if self.rows else None),
+            )  # fmt: skip
+        return table
+
+    def __str__(self) -> str:
+        text = io.StringIO()
+        _console.Console(file=text, width=140).print(self)
+        return text.getvalue()
+
+    __repr__ = __str__
+
+
+def report() -> Report:
+    """What happened to the operations' compiled forms so far, the dearest first.
+
+    For each: how many programs were traced for NumPy and how many were made of the trace of other
+    sizes; how many calls NumPy computed, and the milliseconds of all that; how many signatures were
+    compiled, after how many calls by NumPy, and the milliseconds of their first compiled calls; and
+    why signatures were compiled at once. Functions of ``torchlike.jit`` are not among them:
+    ``explain`` tells of those.
+    """
+    rows = sorted(records.values(), key=lambda r: -_seconds(r))
+    return Report(rows)
+
+
+def _seconds(row: Record) -> float:
+    return row.making_seconds + row.calling_seconds + row.compiling_seconds
+
+
+def _span(counts: list[int]) -> str:
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _total(rows: list[Record]) -> Record:
+    total = Record("all")
+    for row in rows:
+        for name in (
+            "programs", "specialised", "calls", "making_seconds", "calling_seconds", "compiled",
+            "compiling_seconds",
+        ):  # fmt: skip
+            setattr(total, name, getattr(total, name) + getattr(row, name))
+    return total

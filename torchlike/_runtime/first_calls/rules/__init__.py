@@ -1,0 +1,21 @@
+"""NumPy rules for lax primitives, one family a file; importing the room registers them."""
+
+from torchlike._runtime.first_calls.rules import (
+    arithmetic,
+    control_flow,
+    conversions,
+    convolution,
+    fourier,
+    indexing,
+    ordering,
+    products,
+    random_bits,
+    reductions,
+    shapes,
+    special,
+    windows,
+)
+from torchlike._runtime.first_calls.rules.control_flow import CALLS
+from torchlike._runtime.first_calls.rules.registry import RULES, Equation, TooLong, Unsupported
+
+__all__ = ["CALLS", "RULES", "Equation", "TooLong", "Unsupported"]

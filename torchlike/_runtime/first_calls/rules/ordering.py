@@ -1,0 +1,85 @@
+"""Sorting, and comparisons in the total order of floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchlike._runtime.first_calls.rules.registry import (
+    Equation,
+    Rule,
+    Unsupported,
+    is_complex,
+    is_float,
+    is_half,
+    rule,
+)
+
+
+@rule("sort")
+def _sort(eqn: Equation) -> Callable[..., Any]:
+    dim, n_keys = eqn.params["dimension"], eqn.params["num_keys"]
+    if any(is_complex(aval.dtype) for aval in eqn.operands[:n_keys]):
+        raise Unsupported("sorting complex numbers")
+    # float32 holds every half, in the same order, and sorts several times as fast.
+    widen = [is_half(aval.dtype) for aval in eqn.operands[:n_keys]]
+
+    def order(keys: Any) -> Any:
+        keys = [k.astype(np.float32) if w else k for k, w in zip(keys, widen, strict=True)]
+        if n_keys == 1:
+            return np.argsort(keys[0], axis=dim, kind="stable")
+        return np.lexsort(keys[::-1], axis=dim)
+
+    if len(eqn.operands) == 1 and not widen[0]:
+        return lambda x: [np.sort(x, axis=dim, kind="stable")]
+
+    def sort(*arrays: Any) -> list[Any]:
+        at = order(arrays[:n_keys])
+        return [np.take_along_axis(x, at, dim) for x in arrays]
+
+    return sort
+
+
+def _total_order(dtype: np.dtype) -> Callable[[Any], Any]:
+    """Integers in the order -NaN < -inf < ... < -0 < 0 < ... < inf < NaN of their floats."""
+    if not is_float(dtype):
+        return lambda x: x
+    kind = np.dtype(f"i{dtype.itemsize}")
+    magnitude = np.iinfo(kind).max
+
+    def order(x: Any) -> Any:
+        bits = np.array(x, order="C", ndmin=1).view(kind).reshape(np.shape(x))
+        return np.where(bits < 0, bits ^ magnitude, bits)
+
+    return order
+
+
+def _by_total_order(compare: np.ufunc) -> Rule:
+    def comparison(eqn: Equation) -> Callable[..., Any]:
+        order = _total_order(eqn.operands[0].dtype)
+        return lambda x, y: compare(order(x), order(y))
+
+    return comparison
+
+
+rule("lt_to")(_by_total_order(np.less))
+rule("le_to")(_by_total_order(np.less_equal))
+rule("eq_to")(_by_total_order(np.equal))
+
+
+@rule("top_k")
+def _top_k(eqn: Equation) -> Callable[..., Any]:
+    operand, (_, places) = eqn.operands[0], eqn.results
+    last = len(operand.shape) - 1
+    if eqn.params.get("axis", last) not in (-1, last) or is_complex(operand.dtype):
+        raise Unsupported("top_k along another dimension")
+    k, order = eqn.params["k"], _total_order(operand.dtype)
+
+    def largest(x: Any) -> list[Any]:
+        # ~n falls where n rises, so that equal elements keep their order.
+        at = np.argsort(~order(x), axis=-1, kind="stable")[..., :k]
+        return [np.take_along_axis(x, at, -1), at.astype(places.dtype)]
+
+    return largest

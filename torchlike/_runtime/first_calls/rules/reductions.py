@@ -1,0 +1,91 @@
+"""Sums, products, extrema and their places, along dimensions and cumulative."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchlike._runtime.first_calls.rules.registry import (
+    Equation,
+    Rule,
+    Unsupported,
+    highest,
+    is_complex,
+    is_half,
+    lowest,
+    rule,
+)
+
+
+def _reducing(ufunc: np.ufunc, identity: Callable[[Any], Any]) -> Rule:
+    def reduction(eqn: Equation) -> Callable[..., Any]:
+        axes, dtype = tuple(eqn.params["axes"]), eqn.dtype
+        extremum = ufunc in (np.maximum, np.minimum)
+        if is_complex(dtype) and extremum:
+            raise Unsupported("extrema of complex numbers")
+        if math.prod(eqn.operands[0].shape) == 0:
+            value = np.full(eqn.shape, identity(dtype), dtype)
+            return lambda x: value
+        if extremum or dtype == np.bool_:
+            return lambda x: ufunc.reduce(x, axis=axes)
+        if is_half(dtype):
+            return lambda x: ufunc.reduce(x, axis=axes, dtype=np.float32).astype(dtype)
+        return lambda x: ufunc.reduce(x, axis=axes, dtype=dtype)
+
+    return reduction
+
+
+def _all_bits(dtype: Any) -> Any:
+    return True if dtype == np.bool_ else np.array(-1).astype(dtype)
+
+
+for _name, _ufunc, _identity in (
+    ("reduce_sum", np.add, lambda dtype: 0),
+    ("reduce_prod", np.multiply, lambda dtype: 1),
+    ("reduce_max", np.maximum, lowest),
+    ("reduce_min", np.minimum, highest),
+    ("reduce_and", np.bitwise_and, _all_bits),
+    ("reduce_or", np.bitwise_or, lambda dtype: 0),
+    ("reduce_xor", np.bitwise_xor, lambda dtype: 0),
+):
+    rule(_name)(_reducing(_ufunc, _identity))
+
+
+def _place_of(function: Callable[..., Any]) -> Rule:
+    def place(eqn: Equation) -> Callable[..., Any]:
+        if is_complex(eqn.operands[0].dtype) or len(eqn.params["axes"]) != 1:
+            raise Unsupported("place of an extremum")
+        (dim,), dtype = eqn.params["axes"], np.dtype(eqn.params["index_dtype"])
+        return lambda x: function(x, axis=dim).astype(dtype)
+
+    return place
+
+
+rule("argmax")(_place_of(np.argmax))
+rule("argmin")(_place_of(np.argmin))
+
+
+def _cumulative(ufunc: np.ufunc) -> Rule:
+    def accumulation(eqn: Equation) -> Callable[..., Any]:
+        dim, backwards, dtype = eqn.params["axis"], eqn.params["reverse"], eqn.dtype
+        if is_half(dtype) or is_complex(dtype):
+            raise Unsupported("cumulative results in half precision or complex")
+
+        def along(x: Any) -> Any:
+            return ufunc.accumulate(x, axis=dim, dtype=dtype)
+
+        if backwards:
+            return lambda x: np.flip(along(np.flip(x, dim)), dim)
+        return along
+
+    return accumulation
+
+
+for _name, _ufunc in (
+    ("cumsum", np.add), ("cumprod", np.multiply), ("cummax", np.maximum), ("cummin", np.minimum),
+    ("cumlogsumexp", np.logaddexp),
+):  # fmt: skip
+    rule(_name)(_cumulative(_ufunc))

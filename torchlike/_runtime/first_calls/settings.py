@@ -1,0 +1,53 @@
+"""Whether the first calls of a signature are computed by NumPy or compiled at once."""
+
+from __future__ import annotations
+
+from torchlike._runtime.environment_variables import FIRST_CALLS
+
+assert FIRST_CALLS.values is not None
+NUMPY, COMPILED = FIRST_CALLS.values
+
+
+class Settings:
+    """What holds for the whole process, other threads included."""
+
+    def __init__(self) -> None:
+        self.mode = next(iter(FIRST_CALLS.said()), NUMPY)
+        #: Whether an error of a NumPy rule is raised, rather than logged and the form compiled.
+        self.strict = False
+        #: Whether every program made from a trace of other sizes is compared with one of its own.
+        self.check = False
+
+
+settings = Settings()
+
+
+class set_first_calls:
+    """How the first calls of an operation on a new shape are computed, from now on.
+
+    ``"numpy"``, the default: by NumPy, until compiling pays. ``"compiled"``: every signature is
+    compiled when it is first met. Also a context manager, which sets the mode back at its end::
+
+        torchlike.compiler.set_first_calls("compiled")
+        with torchlike.compiler.set_first_calls("numpy"):
+            ...
+
+    The environment variable ``TORCHLIKE_FIRST_CALLS`` says the mode at the start. It holds for all
+    threads. On accelerators everything is compiled. Raises ValueError for another mode.
+    """
+
+    def __init__(self, mode: str) -> None:
+        if mode not in (NUMPY, COMPILED):
+            raise ValueError(f"first calls must be {NUMPY!r} or {COMPILED!r}, got {mode!r}")
+        self._previous, settings.mode = settings.mode, mode
+
+    def __enter__(self) -> set_first_calls:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        settings.mode = self._previous
+
+
+def get_first_calls() -> str:
+    """The mode that ``set_first_calls`` or the environment said: "numpy" or "compiled"."""
+    return settings.mode

@@ -1,0 +1,83 @@
+"""JAX's 64-bit types: on for the whole process from torchlike's import.
+
+PyTorch's integers are 64-bit by default, so importing torchlike turns on ``jax_enable_x64``;
+nothing else in the package may touch that switch. JAX code of the user's that wants 32-bit defaults
+says ``with jax.enable_x64(False):``. Inside, what torchlike compiles or makes refuses by
+``require``: JAX compiles anew there, so the refusal stands in what is traced and costs a call
+nothing.
+
+Not built: the switch on around torchlike's own calls alone. JAX's public context takes 0.9 µs (an
+op 6.7), its private switch 0.1, and the package calls JAX in a thousand places, of which one
+forgotten would cut int64 to int32 without a word. Nor is JAX's ``jax_explicit_x64_dtypes`` enough:
+a number beside a float64 array is rounded to float32, and an int of more than 32 bits overflows.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+_config: Any = jax.config  # which has attributes that are not declared
+
+WORDS = (
+    "JAX was in use before torchlike was imported, which turns on JAX's 64-bit types for the whole "
+    "process, as PyTorch's integers need them: jnp.ones(3) is float64 from now on, jnp.arange(3) "
+    "int64, and functions of jax.jit compile again. JAX code that wants 32-bit defaults says `with "
+    "jax.enable_x64(False):`. Import torchlike first, or set JAX_ENABLE_X64=1, and all is quiet."
+)
+
+
+def enable() -> None:
+    """Turn 64-bit types on. Where JAX computed before, warn at the line that imports torchlike."""
+    if not _config.jax_enable_x64:
+        if _has_started():
+            warnings.warn(WORDS, UserWarning, stacklevel=_importer())
+        _config.update("jax_enable_x64", True)
+
+
+def require() -> None:
+    """RuntimeError where 64-bit types are off: JAX would give 32 bits instead."""
+    if not _config.jax_enable_x64:
+        raise RuntimeError(
+            "torchlike needs JAX's 64-bit types, which are off here (jax.enable_x64(False), or "
+            "jax_enable_x64 was set to False after torchlike was imported). Leave that region for "
+            "torchlike's calls, or make them inside `with jax.enable_x64(True):`."
+        )
+
+
+def requiring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, for ``jax.jit``: ``require`` when it is traced."""
+
+    @functools.wraps(function)
+    def traced(*args: Any) -> Any:
+        require()
+        return function(*args)
+
+    return traced
+
+
+def _has_started() -> bool:
+    """Whether JAX has a backend. It has no public name for that: asking for its devices or arrays
+    starts one."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    asked = getattr(bridge, "backends_are_initialized", None)
+    return asked is not None and asked()
+
+
+def _importer() -> int:
+    """The ``stacklevel``, for our caller's warning, of the innermost line outside this package.
+    Frames of the import system do not count."""
+    frame: Any = sys._getframe(1)
+    for level in itertools.count(1):
+        if frame is None or not frame.f_globals.get("__name__", "").startswith("torchlike"):
+            return level
+        frame = frame.f_back
+        while frame is not None and "importlib" in frame.f_code.co_filename:
+            frame = frame.f_back
+    raise AssertionError

@@ -1,0 +1,1 @@
+"""What a function reads, writes, makes and draws while its graph is recorded."""

@@ -1,0 +1,52 @@
+"""In which order XLA is to run a program: as many of its steps at once as there are threads, or as
+few bytes at once as may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from torchlike._runtime import x64
+
+
+def compiled(function: Any, eqns: Sequence[Any], donated: tuple[int, ...] = ()) -> Any:
+    """``jax.jit`` of a part of the program. One with checkpointed regions is ordered for memory.
+
+    XLA's CPU compiler orders for concurrency, and so begins second runs before anything needs them.
+    A GPT step (8 layers, 16×256 tokens, each layer a region): 1,498 MB of temporary memory, 626 in
+    this order, in 2.17 and 1.87 s of CPU time (without regions 1,443 and 1,097 MB, 1.79 and 1.76 s;
+    `jax.checkpoint` by hand 1,571 and 1,147 MB).
+
+    So are others with barriers, which gradients of linear layers have: a CNN step takes 0.97 of the
+    time, a GPT step 0.99. Not where there are loops, which leave a thread to what else there is to
+    do (an LSTM step 1.03).
+    """
+    function = x64.requiring(function)
+    barriers = [e for e in eqns if e.primitive.name == "optimization_barrier"]
+    names = {e.primitive.name for e in eqns}
+    has_regions = "checkpoint" in names or any(len(e.invars) > 1 for e in barriers)
+    has_loops = not names.isdisjoint(("scan", "while"))
+    asks = has_regions or (barriers and not has_loops)
+    if not asks or jax.default_backend() != "cpu":
+        return jax.jit(function, donate_argnums=donated)
+    return _ForMemory(function, donated)
+
+
+class _ForMemory:
+    """A compiled function ordered for memory."""
+
+    def __init__(self, function: Any, donated: tuple[int, ...]) -> None:
+        self._ordered = jax.jit(
+            function, donate_argnums=donated,
+            compiler_options={"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"},
+        )  # fmt: skip
+        self._within = jax.jit(function, donate_argnums=donated)
+        self.lower = self._ordered.lower
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self._ordered(*args)
+        except ValueError:  # within a trace of JAX's own, which takes no options
+            return self._within(*args)

@@ -1,0 +1,1 @@
+"""Control flow on tensors' values, rewritten into cond, while_loop and scan."""

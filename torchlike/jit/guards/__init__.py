@@ -1,0 +1,1 @@
+"""What a program takes for granted, asked again at each call."""

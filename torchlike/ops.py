@@ -1,0 +1,17 @@
+"""``torch.ops``: operators by namespace and name, as PyTorch's dispatcher has them."""
+
+import sys as _sys
+from typing import Any as _Any
+
+from torchlike._ops.aten import aten as aten
+from torchlike._ops.aten.custom import find as _find
+from torchlike._ops.aten.custom import load_library as load_library
+
+
+def __getattr__(name: str) -> _Any:
+    """The operators of a namespace: any name is one, as in PyTorch."""
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    found = _find(name)
+    setattr(_sys.modules[__name__], name, found)
+    return found

@@ -1,0 +1,60 @@
+"""Names of sparse tensors on dense ones, where PyTorch has them too: they raise, or convert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import composite
+from torchlike.sparse._tensor import SparseTensor
+
+
+def _refusing(name: str, layout: str) -> Callable[[Tensor], Any]:
+    def method(self: Tensor) -> Any:
+        raise RuntimeError(f"{name} expected {layout} tensor layout but got Strided")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        f"RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``{name}``."
+    )
+    return method
+
+
+for _name in ("coalesce", "indices"):
+    composite(_name, namespaces=())(_refusing(_name, "sparse coordinate"))
+composite("values", namespaces=())(_refusing("values", "sparse"))
+
+
+@composite(namespaces=())
+def to_sparse_coo(self: Tensor) -> SparseTensor:
+    """What is not zero in coordinate form: ``to_sparse()``."""
+    converted: Any = self
+    return converted.to_sparse()
+
+
+@composite(namespaces=())
+def sparse_dim(self: Tensor) -> int:
+    """0: a dense tensor has no dimension with indices."""
+    return 0
+
+
+@composite(namespaces=())
+def dense_dim(self: Tensor) -> int:
+    """How many dimensions it has."""
+    return self.dim()
+
+
+@composite(aliases=("dsmm",), method=False)
+def spmm(input: Any, mat2: Any) -> Any:
+    """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
+    return input @ mat2
+
+
+@composite(namespaces=())
+def reinforce(self: Tensor, reward: Any) -> None:
+    """RuntimeError: it went away; ``torch.distributions`` has ``log_prob``."""
+    raise RuntimeError(
+        "reinforce() was removed.\nUse torch.distributions instead: "
+        "loss = -distribution.log_prob(action) * reward; loss.backward()"
+    )

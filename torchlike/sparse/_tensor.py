@@ -1,0 +1,466 @@
+"""A tensor in coordinate form: the indices of what is not zero, and its values.
+
+Both are dense tensors, so gradients are those of the values. What can be computed with it is in
+sparse_rules; a function that does not know it says so instead of computing nonsense.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from torchlike._core import dtypes, errors, modes, trees
+from torchlike._core.layouts import sparse_coo
+from torchlike._core.sparse_array import SparseArray, install, refusal
+from torchlike._core.storage import SparseStorage
+from torchlike._core.tape import check_in_place
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES, add_method, composite
+from torchlike._dispatch.schema import ints
+from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.linalg.sparse_products import coalesced_values
+
+_torch = NAMESPACES[""]
+_INSTEAD = "torchlike.nonzero_static, or make the sparse tensor outside the jit"
+
+
+class SparseTensor(Tensor):
+    """``indices`` (sparse_dim, nnz), ``values`` (nnz, *dense sizes), a size. Duplicates add up.
+
+    Its cell holds a SparseArray of two dense tensors, so gradients are those of the values. Ops
+    without a rule in sparse_rules raise NotImplementedError.
+    """
+
+    __module__ = "torchlike.sparse._tensor"
+    layout: Any = sparse_coo
+    is_sparse = True
+
+    def __new__(cls, indices: Tensor, values: Tensor, size: Any, coalesced: bool) -> SparseTensor:
+        return _holding(SparseArray(indices, values, size, coalesced))
+
+    # -- what it is --------------------------------------------------------------------------------
+
+    @property
+    def _at(self) -> Any:
+        return self._storage.cell.at
+
+    @property
+    def _held(self) -> Any:
+        return self._storage.cell.held
+
+    def sparse_dim(self) -> int:
+        """How many dimensions have indices."""
+        return self._at.shape[0]
+
+    def dense_dim(self) -> int:
+        """How many dimensions each value has."""
+        return self._held.dim() - 1
+
+    _dimI, _dimV = sparse_dim, dense_dim
+
+    def _nnz(self) -> int:
+        return self._held.shape[0]
+
+    def _indices(self) -> Tensor:
+        return self._at
+
+    def _values(self) -> Tensor:
+        return self._held
+
+    def is_coalesced(self) -> bool:
+        """Whether indices are sorted and different."""
+        return self._storage.cell.coalesced
+
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Say whether they are."""
+        cell = self._storage.cell
+        said = SparseArray(cell.at, cell.held, cell.shape, coalesced)
+        said.coalesced = coalesced  # also of a single value, which is sorted anyway
+        self._storage.cell = said
+        return self
+
+    def _require_coalesced(self, what: str) -> None:
+        if not self.is_coalesced():
+            raise RuntimeError(
+                f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first"
+            )
+
+    def indices(self) -> Tensor:
+        """The indices (sparse_dim, nnz). RuntimeError unless coalesced."""
+        self._require_coalesced("indices")
+        return self._at
+
+    def values(self) -> Tensor:
+        """The values (nnz, …). RuntimeError unless coalesced."""
+        self._require_coalesced("values")
+        return self._held
+
+    def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        """The name of its old class, or the tensor in another dtype."""
+        if dtype is not None:
+            return self.to(dtype)
+        return super().type().replace("torch.", "torch.sparse.", 1)
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(
+            errors.AMBIGUOUS_BOOL.format(what="more than one value")
+            if self.numel() != 1 else "bool() of a sparse tensor: call to_dense() first"
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    # -- what a dense tensor has and this has not --------------------------------------------------
+
+    @property
+    def _geometry(self) -> Any:
+        raise NotImplementedError(refusal("an operation that makes a view"))
+
+    _whole_geometry = _geometry
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Zeros: there is no memory to step through."""
+        return (0,) * self.dim() if dim is None else 0
+
+    def storage_offset(self) -> int:
+        return 0
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return False
+
+    def untyped_storage(self) -> Any:
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def _value(self, asked: str, instead: str = "") -> np.ndarray:
+        raise RuntimeError(
+            f"Cannot access data pointer of Tensor that doesn't have storage: {asked} of a sparse "
+            "tensor, call to_dense() first"
+        )
+
+    def numpy(self, *, force: Any = False) -> np.ndarray:
+        """TypeError: ``to_dense()`` first."""
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.numpy()
+
+    # -- autograd: that of the values --------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._held.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: Any = True) -> SparseTensor:
+        """Let the values require gradients."""
+        self._held.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad_fn(self) -> Any:
+        return self._held.grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._held.is_leaf
+
+    @property
+    def grad(self) -> SparseTensor | None:
+        """The gradient, sparse like this tensor, coalesced (duplicates have it in common)."""
+        found = self._held.grad
+        if found is None or self.is_coalesced():
+            return None if found is None else self._with(found)
+        at, first = np.unique(self._at._value("grad", _INSTEAD), axis=1, return_index=True)
+        values = found[make_tensor(first.astype(np.int64))]
+        return SparseTensor(make_tensor(at.astype(np.int64)), values, self.shape, True)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            raise NotImplementedError("a sparse tensor's .grad can only be set to None")
+        self._held.grad = None
+
+    def detach(self) -> SparseTensor:
+        """Without autograd history."""
+        return self._with(self._held.detach())
+
+    _alias = detach
+
+    @property
+    def data(self) -> SparseTensor:
+        """The same without history."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, SparseTensor):
+            raise NotImplementedError(refusal("data = a dense tensor, of a sparse one,"))
+        self._storage.write(value.detach()._storage.cell)
+
+    def detach_(self) -> SparseTensor:
+        """Drop the autograd history."""
+        self._storage.cell = self.detach()._storage.cell
+        return self
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        """RuntimeError: reduce to a dense scalar first."""
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
+        if not self.is_leaf:
+            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        copy = SparseTensor(deepcopy(self._at, memo), deepcopy(self._held, memo), self.shape,
+                            self.is_coalesced())  # fmt: skip
+        memo[id(self)] = copy
+        return copy
+
+    def __repr__(self) -> str:
+        def part(name: str, t: Tensor) -> str:
+            text = repr(t.detach())
+            if not t.numel():
+                text = f"tensor([], size={tuple(t.shape)})"
+            return f"{name}=" + text.replace("\n", "\n" + " " * (len(name) + 1))
+
+        values, named = part("values", self._held), f", dtype={self.dtype}"
+        lines = f"{part('indices', self._at)},\n{values.replace(named, '')},\n"
+        lines += f"size={tuple(self.shape)}, nnz={self._nnz()}"
+        lines += (named if named in values else "") + ", layout=torch.sparse_coo"
+        if self._held.grad_fn is not None:
+            lines += f", grad_fn=<{self._held.grad_fn.name()}>"
+        elif self.requires_grad:
+            lines += ", requires_grad=True"
+        return "tensor(" + lines.replace("\n", "\n       ") + ")"
+
+    # -- conversions -------------------------------------------------------------------------------
+
+    def _with(self, values: Tensor) -> SparseTensor:
+        """The same places with other values."""
+        return SparseTensor(self._at, values, self.shape, self.is_coalesced())
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """The dense tensor, duplicates added."""
+        values = self._held if dtype is None else self._held.to(dtype)
+        whole = values.new_zeros(tuple(self.shape))
+        if not self.sparse_dim():
+            return whole + values.sum(0)
+        if not self._nnz():
+            return whole + values.sum() if values.requires_grad else whole
+        return whole.index_put(tuple(self._at), values, accumulate=True)
+
+    def to_sparse(self, *_: Any, **__: Any) -> SparseTensor:
+        """Itself."""
+        return self
+
+    def coalesce(self) -> SparseTensor:
+        """Sorted by indices, duplicates added. JitCaptureError under a jit: how many remain
+        depends on values."""
+        if self.is_coalesced():
+            return self
+        at = self._at._value("coalesce()", _INSTEAD)
+        unique, slot = np.unique(at, axis=1, return_inverse=True)
+        values = coalesced_values(
+            self._held, make_tensor(slot.reshape(-1).astype(np.int64)), unique.shape[1],
+            self.dtype is dtypes.bool,
+        )  # fmt: skip
+        return SparseTensor(make_tensor(unique.astype(np.int64)), values, self.shape, True)
+
+    def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
+        """With another dtype or on another device."""
+        return self._with(self._held.to(*args, **kwargs))
+
+    def clone(self, *, memory_format: Any = None) -> SparseTensor:
+        """A copy."""
+        return SparseTensor(self._at.clone(), self._held.clone(), self.shape, self.is_coalesced())
+
+    def cpu(self, memory_format: Any = None) -> SparseTensor:
+        """On the host."""
+        return self.to("cpu")
+
+    def copy_(self, source: Any, non_blocking: Any = False) -> SparseTensor:
+        """Take over indices and values of another sparse tensor."""
+        if not isinstance(source, SparseTensor):
+            raise NotImplementedError(refusal("copy_() from a dense tensor to a sparse one"))
+        check_in_place(self)
+        self._storage.write(source.clone().to(self.dtype)._storage.cell)
+        return self
+
+    def new(self, indices: Any, values: Any = None, size: Any = None) -> SparseTensor:
+        """Another sparse tensor: ``sparse_coo_tensor`` by its old name."""
+        return sparse_coo_tensor(indices, values, size)
+
+    def new_zeros(self, *size: Any, dtype: Any = None) -> SparseTensor:
+        """An empty one, of any size."""
+        shape = ints(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+        return sparse_coo_tensor(size=shape, dtype=dtype or self.dtype)
+
+    # -- geometry ----------------------------------------------------------------------------------
+
+    def transpose(self, dim0: int, dim1: int) -> SparseTensor:
+        """Two sparse dimensions swapped."""
+        n = self.sparse_dim()
+        a, b = (errors.wrap_dim(d, self.dim()) for d in (dim0, dim1))
+        if max(a, b) >= n:
+            raise NotImplementedError("transpose of a dense dimension: call to_dense() first")
+        order = list(range(n))
+        order[a], order[b] = b, a
+        size = list(self.shape)
+        size[a], size[b] = size[b], size[a]
+        return SparseTensor(self._at[order], self._held, size, self.is_coalesced() and a == b)
+
+    def t(self) -> SparseTensor:
+        """The transpose of a matrix."""
+        if self.dim() > 2:
+            raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but "
+                               f"got {self.dim()}D")  # fmt: skip
+        return self.transpose(0, 1) if self.dim() == 2 else self
+
+    T = property(t)
+
+    def __getitem__(self, index: int) -> SparseTensor | Tensor:
+        """One index of the first dimension. JitCaptureError under a jit."""
+        n = self.shape[0]
+        if not isinstance(index, int):
+            raise NotImplementedError("sparse[…] takes an int; call to_dense() for other indices")
+        if not -n <= index < n:
+            raise IndexError(
+                f"select(): index {index} out of range for tensor of size {list(self.shape)} at "
+                "dimension 0"
+            )
+        here = np.flatnonzero(self._at[0]._value("sparse[int]", _INSTEAD) == index % n)
+        chosen = make_tensor(here.astype(np.int64))
+        if self.sparse_dim() == 1:
+            return self._held[chosen].sum(0)
+        return SparseTensor(self._at[1:][:, chosen], self._held[chosen], self.shape[1:],
+                            self.is_coalesced())  # fmt: skip
+
+
+def _holding(array: SparseArray) -> SparseTensor:
+    t = object.__new__(SparseTensor)
+    t._storage = SparseStorage(array)
+    return t
+
+
+install(_holding)
+# As an argument or a result of a jitted function it is its indices and values.
+trees.register(
+    SparseTensor,
+    lambda t: ([t._at, t._held], (t.shape, t.is_coalesced())),
+    lambda parts, context: SparseTensor(*parts, *context),
+)
+
+
+# -- making them -----------------------------------------------------------------------------------
+
+
+@composite(method=False)
+def sparse_coo_tensor(
+    indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    check_invariants: bool | None = None, is_coalesced: bool | None = None,
+) -> SparseTensor:  # fmt: skip
+    """A sparse tensor of ``indices`` (sparse_dim, nnz) and ``values`` (nnz, …); its size is the
+    least that holds the indices unless given. ``sparse_coo_tensor(size=…)`` is empty.
+
+    RuntimeError for sizes that do not fit and (eagerly) for indices out of range.
+
+    Differs from PyTorch: indices are always checked.
+    """
+    if values is None and (size is not None or indices is not None):
+        shape = ints(size if size is not None else indices)
+        at = make_tensor(np.zeros((len(shape), 0), np.int64))
+        held = _torch["zeros"](0, dtype=dtype, device=device, requires_grad=requires_grad)
+        return SparseTensor(at, held, shape, True)
+    at = indices if isinstance(indices, Tensor) else make_tensor(indices, dtype=dtypes.int64)
+    held = values if isinstance(values, Tensor) else make_tensor(values)
+    at = at.detach().to(dtypes.int64)
+    if dtype is not None or device is not None:
+        held = held.to(dtype=dtype or held.dtype, device=device)
+    held = held if held.dim() else held.unsqueeze(0).expand(at.shape[1:])
+    if at.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(at.shape)}")
+    if at.shape[1] != held.shape[0]:
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {at.shape[1]}, nnz "
+            f"from values: {held.shape[0]}"
+        )
+    capture = modes.current.capture
+    known: Any = None if capture is not None else at._value("sparse_coo_tensor")
+    if size is None:
+        if capture is not None:
+            capture.refuse("sparse_coo_tensor without a size", "size=")
+        if not known.size and known.shape[0]:
+            raise RuntimeError("invalid indices: give the size of a tensor without elements")
+        shape = (*(int(n) + 1 for n in known.max(1)), *held.shape[1:])
+    else:
+        shape = ints(size)
+    n, m = at.shape[0], held.dim() - 1
+    if len(shape) != n + m:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, "
+            f"sparse_dim = {n}, dense_dim = {m}"
+        )
+    if tuple(held.shape[1:]) != shape[n:]:
+        raise RuntimeError(
+            f"values has incorrect size, expected {[at.shape[1], *shape[n:]]}, got "
+            f"{list(held.shape)}"
+        )
+    if known is not None and known.size:
+        for d in range(n):
+            if known[d].min() < 0:
+                raise RuntimeError(f"found negative index {known[d].min()} for dim {d}")
+            if known[d].max() >= shape[d]:
+                raise RuntimeError(
+                    f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found "
+                    f"index {known[d].max()}"
+                )
+    held = held.detach().requires_grad_() if requires_grad else held
+    return SparseTensor(at, held, shape, bool(is_coalesced))
+
+
+@composite(namespaces=())
+def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
+              dense_dim: Any = None) -> SparseTensor:  # fmt: skip
+    """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
+    less than all. JitCaptureError under a jit; NotImplementedError for compressed layouts."""
+    if layout not in (None, sparse_coo):
+        raise NotImplementedError(f"to_sparse(layout={layout}): only torch.sparse_coo")
+    n = self.dim() if sparse_dim is None else int(sparse_dim)
+    if not (0 <= n <= self.dim()) or (n == 0 and self.dim()):
+        raise RuntimeError(
+            f"sparse_dim must be in (0, {self.dim()}] when creating a sparse tensor, got {n}"
+        )
+    there = self.detach()._value("to_sparse()", _INSTEAD) != 0
+    there = there.any(tuple(range(n, self.dim()))) if n < self.dim() else there
+    at = np.stack(np.nonzero(there)) if n else np.zeros((0, int(there)), np.int64)
+    indices = make_tensor(at.astype(np.int64))
+    values = self[tuple(indices)] if n else self.reshape(1)[: int(there)]
+    return SparseTensor(indices, values, tuple(self.shape), True)
+
+
+@composite(namespaces=())
+def sparse_mask(self: Any, mask: SparseTensor) -> SparseTensor:
+    """The elements at the places of ``mask``, in coordinate form."""
+    if tuple(self.shape) != tuple(mask.shape):
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} "
+            f"but mask has size {list(mask.shape)}"
+        )
+    mask = mask.coalesce()
+    return mask._with(self[tuple(mask._indices())])
+
+
+def _to_dense(self: Tensor, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
+    """Itself (in another dtype)."""
+    return self if dtype is None else self.to(dtype)
+
+
+if "to_dense" not in Tensor.__dict__:
+    add_method("to_dense", _to_dense)
