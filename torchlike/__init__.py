@@ -204,12 +204,16 @@ __version__ = "2.13.0+torchlike"
 _LATER = frozenset(
     {
         "_C",
+        "_VF",
         "__config__",
         "_dynamo",
         "_inductor",
         "_jit_internal",
         "_subclasses",
+        "_tensor",
+        "_utils",
         "_tensor_str",
+        "classes",
         "distributions",
         "functional",
         "library",

@@ -19,17 +19,21 @@ from math import inf as inf
 from math import nan as nan
 from math import pi as pi
 from torchlike import _C as _C
+from torchlike import _VF as _VF
 from torchlike import __config__ as __config__
 from torchlike import __future__ as __future__
 from torchlike import _dynamo as _dynamo
 from torchlike import _inductor as _inductor
 from torchlike import _jit_internal as _jit_internal
 from torchlike import _subclasses as _subclasses
+from torchlike import _tensor as _tensor
 from torchlike import _tensor_str as _tensor_str
+from torchlike import _utils as _utils
 from torchlike import accelerator as accelerator
 from torchlike import amp as amp
 from torchlike import autograd as autograd
 from torchlike import backends as backends
+from torchlike import classes as classes
 from torchlike import compiler as compiler
 from torchlike import cpu as cpu
 from torchlike import cuda as cuda
@@ -570,6 +574,9 @@ def _foreach_trunc_(self: Any) -> Any:
 
 def _foreach_zero_(self: Any) -> Any:
     """Every tensor of the list becomes zero."""
+
+def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The product of a matrix of int8 or uint8 and one of int8, summed in int32."""
 
 def _log_softmax_backward_data(grad_output: Tensor, output: Tensor, dim: _int, input_dtype: Any, *, out: Any = None) -> Tensor:
     """The gradient of log_softmax from its output: ``grad - exp(output) * sum(grad)``."""
@@ -1667,6 +1674,10 @@ def lgamma_(input: Tensor) -> Tensor:
 
 def linspace(start: Any, end: Any, steps: _int, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False) -> Tensor:
     """``steps`` evenly spaced numbers, both ends included, computed from the nearer end."""
+
+def lobpcg(A: Tensor, k: _int | None = None, B: Tensor | None = None, X: Tensor | None = None, n: _int | None = None, iK: Tensor | None = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: _str | None = None, tracker: Any = None, ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None) -> _tuple[Tensor, Tensor]:
+    """The ``k`` largest (or smallest) eigenvalues of ``A`` (*, m, m), symmetric, and eigenvectors
+(*, m, k); of ``A x = l B x`` with a positive definite ``B``."""
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``log`` elementwise; integers give the default float dtype."""

@@ -87,6 +87,7 @@ from torchlike._ops.aten import native as native
 from torchlike._ops.reduce import segments as segments, histograms as histograms
 from torchlike._ops.linalg import (
     lowrank as lowrank,
+    lobpcg as lobpcg,
     reflectors as reflectors,
     indefinite as indefinite,
     grouped as grouped,

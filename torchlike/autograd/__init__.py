@@ -18,6 +18,7 @@ from torchlike.autograd.grad_mode import (
 from torchlike.autograd.gradcheck import gradcheck, gradgradcheck
 from torchlike.autograd.saved import is_strict_in_place, set_strict_in_place
 from torchlike.autograd.variable import Variable
+from torchlike.profiler import kineto_available
 
 
 def __getattr__(name: str):
@@ -43,6 +44,7 @@ __all__ = [
     "is_grad_enabled",
     "is_multithreading_enabled",
     "is_strict_in_place",
+    "kineto_available",
     "no_grad",
     "once_differentiable",
     "set_detect_anomaly",

@@ -1,5 +1,6 @@
 """``torch.profiler``: regions in a profile, and schedules; profiles are JAX's."""
 
+from torchlike.profiler import itt
 from torchlike.profiler.profile import (
     ProfilerAction,
     ProfilerActivity,
@@ -12,6 +13,7 @@ from torchlike.profiler.profile import (
 __all__ = [
     "ProfilerAction",
     "ProfilerActivity",
+    "itt",
     "kineto_available",
     "profile",
     "record_function",

@@ -114,6 +114,33 @@ def mm(input: Input, mat2: Input):
     return input @ mat2
 
 
+@op(differentiable=False, method=False)
+def _int_mm(input: Input, mat2: Input):
+    """The product of a matrix of int8 or uint8 and one of int8, summed in int32.
+
+    RuntimeError for other dtypes, and for sizes that do not fit.
+    """
+    for name, x in (("self", input), ("mat2", mat2)):
+        if x.ndim != 2:
+            raise RuntimeError(
+                f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {x.ndim}"
+            )
+    if input.dtype not in (np.int8, np.uint8):
+        kind = c_name(dtypes.from_numpy_dtype(input.dtype))
+        raise RuntimeError(
+            f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {kind}"
+        )
+    if input.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got {input.shape[1]} "
+            f"and {mat2.shape[0]}"
+        )
+    if mat2.dtype != np.int8:
+        kind = c_name(dtypes.from_numpy_dtype(mat2.dtype))
+        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {kind}")
+    return jnp.matmul(input.astype(np.int32), mat2.astype(np.int32))
+
+
 @op(needs={"input": ["mat2"], "mat2": ["input"]})
 def bmm(input: Input, mat2: Input):
     """The product of two batches of matrices."""

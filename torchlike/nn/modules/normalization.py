@@ -12,11 +12,7 @@ from torchlike.autograd.function import Function
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
-from torchlike.nn.modules.utils import new_parameter
-
-
-def _shape(normalized_shape: Any) -> tuple[int, ...]:
-    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+from torchlike.nn.modules.utils import as_sizes, new_parameter
 
 
 class LayerNorm(Module):
@@ -30,7 +26,7 @@ class LayerNorm(Module):
         bias: bool = True, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
+        self.normalized_shape = as_sizes(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
@@ -65,7 +61,7 @@ class RMSNorm(Module):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
+        self.normalized_shape = as_sizes(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.register_parameter(

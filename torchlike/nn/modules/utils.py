@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import repeat
+from operator import index
 from typing import Any
 
 import jax
@@ -56,9 +57,14 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
             metadata[name.removeprefix(prefix)] = metadata.pop(name)
 
 
+def as_sizes(given: Any) -> tuple[int, ...]:
+    """An integer (NumPy's too), or several, as sizes."""
+    return tuple(map(index, given if isinstance(given, Iterable) else (given,)))
+
+
 def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0) -> Tensor:
     """A fresh tensor. Its memory is made by NumPy and handed over: nothing is compiled."""
-    size = (shape,) if isinstance(shape, int) else tuple(shape)
+    size = as_sizes(shape)
     for n in size:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
