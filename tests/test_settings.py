@@ -4,10 +4,11 @@ import jax
 import pytest
 
 import torchlike as torch
+from torchlike._compat import settings
 
 
 def test_precision_of_float32_products(monkeypatch):
-    monkeypatch.setattr(torch.settings, "_precision", None)
+    monkeypatch.setattr(settings, "_precision", None)
     if jax.default_backend() == "cpu":
         assert torch.get_float32_matmul_precision() == "highest"
     before = jax.config.jax_default_matmul_precision

@@ -55,7 +55,7 @@ def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     env.pop("TORCHLIKE_XLA_FLAGS", None)
     code = (
         "import torchlike as t, jax, jax.numpy as jnp;"
-        "from torchlike import xla_flags;"
+        "from torchlike._runtime import xla_flags;"
         "from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last;"
         "shape = Geometry((1, 1), ((1, 1), (1, 1)), (1, 1));"
         "x, w = jnp.ones((4, 8, 8, 32)), jnp.ones((3, 3, 32, 64));"

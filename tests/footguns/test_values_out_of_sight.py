@@ -348,7 +348,7 @@ def test_a_mark_on_an_argument_is_refused():
         x.marked = True
         return x * 2
 
-    with pytest.raises(torch.errors.JitCaptureError, match="setting the attribute `marked`"):
+    with pytest.raises(torch.jit.JitCaptureError, match="setting the attribute `marked`"):
         torch.jit(f)(one())
 
 

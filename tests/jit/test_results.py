@@ -180,5 +180,5 @@ def test_a_leaf_with_hooks_is_refused():
         leaf.register_hook(lambda g: g * 10)
         return leaf
 
-    with pytest.raises(torch.errors.JitCaptureError, match="leaf that has hooks"):
+    with pytest.raises(torch.jit.JitCaptureError, match="leaf that has hooks"):
         torch.jit(f)(torch.ones(2))

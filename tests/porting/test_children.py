@@ -178,7 +178,7 @@ def test_a_script_that_imports_torch_is_told_of_when_another_program_runs_it(tmp
     tests = [f"({command}, {told})" for command, told in COMMANDS.items()]
     (tmp_path / "script.py").write_text(
         "import subprocess, sys, warnings\nfrom pathlib import Path\nimport torch\n"
-        "from torchlike import errors\n"
+        "from torchlike._core import errors\n"
         f"for command, told in [{', '.join(tests)}]:\n"
         "    errors._given.clear()\n"
         "    with warnings.catch_warnings(record=True) as seen:\n"
