@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 import copy
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -197,8 +196,3 @@ def agree(program: Program, outs: list[Any], own: Program, expected: list[Any]) 
         ):
             return False
     return True
-
-
-def nbytes(avals: Any) -> int:
-    """Bytes of arrays of these abstract values."""
-    return sum(math.prod(aval.shape) * aval.dtype.itemsize for aval in avals)
