@@ -1,6 +1,19 @@
-"""What the summary of a run says of the parity tests."""
+"""The marker of the parity tests, and what the summary of a run says of them."""
 
 import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked
+def pytest_collection_modifyitems(items):
+    """All that stands in this folder compares with real PyTorch."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.parity)
 
 
 def pytest_terminal_summary(terminalreporter):

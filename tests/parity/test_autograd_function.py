@@ -7,7 +7,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 
 def leaf(lib, *values):

@@ -5,7 +5,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 EARLY = "x.register_hook(record('early'))"
 LATE = "x.register_hook(record('late'))"

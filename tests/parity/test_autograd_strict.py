@@ -6,7 +6,6 @@ import torchlike
 from torchlike.autograd import set_strict_in_place
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 
 def start(lib, values=(0.3, 0.6)):

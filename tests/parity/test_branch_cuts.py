@@ -10,8 +10,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 PARTS = (-4.0, -0.5, -0.0, 0.0, 0.5, 4.0)
 POINTS = [complex(a, b) for a, b in itertools.product(PARTS, PARTS)]
 

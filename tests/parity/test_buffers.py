@@ -6,7 +6,6 @@ from answers import answer, source
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 CASES = """
 b = bytearray(8); x = t.frombuffer(b, dtype=t.int32); x[1] = 1; b[0] = 2; (x, b)

@@ -8,8 +8,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 
 @pytest.mark.parametrize("channels", [3, 7])
 @pytest.mark.parametrize("antialias", [False, True])

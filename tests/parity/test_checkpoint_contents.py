@@ -9,8 +9,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 BOTH = pytest.mark.parametrize(
     ("writer", "reader"), [(torch, torchlike), (torchlike, torch), (torchlike, torchlike)]
 )

@@ -8,8 +8,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
-
 
 def network(t):
     class Parent(t.nn.Module):

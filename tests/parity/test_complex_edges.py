@@ -11,8 +11,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 PARTS = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan)
 POINTS = [complex(a, b) for a, b in itertools.product(PARTS, PARTS)]
 #: The side that PyTorch's own kernels of one and two words do not agree on.

@@ -9,8 +9,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike as tl  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 
 def geometry(seed: int, transposed: bool):
     """Sizes of input and weight, and keyword arguments, of one convolution."""

@@ -8,8 +8,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 TINY = {
     "float32": [1e-45, -1e-40, 3e-39, 1.1754942e-38, 1.1754944e-38, 0.0, -0.0, 1.0, -5.0],
     "float64": [5e-324, -1e-310, 2.2e-308, 2.3e-308, 0.0, -0.0, 1.0, -5.0],

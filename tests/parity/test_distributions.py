@@ -9,7 +9,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 A = np.array([[2.0, 0.5, 0.1], [0.5, 1.5, 0.2], [0.1, 0.2, 1.0]], np.float32)
 

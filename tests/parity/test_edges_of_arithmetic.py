@@ -15,7 +15,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
 
 LIBRARIES = (torch, torchlike)
 INF, NAN = math.inf, math.nan

@@ -8,8 +8,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 
 def both(run):
     ours, theirs = run(torchlike), run(torch)

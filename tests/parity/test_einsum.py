@@ -6,7 +6,6 @@ from answers import answer, source
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 #: Equations and the sizes of their one operand.
 VIEWS = [

@@ -10,8 +10,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 SIZES = dict(zip("abijklm", range(2, 9), strict=True))
 EQUATIONS = [
     f"{left},{right}->{''.join(out)}"

@@ -6,7 +6,6 @@ from answers import answer, source
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 WEIGHT = "w = t.arange(10.).reshape(5, 2); none = t.zeros(0, dtype=t.int64); F = t.nn.functional; "
 BAGS = [

@@ -6,7 +6,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 
 def both(function, *arrays, dtype="float32", rtol=1e-5, atol=1e-6, grad=True):

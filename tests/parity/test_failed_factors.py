@@ -11,8 +11,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 NAN, INF = math.nan, math.inf
 INDEFINITE = {
     "first": [[-1.0, 2.0], [2.0, 1.0]],

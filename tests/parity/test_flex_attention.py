@@ -12,7 +12,6 @@ torch = pytest.importorskip("torch")
 import torch.nn.attention.flex_attention as theirs  # noqa: E402
 from torch._higher_order_ops.flex_attention import math_attention  # noqa: E402
 
-pytestmark = pytest.mark.parity
 RNG = np.random.default_rng(0)
 BIAS = RNG.standard_normal(4).astype(np.float32)
 TABLE = RNG.standard_normal((7, 9)).astype(np.float32)

@@ -12,7 +12,6 @@ import torchlike
 torch = pytest.importorskip("torch")
 
 pytestmark = [
-    pytest.mark.parity,
     # PyTorch's first dual tensor compiles decompositions by its deprecated torch.jit.script.
     pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
 ]

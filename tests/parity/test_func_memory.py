@@ -7,8 +7,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 
 def windows(x):
     return x.as_strided((2, 2), (1, 1), 1)

@@ -9,7 +9,6 @@ import torchlike  # noqa: E402
 
 # PyTorch's own: a result that its binomial resizes, what its forward mode imports.
 pytestmark = [
-    pytest.mark.parity,
     pytest.mark.filterwarnings("ignore:An output with one or more elements"),
     pytest.mark.filterwarnings("ignore:`torch.jit.script`"),
 ]

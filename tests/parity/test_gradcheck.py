@@ -26,8 +26,6 @@ import torchlike  # noqa: E402
 from torchlike._dispatch.registry import OPS  # noqa: E402
 from torchlike.autograd import gradcheck, gradgradcheck  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 ENTRIES = {e.name: e for e in entries()}
 NAMES = sorted(name for name, spec in OPS.items() if spec.differentiable)
 #: Of an op's samples the smallest is taken that has at least two numbers.

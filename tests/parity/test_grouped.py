@@ -7,7 +7,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
 BOTH = (torchlike, torch)
 
 

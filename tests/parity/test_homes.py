@@ -12,7 +12,6 @@ import torchlike
 import torchlike.nn
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 
 def classes(package):

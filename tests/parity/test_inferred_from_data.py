@@ -6,7 +6,6 @@ from answers import answer, source
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 DATA = """
 [t.tensor(1.), 2]

@@ -7,8 +7,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 
 @pytest.mark.parametrize("wrap", [lambda f: f, torchlike.jit], ids=["eager", "jit"])
 def test_values_around_one_and_two(wrap):

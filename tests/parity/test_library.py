@@ -6,7 +6,6 @@ from library_cases import BOTH, name, said
 
 torch = pytest.importorskip("torch")
 pytestmark = [
-    pytest.mark.parity,
     pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning"),
 ]
 

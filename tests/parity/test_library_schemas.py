@@ -9,7 +9,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 pytestmark = [
-    pytest.mark.parity,
     pytest.mark.filterwarnings("ignore:.*deprecated:DeprecationWarning"),
 ]
 

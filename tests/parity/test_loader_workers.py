@@ -11,7 +11,6 @@ import torchlike
 from torchlike.utils.data import DataLoader, Dataset, get_worker_info
 
 pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 
 @pytest.fixture(scope="module")

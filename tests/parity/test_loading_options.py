@@ -14,7 +14,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
 BOTH = (torch, torchlike)
 zipped = pytest.mark.parametrize("zipped", [True, False], ids=["zip", "legacy"])
 

@@ -8,7 +8,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 CASES = {
     "mask": lambda t, x: x * (x > 1),

@@ -8,8 +8,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 
 def spd(m, batch, flipped=False):
     """Positive-definite matrices, row-major or column by column."""

@@ -8,7 +8,6 @@ from answers import answer, source
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 DTYPES = ("uint8", "int8", "int16", "float32")
 

@@ -18,8 +18,6 @@ from torchlike import random
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
-
 
 def _leaves(tree: Any) -> list[Any]:
     if isinstance(tree, (tuple, list)):

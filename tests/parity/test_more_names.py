@@ -18,7 +18,6 @@ import_module("torch.fx.experimental.symbolic_shapes")
 import_module("torch.onnx.operators")
 
 pytestmark = [
-    pytest.mark.parity,
     pytest.mark.skipif(torchlike.cuda.is_available(), reason="answers of a machine without a GPU"),
 ]
 BOTH = (torchlike, torch)

@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
 BOTH = (torch, torchlike)
 
 

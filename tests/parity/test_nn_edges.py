@@ -8,7 +8,6 @@ from answers import answer, source
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 NAMES = "F = t.nn.functional; o = t.ones; "
 #: Compared with the words of the error.

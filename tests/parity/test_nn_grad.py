@@ -11,7 +11,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
 
 CASES = [{}, {"stride": 2, "padding": 1}, {"dilation": 2, "padding": (2,)}, {"groups": 2}]
 

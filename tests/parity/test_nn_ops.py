@@ -12,7 +12,6 @@ from op_harness import Case, compare, compare_error, make, same  # noqa: E402
 import torchlike  # noqa: E402
 import torchlike.nn.functional  # noqa: E402
 
-pytestmark = pytest.mark.parity
 # PyTorch's threads spin; beside another test process that costs far more than they bring here.
 torch.set_num_threads(1)
 

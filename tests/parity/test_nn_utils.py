@@ -9,7 +9,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch.nn.utils.prune")
-pytestmark = pytest.mark.parity
 
 
 def quiet(function, *args, **kwargs):

@@ -6,7 +6,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 #: Calls with a reduction to be filled in: with none of it the default, and 0, 1, 2.
 LOSSES = [

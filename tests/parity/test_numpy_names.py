@@ -6,7 +6,6 @@ from answers import answer, source
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 Y = "y = t.arange(12.).view(3, 4)"
 LINES = """

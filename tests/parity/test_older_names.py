@@ -10,7 +10,6 @@ from torchlike._core.errors import JitCaptureError
 torch = pytest.importorskip("torch")
 
 pytestmark = [
-    pytest.mark.parity,
     pytest.mark.filterwarnings("ignore:Sparse invariant checks"),
     pytest.mark.filterwarnings("ignore:torch.sparse.SparseTensor"),
 ]

@@ -19,8 +19,6 @@ from op_db import deviations  # noqa: E402
 from op_db.columns import COLUMNS, Entry, Mismatch, MissingName, NotApplicable, entries  # noqa: E402
 from op_db.report import CLEAR_EVERY, clear, crowded  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 ENTRIES = [e for e in entries() if e.name not in deviations.OUT_OF_SCOPE]
 _ran = [0]
 

@@ -13,8 +13,6 @@ import op_cases_more  # noqa: E402
 from op_error_cases import ERRORS  # noqa: E402
 from op_harness import Case, compare, compare_error  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_more.CASES]
 
 

@@ -9,7 +9,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 #: name -> options, several for each optimizer.
 CASES = {

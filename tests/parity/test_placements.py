@@ -7,8 +7,6 @@ from torchlike.distributed.tensor import placement_types as ours
 pytest.importorskip("torch")
 from torch.distributed.tensor import placement_types as theirs
 
-pytestmark = pytest.mark.parity
-
 MAKE = {
     "shard": lambda p: p.Shard(0),
     "last": lambda p: p.Shard(dim=-1),

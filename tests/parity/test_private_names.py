@@ -10,7 +10,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
 
 BOTH = pytest.mark.parametrize("m", [torchlike, torch], ids=["torchlike", "torch"])
 

@@ -8,8 +8,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
-
 
 def said(call, t):
     try:

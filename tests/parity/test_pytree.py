@@ -10,7 +10,6 @@ from torchlike.utils import _pytree as ours
 pytest.importorskip("torch")
 from torch.utils import _pytree as theirs
 
-pytestmark = pytest.mark.parity
 Pair = namedtuple("Pair", "a b")
 
 

@@ -6,7 +6,6 @@ import torchlike
 import torchlike.quasirandom
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 40, 1111])

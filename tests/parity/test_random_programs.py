@@ -19,8 +19,6 @@ from programs.jitted import check_jitted, compiles  # noqa: E402
 from programs.program import Program, Run, programs  # noqa: E402
 from programs.statements import EVERYTHING  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 
 def saving_copies():
     return real.autograd.graph.saved_tensors_hooks(lambda t: t.detach().clone(), lambda t: t)

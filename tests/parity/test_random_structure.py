@@ -12,7 +12,7 @@ real = pytest.importorskip("torch")
 
 from programs.structure import Structure, difference  # noqa: E402
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 WAYS = {"eager": lambda f: f, "jit": torchlike.jit, "compile": torchlike.compile}
 #: A compiled call is one node, whose graph is freed as a whole; eagerly a sum frees nothing.
 FREED = "Trying to backward through the graph a second time"

@@ -54,7 +54,6 @@ def record(tmp_path, **fill):
     return json.loads(result.read_text()), [float(loss) for loss in losses]
 
 
-@pytest.mark.parity
 @pytest.mark.parametrize("compile_", ["", "train_step = torch.compile(train_step)"])
 @pytest.mark.parametrize(
     "optimizer", ["SGD(model.parameters(), lr=0.1)", "AdamW(model.parameters(), lr=0.1)"]
@@ -69,7 +68,6 @@ def test_steps_and_losses(tmp_path, optimizer, compile_):
     assert entries["device"] == "cpu"
 
 
-@pytest.mark.parity
 def test_failing_script_is_not_recorded(tmp_path):
     script = tmp_path / "train.py"
     script.write_text("import torch\ntorch.ones(2) @ torch.ones(3)\n")

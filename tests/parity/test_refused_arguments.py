@@ -7,7 +7,6 @@ from answers import answer, source
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 WORDS = """
 t.searchsorted(t.tensor([5, 3, 1]), t.tensor([4, 5]), sorter=t.tensor([2, 1, 9]))

@@ -5,7 +5,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 
 def of_no_grad(lib, x):

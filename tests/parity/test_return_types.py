@@ -8,8 +8,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 
 def test_from_one_sequence():
     for t in (torch, torchlike):

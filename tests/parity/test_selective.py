@@ -8,7 +8,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 
 NAMES = ("mm", "relu", "sin")

@@ -9,7 +9,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 pytestmark = [
-    pytest.mark.parity,
     pytest.mark.skipif(torchlike.cuda.is_available(), reason="answers of a machine without a GPU"),
 ]
 

@@ -9,7 +9,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 BYTES = bytes(range(1, 25))
 

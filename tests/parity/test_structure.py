@@ -14,7 +14,7 @@ pytest.importorskip("torch.nn.utils.prune")
 
 from structure_cases import CASES, REFUSED  # noqa: E402
 
-pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 WAYS = {"eager": lambda f: f, "jit": torchlike.jit, "compile": torchlike.compile}
 
 

@@ -17,8 +17,6 @@ import op_cases_more
 import three_ways
 from op_error_cases import ERRORS
 
-pytestmark = pytest.mark.parity
-
 ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_more.CASES]
 REFUSED = [*ERRORS, *op_cases_more.ERRORS]
 _SAMPLED = 60

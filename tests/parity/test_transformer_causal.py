@@ -11,7 +11,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
 
 LATER = np.triu(np.full((3, 3), -np.inf, np.float32), 1)
 MASKS: dict[str, Any] = {

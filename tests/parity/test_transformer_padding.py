@@ -13,7 +13,6 @@ import torchlike
 
 torch = pytest.importorskip("torch")
 
-pytestmark = pytest.mark.parity
 
 RIGHT = [[False] * 5, [False] * 3 + [True] * 2, [False, True, True, True, True]]
 LEFT = [[False] * 5, [True] * 2 + [False] * 3, [True] * 4 + [False]]

@@ -5,7 +5,6 @@ import pytest
 import torchlike
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 BOTH = (torch, torchlike)
 
 UNDERIVED = {

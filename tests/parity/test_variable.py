@@ -8,7 +8,6 @@ import torchlike
 import torchlike.autograd.variable
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.parity
 
 WRAPPED = {
     "data": "Variable(t)",

@@ -12,8 +12,6 @@ torch = pytest.importorskip("torch")
 
 import torchlike  # noqa: E402
 
-pytestmark = pytest.mark.parity
-
 INF, NAN = math.inf, math.nan
 ENDS = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 3.0, -1.5, -2.5, 10.0, -30.5, -1e-30, 100.0,
         -1e30, INF, -INF, NAN)  # fmt: skip
