@@ -17,8 +17,9 @@ class ExceptionWrapper:
     """An exception of another thread or process, with its traceback as text."""
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
-        self.exc_type, value, tb = sys.exc_info() if exc_info is None else exc_info
-        self.exc_msg = "".join(traceback.format_exception(self.exc_type, value, tb))
+        kind, value, tb = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, value, tb))
         self.where = where
 
     def reraise(self) -> None:

@@ -57,6 +57,15 @@ def test_a_third_size_is_not_traced(unchecked):
     np.testing.assert_allclose(form(ramp(9, 3)), jax.jit(function.function)(ramp(9, 3)), rtol=1e-6)
 
 
+def test_what_grows_from_one_is_a_family_from_two_on(unchecked):
+    """1 is no symbol: 1, 2, the family, and the trace that its 4th program is held against."""
+    function = Counted(lambda cache, new: jnp.concatenate([cache, new]) * 2)
+    form = first_calls.jit(function)
+    for n in range(1, 20):
+        assert form(ramp(n, 3), ramp(1, 3)).shape == (n + 1, 3)
+    assert function.traces == 4
+
+
 def test_the_fourth_program_is_held_against_a_trace_of_its_own(unchecked):
     function = Counted(lambda x: x + 1)
     form = first_calls.jit(function)
