@@ -217,7 +217,6 @@ def test_gradients_are_those_of_the_compiled_programs():
         return x.grad, w.grad, second
 
     found = gradients()
-    assert all(map(on_host, found[:2]))
     with set_first_calls("compiled"):
         for a, b in zip(found, gradients(), strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
