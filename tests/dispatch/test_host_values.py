@@ -222,6 +222,14 @@ def test_gradients_are_those_of_the_compiled_programs():
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
 
 
+def test_gradients_stay_on_the_host():
+    x, w = small(3, 4).requires_grad_(), (small(4, 5) / 10).detach().requires_grad_()
+    for _ in range(2):  # the second adds to what is there
+        (x @ w).tanh().sum().backward()
+    assert on_host(x.grad)
+    assert on_host(w.grad)
+
+
 def test_what_was_saved_is_the_very_leaf_until_it_is_written():
     x = small(3).requires_grad_()
     node = (x * x).grad_fn

@@ -45,8 +45,6 @@ def test_calls_are_inlined_each_time_anew():
     ],
 )
 def test_what_changes_nothing_is_no_step(function):
-    if function(X).shape != X.shape:
-        pytest.skip("broadcasts")
     plan = Plan(traced(function, X))
     assert len(plan) == 0
     (found,) = plan.function({})(np.asarray(X))
