@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike._ops.elementwise.accurate import exp2
 from torchlike._ops.loops import scan
 
 #: The degree of the polynomial: a multiple of the block that Horner's rule works with.
@@ -45,7 +46,7 @@ def _halved(x: Any, steps: Any) -> Any:
     """``x / 2**steps``."""
     # In two factors: 2**128 is no float32.
     first, real = steps // 2, np.finfo(x.dtype).dtype
-    return x * jnp.exp2(-first.astype(real)) * jnp.exp2((first - steps).astype(real))
+    return x * exp2(-first.astype(real)) * exp2((first - steps).astype(real))
 
 
 def _taylor(x: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -65,6 +66,34 @@ def _logistic(eqn: Equation) -> Callable[..., Any]:
         raise Unsupported("complex numbers")
     one = np.ones((), eqn.dtype)
     return lambda x: one / (one + np.exp(-x))
+
+
+@rule("log2")
+def _log2(eqn: Equation) -> Callable[..., Any]:
+    """A natural logarithm times a constant, as XLA computes it."""
+    if is_complex(eqn.dtype):
+        raise Unsupported("complex numbers")
+    per_octave = np.asarray(math.log2(math.e), eqn.dtype)
+    return lambda x: np.log(x) * per_octave
+
+
+@rule("one_minus_square")
+def _one_minus_square(eqn: Equation) -> Callable[..., Any]:
+    one = np.ones((), eqn.dtype)
+    return lambda x: (one + x) * (one - x)
+
+
+@rule("polynomial")
+def _polynomial(eqn: Equation) -> Callable[..., Any]:
+    """Horner's rule; the coefficients are operands, the constant first."""
+
+    def polynomial(x: Any, *coefficients: Any) -> Any:
+        *lower, value = coefficients
+        for coefficient in reversed(lower):
+            value = value * x + coefficient
+        return value
+
+    return polynomial
 
 
 @rule("div")
