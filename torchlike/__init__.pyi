@@ -130,7 +130,6 @@ from torchlike._core.streams import Event as Event
 from torchlike._core.streams import Stream as Stream
 from torchlike._core.tensor import from_jax as from_jax
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
-from torchlike._dynamo.compile import compile as compile
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
 from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
@@ -158,6 +157,7 @@ from torchlike.autograd.grad_mode import is_inference_mode_enabled as is_inferen
 from torchlike.autograd.grad_mode import no_grad as no_grad
 from torchlike.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from torchlike.backends.device_modules import get_device_module as get_device_module
+from torchlike.compiler.torch_compile import compile as compile
 from torchlike.export.torchscript import ScriptFunction as ScriptFunction
 from torchlike.export.torchscript import ScriptModule as ScriptModule
 from torchlike.func.vmap import vmap as vmap

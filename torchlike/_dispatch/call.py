@@ -17,7 +17,7 @@ from jax import core
 from torchlike._core import boxes, errors, modes, sparse_array
 from torchlike._core.casts import NUMBERS
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import TENSOR_TYPES, Tensor
+from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
 from torchlike._dispatch import out as outputs
 from torchlike._dispatch import recycling
 from torchlike._dispatch.executable import Executable
@@ -155,7 +155,7 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
                     to_device(arrays, operands)
                 out = exe.forward(*arrays) if not exe.is_large else recycling.forward(exe, arrays)
             if type(out) is tuple:
-                result = tuple([_wrap(o) for o in out])
+                result = tuple([wrap(o) for o in out])
             else:
                 result = _new(Tensor)
                 result._storage = Storage(out) if not exe.is_large else recycling.storage(out)
@@ -232,12 +232,6 @@ def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any],
         flat.extend(o)
         lengths.append(len(o))
     return flat, tuple(lengths)
-
-
-def _wrap(array: Any) -> Tensor:
-    t = _new(Tensor)
-    t._storage = Storage(array)
-    return t
 
 
 def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
+from torchlike._core.extension import add_method
 from torchlike._dispatch import autocast, call
 from torchlike._dispatch import inplace as in_place
 from torchlike._dispatch import memory_order as memory_orders
@@ -53,13 +53,6 @@ def export(function: Callable[..., Any], name: str, namespaces: Iterable[str]) -
         if name in table:
             raise TypeError(f"{space or 'torchlike'}.{name} is defined twice")
         table[name] = function
-
-
-def add_method(name: str, function: Any) -> None:
-    """Put a method on Tensor. TypeError when the name is taken."""
-    if name in Tensor.__dict__:
-        raise TypeError(f"Tensor.{name} is defined twice")
-    setattr(Tensor, name, function)
 
 
 def op(

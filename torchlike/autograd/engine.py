@@ -20,10 +20,9 @@ import numpy as np
 
 from torchlike._core import boxes, errors, modes, sparse_sums, views
 from torchlike._core.meta import MetaArray
-from torchlike._core.sparse_array import SparseArray, tensor_of
-from torchlike._core.storage import Storage
+from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._core.tensor import Tensor
+from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd import partial
@@ -46,14 +45,6 @@ def _sum(present: Any, gradient: Any) -> Any:
         if not boxes.involved((present, gradient)):
             raise
         return boxes.call(_add, present, gradient)
-
-
-def _tensor(array: Any) -> Tensor:
-    if type(array) is SparseArray:
-        return tensor_of(array)
-    t = object.__new__(Tensor)
-    t._storage = Storage(array)
-    return t
 
 
 def _dependencies(roots: Sequence[Node], stop_before: int) -> dict[Node, int]:
@@ -278,7 +269,7 @@ def _before(
     if runs:
         for nr in (*(node.pre_hooks or ()), *(node.retained or ())):
             node.check_whole(nr, incoming)
-    grads = [None if g is None else (g if create_graph else _tensor(g)) for g in incoming]
+    grads = [None if g is None else (g if create_graph else wrap(g)) for g in incoming]
     for nr, hooks in (node.pre_hooks or {}).items():
         for hook in list(hooks.values()):
             if grads[nr] is not None:
@@ -313,7 +304,7 @@ def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) ->
         return partial.on_arrays(lambda a: _after(node, a, arrived, create_graph), outgoing)
 
     def shown(values: Any) -> tuple[Any, ...]:
-        return tuple(v if v is None or create_graph else _tensor(v) for v in values)
+        return tuple(v if v is None or create_graph else wrap(v) for v in values)
 
     given = shown(outgoing)
     # One for each of next_functions; None where no gradient is wanted.
@@ -403,14 +394,14 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         else:
             leaf._set_grad(gradient if grad is None else grad + gradient)
     elif grad is None:
-        made = _tensor(gradient)
+        made = wrap(gradient)
         if (leaf._view is not None or leaf._storage.strides is not None) and not made.is_sparse:
             _lay_out_like(made, leaf)
         leaf._set_grad(made)
     elif type(gradient) is SparseArray or grad.is_sparse:
         summed = sparse_sums.total(grad._read(), gradient)
         if grad.is_sparse is not (type(summed) is SparseArray):  # dense from now on
-            leaf._set_grad(_tensor(summed))
+            leaf._set_grad(wrap(summed))
         else:
             grad._write(summed)
     else:

@@ -17,6 +17,7 @@ from torchlike._dispatch.registry import NAMESPACES, clear_executables
 from torchlike._runtime.first_calls.report import report
 from torchlike._runtime.first_calls.settings import get_first_calls, set_first_calls
 from torchlike.compiler.stance import set_stance
+from torchlike.compiler.torch_compile import compile
 from torchlike.jit.function import JitFunction, reset_all
 
 __all__ = [
@@ -51,15 +52,7 @@ __all__ = [
     "wrap_numpy",
 ]  # fmt: skip
 
-#: ``torch.compile``, which stands above this room and puts itself here (see ``install``).
-compile: Callable[..., Any]
-
 _default_backend: Any = None
-
-
-def install(names: dict[str, Any]) -> None:
-    """Give the room what stands above it: ``compile``."""
-    globals().update(names)
 
 
 def is_compiling() -> Any:

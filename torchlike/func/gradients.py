@@ -17,7 +17,6 @@ from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.joining import stack
 from torchlike.autograd.backward import gradients
-from torchlike.autograd.engine import _tensor
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.autograd.partial import array_of
 from torchlike.func import trees
@@ -153,7 +152,7 @@ def _cotangent_gradients(
     )  # fmt: skip
     return [
         v.detach().new_zeros(v.shape) if g is None
-        else outside(g if as_tensors else _tensor(array_of(g)), recorded)
+        else outside(g if as_tensors else wrap(array_of(g)), recorded)
         for v, g in zip(variables, found, strict=True)
     ]  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import modes
+from torchlike._core import modes, shared_hooks
 from torchlike._core.tape import RemovableHandle
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
@@ -20,12 +20,12 @@ class _Global:
     """Hooks common to all modules, by kind."""
 
     def __init__(self) -> None:
-        self.forward_pre: OrderedDict[int, Hook] = OrderedDict()
-        self.forward: OrderedDict[int, Hook] = OrderedDict()
+        self.forward_pre: OrderedDict[int, Hook] = shared_hooks.new_table()
+        self.forward: OrderedDict[int, Hook] = shared_hooks.new_table()
         self.forward_with_kwargs: set[int] = set()
         self.forward_always: set[int] = set()
-        self.backward_pre: OrderedDict[int, Hook] = OrderedDict()
-        self.backward: OrderedDict[int, Hook] = OrderedDict()
+        self.backward_pre: OrderedDict[int, Hook] = shared_hooks.new_table()
+        self.backward: OrderedDict[int, Hook] = shared_hooks.new_table()
         self.backward_is_full: bool | None = None
         self.on_parameter: OrderedDict[int, Hook] = OrderedDict()
         self.on_buffer: OrderedDict[int, Hook] = OrderedDict()

@@ -231,12 +231,11 @@ def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) ->
 
 
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
-    found = object.__new__(Tensor)
     aval = tuple(p.shape) if shape is None else shape
     kind = dtype or p.dtype.numpy
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.
     array: Any = meta.MetaArray(aval, kind) if p.is_meta else host_value(np.full(aval, value, kind))
-    found._storage = type(p._storage)(array)
+    storage = type(p._storage)(array)
     if shape is None and not p.is_contiguous():
-        found._storage.strides = strides_like(p._geometry)
-    return found
+        storage.strides = strides_like(p._geometry)
+    return Tensor._on(storage)

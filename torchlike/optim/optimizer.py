@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core import modes
+from torchlike._core import modes, shared_hooks
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tape import RemovableHandle
 from torchlike._core.tensor import Tensor
@@ -29,7 +29,9 @@ required = _Required()
 _HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre",
           "load_state_dict_post")  # fmt: skip
 #: Hooks on the steps of all optimizers.
-_everywhere: dict[str, dict[int, Any]] = {"step_pre": OrderedDict(), "step_post": OrderedDict()}
+_everywhere: dict[str, dict[int, Any]] = {
+    "step_pre": shared_hooks.new_table(), "step_post": shared_hooks.new_table()
+}  # fmt: skip
 
 
 def register_optimizer_step_pre_hook(hook: Any) -> RemovableHandle:

@@ -10,11 +10,12 @@ import numpy as np
 
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes
 from torchlike._core import tensor as tensors
+from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
-from torchlike._dispatch import inplace
+from torchlike._dispatch.copying import copy_
 from torchlike._dispatch.memory_order import suggested_order
-from torchlike._dispatch.registry import add_method, composite, op
+from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Fill, Input, Static
 from torchlike._ops.creation.creation import finish, numpy_dtype, preserve_strides
 
@@ -272,7 +273,7 @@ def zero_(input: Tensor) -> Tensor:
     return zero_op.spec.in_place(input)
 
 
-add_method("copy_", inplace.copy_)
+add_method("copy_", copy_)
 
 
 @composite(namespaces=())

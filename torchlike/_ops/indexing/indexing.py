@@ -14,12 +14,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import boxes, casts, dtypes, modes, views
+from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.views import Alias, Geometry, SelectAt, step
-from torchlike._dispatch.inplace import copy_, update_with_sequences
+from torchlike._dispatch.copying import copy_
+from torchlike._dispatch.inplace import update_with_sequences
 from torchlike._dispatch.memory_order import broadcast_strides, iterator_strides
-from torchlike._dispatch.registry import add_method, composite, op
+from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.creation import tensor as make_tensor

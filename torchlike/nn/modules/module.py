@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._core.subclasses import announce
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import zero_gradient
 from torchlike.jit import jit
@@ -87,6 +88,7 @@ class Module(StateDicts, Hooks, Conversions):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)  # Generic's, say, which may stand behind it
         leave_unbound(cls)
+        announce(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):

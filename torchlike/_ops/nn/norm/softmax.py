@@ -11,9 +11,10 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
+from torchlike._core.extension import add_method
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_loop
-from torchlike._dispatch.registry import add_method, composite, export, op
+from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import Bool, Dims, DType, Float, Input, Int
 from torchlike._dispatch.synonyms import with_synonyms
 from torchlike._ops.checks import floats_only, scalar_type_of
