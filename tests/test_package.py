@@ -179,6 +179,25 @@ def test_rooms_import_downwards_only(file):
             assert floor <= own, f"{file.name} ({room}) imports {name} from above"
 
 
+#: Lines of the longest function, its docstring not counted.
+LONGEST = 80
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
+def test_functions_are_short(file):
+    """Of complexity ruff speaks (C901)."""
+    found = {}
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            has_docstring = ast.get_docstring(node, clean=False) is not None
+            text = node.body[0] if has_docstring else None
+            lines = node.end_lineno - node.lineno + 1
+            lines -= 0 if text is None else text.end_lineno - text.lineno + 1
+            if lines > LONGEST:
+                found[node.name] = lines
+    assert found == {}
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
 def test_no_file_puts_something_into_another_as_it_is_imported(file):
     """Such a late binding would be an import that runs up, hidden: a registration with a function

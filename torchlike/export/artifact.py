@@ -109,29 +109,7 @@ class Artifact:
                 "it changes a list or dictionary that was passed as an argument, of which an "
                 "exported program knows only the tensors: return a new one"
             )
-        sources = run.sources()
-        inputs: list[tuple[Any, Any]] = []
-        constants: list[tuple[Any, Any]] = []
-        cotangents: dict[int, Any] = {}
-        for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-            kind, what = sources.get(id(const), ("constant", None))
-            if kind == "cotangent":
-                cotangents[what] = var
-            elif kind == "host":
-                raise Unexportable(
-                    "it draws random numbers or reads an optimizer's rate, which an exported "
-                    "program could not draw anew: call model.eval() before, or pass them in"
-                )
-            elif kind in ("fixed", "slot"):
-                storage = what if kind == "fixed" else what.initial._storage
-                name = names.get(id(storage))
-                if name is None:
-                    constants.append((var, const))
-                else:
-                    inputs.append((var, ("state", name)))
-            else:
-                constants.append((var, const))
-        inputs += [(v, ("argument", i)) for i, v in enumerate(closed.jaxpr.invars)]
+        inputs, constants, cotangents = _lifted(closed, run.sources(), names)
         split = joint.partition(
             closed.jaxpr, run.n_forward, [v for v, _ in inputs], [v for v, _ in constants],
             cotangents, len(program.cotangent_avals),
@@ -145,13 +123,8 @@ class Artifact:
             kept = [input_avals[i] for i in split.residual_inputs]
             incoming = [_aval(closed.jaxpr.outvars[len(program.written) + o])
                         for o in _root_outputs(program)]  # fmt: skip
-            whole_backward = joint.backward_evaluator(split, bound)
-
-            def flat_backward(*arrays: Any) -> Any:
-                n, m = len(residuals), len(residuals) + len(kept)
-                return whole_backward((arrays[:n], arrays[n:m]), arrays[m:])
-
-            backward = _exported(flat_backward, [*residuals, *kept, *incoming], platforms)
+            flat = _flat_backward(joint.backward_evaluator(split, bound), len(residuals), len(kept))
+            backward = _exported(flat, [*residuals, *kept, *incoming], platforms)
         about = {
             "name": whole.__qualname__,
             "structure": trees.encode(structure),
@@ -263,6 +236,45 @@ class Artifact:
                     t._node, t._output_nr, t._requires_grad = node, root, True
                 results.append(t)
         return unflatten(self.result, results)
+
+
+def _lifted(
+    closed: Any, sources: Mapping[int, tuple[str, Any]], names: Mapping[int, str]
+) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]], dict[int, Any]]:
+    """A jaxpr's inputs (state by name, then arguments) and constants, as (variable, what), and the
+    variables of its cotangents. Unexportable where it asks Python for a value at each call."""
+    inputs: list[tuple[Any, Any]] = []
+    constants: list[tuple[Any, Any]] = []
+    cotangents: dict[int, Any] = {}
+    for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        kind, what = sources.get(id(const), ("constant", None))
+        if kind == "cotangent":
+            cotangents[what] = var
+            continue
+        if kind == "host":
+            raise Unexportable(
+                "it draws random numbers or reads an optimizer's rate, which an exported "
+                "program could not draw anew: call model.eval() before, or pass them in"
+            )
+        name = None
+        if kind in ("fixed", "slot"):
+            name = names.get(id(what if kind == "fixed" else what.initial._storage))
+        if name is None:
+            constants.append((var, const))
+        else:
+            inputs.append((var, ("state", name)))
+    inputs += [(v, ("argument", i)) for i, v in enumerate(closed.jaxpr.invars)]
+    return inputs, constants, cotangents
+
+
+def _flat_backward(backward: Any, n_residuals: int, n_kept: int) -> Callable[..., Any]:
+    """A backward pass of (residuals, kept inputs) and cotangents as a function of all arrays."""
+    first = n_residuals + n_kept
+
+    def flat(*arrays: Any) -> Any:
+        return backward((arrays[:n_residuals], arrays[n_residuals:first]), arrays[first:])
+
+    return flat
 
 
 def _no_backward(cotangents: Sequence[Any]) -> Any:
