@@ -6,14 +6,13 @@ where index tensors or masks remain, one gather on that view.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import boxes, casts, dtypes, modes, views
+from torchlike._core import boxes, casts, dtypes, errors, modes, views
 from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
@@ -180,11 +179,10 @@ def _is_deprecated_tuple(item: Any) -> Any:
         return False
     if not any(i is None or i is Ellipsis or isinstance(i, _NO_NUMBERS) for i in item):
         return False
-    warnings.warn(
+    errors.warn_user(
         "Using a non-tuple sequence for multidimensional indexing is deprecated: it means "
         "x[tuple(seq)] and may come to mean x[torch.tensor(seq)]; write the one you want",
         UserWarning,
-        stacklevel=4,
     )
     return True
 
