@@ -254,7 +254,7 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
                 kind.check(value, before[0])
             return value
     if isinstance(value, Tensor):  # a lazy module's: it may change its dtype, and no more
-        if spec.name == "cast":
+        if spec.takes_uninitialized:
             return value._read()
         raise ValueError(errors.uninitialized(spec.name))
     raise TypeError(
@@ -308,7 +308,7 @@ def mark_inference(result: Any) -> None:
 
 def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) -> Any:
     """``op(…, out=out)``."""
-    outputs.check_overlap(out, operands, spec.name)
+    outputs.check_overlap(out, operands, spec.name, spec.reorders)
     casts = spec.casts_out(*operands) if callable(spec.casts_out) else spec.casts_out
     if casts == "dtype":
         at = spec.schema.static_positions.index(spec.schema.index["dtype"])

@@ -44,21 +44,16 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     return call.dress(twin, spec, "_")
 
 
-#: Ops that write one number everywhere: overlapping memory does them no harm.
-_IDEMPOTENT = frozenset(("fill", "zero"))
-#: Ops that write in another order than they read.
-_REORDERING = frozenset(("index_put",))
-
-
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
     """RuntimeError where an op cannot read ``other`` while it writes the memory they share."""
-    whole = spec.name in _REORDERING
     if other is target:
-        if whole:
+        if spec.reorders:
             raise RuntimeError(errors.PARTIAL_OVERLAP)
-    elif spec.name not in _IDEMPOTENT:
+    elif not spec.writes_one_number:
         widths = target.itemsize, other.itemsize
-        views.check_partial_overlap(target._geometry, other._geometry, whole=whole, widths=widths)
+        views.check_partial_overlap(
+            target._geometry, other._geometry, whole=spec.reorders, widths=widths
+        )
 
 
 def update_with_sequences(
@@ -78,7 +73,7 @@ def update(
     if target._inference and not modes.current.inference:
         raise RuntimeError(errors.INFERENCE_IN_PLACE)
     if (view is not None or target._storage.strides is not None) and not (
-        spec.name in _IDEMPOTENT and not any(isinstance(o, Tensor) for o in operands[1:])
+        spec.writes_one_number and not any(isinstance(o, Tensor) for o in operands[1:])
     ):
         views.check_writable(target._geometry)
     mask = 0

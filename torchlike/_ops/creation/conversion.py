@@ -26,7 +26,7 @@ def clone_op(input: Input):
     return input
 
 
-@op("cast_op", namespaces=(), method=False, needs="nothing",
+@op("cast_op", namespaces=(), method=False, needs="nothing", takes_uninitialized=True,
     grad_name="ToCopyBackward0")  # fmt: skip
 def cast_op(input: Input, dtype: Static):
     """Convert to a dtype."""
@@ -249,7 +249,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 # -- in-place writes -------------------------------------------------------------------------------
 
 
-@op("fill", inplace=True, needs="nothing")
+@op("fill", inplace=True, needs="nothing", writes_one_number=True)
 def fill(input: Input, value: Fill):
     """``input`` with every element replaced by a number or 0-dim tensor."""
     if jnp.ndim(value):
@@ -261,7 +261,7 @@ def fill(input: Input, value: Fill):
 
 
 @op("zero_op", namespaces=(), method=False, inplace=True, needs="nothing",
-    grad_name="ZeroBackward0")  # fmt: skip
+    grad_name="ZeroBackward0", writes_one_number=True)  # fmt: skip
 def zero_op(input: Input):
     """Zeros in the shape and dtype of ``input``."""
     return jnp.zeros(input.shape, input.dtype)

@@ -75,7 +75,8 @@ def _poison(x: Any) -> Any:
     return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 
 
-@op("index_put_op", namespaces=(), method=False, check=_check_put, grad_name="IndexPutBackward0")
+@op("index_put_op", namespaces=(), method=False, check=_check_put, grad_name="IndexPutBackward0",
+    reorders=True)  # fmt: skip
 def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
     """``input`` with ``values`` written (or added) at index tensors."""
     at = _as_numpy_index(indices, layout)

@@ -87,7 +87,7 @@ def _rows(x: Any) -> int:
 _PRODUCT = {"input": ["other"], "other": ["input"]}
 
 
-@op(needs=_PRODUCT)
+@op(needs=_PRODUCT, saved_names={"other": "mat2"})
 def matmul(input: Input, other: Input):
     """The matrix product; batches broadcast, vectors are promoted to matrices and back."""
     if not input.ndim or not other.ndim:
@@ -165,7 +165,7 @@ def mv(input: Input, vec: Input):
     return input @ vec
 
 
-@op(needs=_PRODUCT)
+@op(needs=_PRODUCT, saved_names={"other": "tensor"})
 def dot(input: Input, other: Input):
     """The product of two vectors, summed."""
     _check_vectors(input, other)

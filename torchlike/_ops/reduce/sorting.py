@@ -126,7 +126,7 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
     return jnp.take_along_axis(input, index, d), index
 
 
-@op(residuals=True, returns=named("kthvalue"))
+@op(residuals=True, returns=named("kthvalue"), reorders=True)
 @real_only("kthvalue_cpu")
 def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
     """The ``k``-th smallest value along a dimension (k counts from 1), and where it is.

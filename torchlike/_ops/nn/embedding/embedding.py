@@ -76,7 +76,8 @@ def _check_embedding(input: Any, weight: Any, *rest: Any) -> None:
 
 
 @op("embedding_op", namespaces=(), method=False, check=_check_embedding,
-    needs={"weight": ["input"]}, grad_name="EmbeddingBackward0")  # fmt: skip
+    needs={"weight": ["input"]}, grad_name="EmbeddingBackward0",
+    saved_names={"input": "indices"})  # fmt: skip
 def embedding_op(input: Input, weight: Input, padding_idx: OptInt, scale_grad_by_freq: Bool):
     """``weight[input]``; the row ``padding_idx`` gets no gradient."""
     if weight.ndim != 2:

@@ -401,7 +401,8 @@ def _check_grid(x: Any, grid: Any, mode: str) -> None:
         )
 
 
-@op("grid_sample_op", namespaces=(), method=False, grad_name="GridSampler2DBackward0")
+@op("grid_sample_op", namespaces=(), method=False, grad_name="GridSampler2DBackward0",
+    saved_names={"input": "input"})  # fmt: skip
 def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, align_corners: Bool):
     """Read ``input`` at the normalised positions of ``grid``."""
     _check_grid(input, grid, mode)

@@ -114,7 +114,7 @@ def _of_batch(result: Any, operands: Any, spec: Any, statics: Any) -> None:
 
 
 @op("batch_norm_train", namespaces=(), method=False, residuals=True, memory_order=_of_batch,
-    grad_name="NativeBatchNormBackward0")  # fmt: skip
+    grad_name="NativeBatchNormBackward0", saved_names={"input": "input"})  # fmt: skip
 def batch_norm_train(
     input: Input, running_mean: OptInput, running_var: OptInput, weight: OptInput, bias: OptInput,
     momentum: Scalar, eps: Float, by_last: Bool = False,
@@ -165,7 +165,7 @@ def _blend(old: Any, new: Any, momentum: Any) -> Any:
 
 
 @op("batch_norm_eval", namespaces=(), method=False, memory_order=_of_batch,
-    grad_name="NativeBatchNormBackward0")  # fmt: skip
+    grad_name="NativeBatchNormBackward0", saved_names={"input": "input"})  # fmt: skip
 def batch_norm_eval(
     input: Input, running_mean: Input, running_var: Input, weight: OptInput, bias: OptInput,
     eps: Float,
@@ -325,7 +325,8 @@ def _check_normalized(
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
-@op("layer_norm_op", namespaces=(), method=False, grad_name="NativeLayerNormBackward0")
+@op("layer_norm_op", namespaces=(), method=False, grad_name="NativeLayerNormBackward0",
+    saved_names={"input": "input"})  # fmt: skip
 def layer_norm_op(input: Input, normalized_shape: _Ints, weight: OptInput = None,
                   bias: OptInput = None, eps: Float = 1e-05):  # fmt: skip
     """``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions."""
@@ -391,7 +392,7 @@ def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps
 
 
 @op("group_norm_op", namespaces=(), method=False, residuals=True, memory_order=of_first,
-    grad_name="NativeGroupNormBackward0")  # fmt: skip
+    grad_name="NativeGroupNormBackward0", saved_names={"input": "input"})  # fmt: skip
 def group_norm_op(input: Input, num_groups: Int, weight: OptInput = None, bias: OptInput = None,
                   eps: Float = 1e-05):  # fmt: skip
     """Normalise groups of channels of each instance."""
