@@ -122,7 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add(commands: argparse._SubParsersAction, name: str, text: str) -> argparse.ArgumentParser:
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+) -> argparse.ArgumentParser:
     return commands.add_parser(
         name,
         help=text.partition(".")[0].partition(":")[0],

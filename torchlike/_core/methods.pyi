@@ -33,7 +33,7 @@ class TensorMethods:
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Tensor:
         """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
 
-    def __eq__(self, other: Any) -> Tensor: ...
+    def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
     def __floordiv__(self, other: Any) -> Tensor: ...
 
@@ -82,7 +82,7 @@ class TensorMethods:
 
     def __mul__(self, other: Any) -> Tensor: ...
 
-    def __ne__(self, other: Any) -> Tensor: ...
+    def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
     def __neg__(self) -> Tensor: ...
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``. TypeError for
     an entry that is no integer."""
 

@@ -53,7 +53,8 @@ class _TensorMeta(type):
         return cls
 
     def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **kwargs: Any
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
+        cell: type | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, bases, namespace)
 

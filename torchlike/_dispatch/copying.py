@@ -133,7 +133,7 @@ def _fitted(value: Any, target: Tensor) -> Any:
     return first_calls.call(fit, value) if on_host else fit(value)
 
 
-def _fit(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
+def _fit(size: tuple[int, ...], dtype: Any) -> first_calls.Form:
     """Compiled broadcast and cast to a size and dtype."""
     key = (size, dtype)
     if key not in _fits:

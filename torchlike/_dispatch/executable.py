@@ -192,12 +192,13 @@ class Executable:
         self.pure = strong
         #: Whether all of it is torchlike's own code, which nobody need watch being traced.
         self.library = library
-        self.forward = self._jitted(strong)
+        form = self._jitted(strong)
+        self.forward: Callable[..., Any] = form
         #: The same for operands with host values among them, as in ``first_calls``.
-        self.by_numpy = self.forward.by_numpy
+        self.by_numpy = form.by_numpy
         self.forward_vjp = self._jitted(self._forward_vjp)
 
-    def _jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _jitted(self, function: Callable[..., Any]) -> first_calls.Form:
         return first_calls.jit(self._traced(function), name=self.name, inline=AT_ONCE)
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,7 +207,7 @@ class Executable:
     # -- forward -----------------------------------------------------------------------------------
 
     @property
-    def donating(self) -> Callable[..., Any]:
+    def donating(self) -> first_calls.Form:
         """``forward`` in the memory of its first operand, for in-place ops."""
         if self._donating is None:
             self._donating = first_calls.jit(self.pure, name=self.name, donate_argnums=0)
@@ -254,7 +255,7 @@ class Executable:
 
     # -- backward ----------------------------------------------------------------------------------
 
-    def backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
         """Compiled ``(kept, residuals, cotangents) -> gradients of the wanted operands``.
 
         ``cotangents`` has an entry for each output; None stands for zeros.
@@ -264,7 +265,7 @@ class Executable:
             found = self._backward[dropped_avals] = self._jitted_backward(dropped_avals)
         return found
 
-    def _jitted_backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+    def _jitted_backward(self, dropped_avals: tuple[Aval | None, ...]) -> first_calls.Form:
         """Executables of many sizes differ in nothing but these avals: one family."""
         kinds = tuple([a and (len(a[0]), a[1]) for a in dropped_avals])
 
@@ -281,7 +282,7 @@ class Executable:
             families=self._families.setdefault(kinds, {}), inline=AT_ONCE,
         )  # fmt: skip
 
-    def passed_on(self, kept: Any, avals: tuple[Aval, ...], cotangent: Any) -> Any:
+    def passed_on(self, kept: Any, avals: tuple[Aval | None, ...], cotangent: Any) -> Any:
         """The gradients, where all are the cotangent itself (compiled, each would be a copy of it);
         else None."""
         assert self.passes_on is not None
@@ -293,7 +294,7 @@ class Executable:
         return (cotangent,) * len(self.wanted)
 
     def _run_backward(
-        self, dropped_avals: tuple[Aval, ...], kept: Any, residuals: Any, cotangents: Any
+        self, dropped_avals: tuple[Aval | None, ...], kept: Any, residuals: Any, cotangents: Any
     ) -> tuple[Any, ...]:
         x64.require()
         if self.rule is not None:
@@ -323,7 +324,7 @@ class Executable:
         )
         return tuple(_conj(g) for g in vjp(filled))
 
-    def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval, ...]]:
+    def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval | None, ...]]:
         """What a node keeps: (arrays to keep, avals of the operands that are not kept)."""
         if self.rule is not None:
             return (out,), ()
@@ -348,7 +349,7 @@ class AbstractExecutable(Executable):
         self._donating = self.forward
         self._backward, self.double, self._abstract = {}, {}, self
 
-    def backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
         return functools.partial(meta.call, super().backward(dropped_avals))
 
 

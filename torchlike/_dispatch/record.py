@@ -76,7 +76,7 @@ class OpNode(Node):
             if passed is not None:
                 return passed
         try:
-            backward = exe.backward(self.avals)
+            backward: Any = exe.backward(self.avals)
             if modes.current.capture is None:
                 if type(cotangents[0]) is np.ndarray and self.residuals is None:
                     return first_calls.call(backward, self.saved, None, tuple(cotangents))

@@ -35,13 +35,15 @@ class Call:
         """The arguments without lists."""
         return [x for a in args for x in (a if isinstance(a, list) else (a,))]
 
-    def closed(self, flat: Sequence[Any], lengths: list[int | None] | None = None) -> tuple:
+    def closed(
+        self, flat: Sequence[Any], lengths: list[int | None] | None = None
+    ) -> tuple[Any, ...]:
         """With lists again."""
         values = iter(flat)
         return tuple([next(values) if n is None else [next(values) for _ in range(n)]
                       for n in (self.lengths if lengths is None else lengths)])  # fmt: skip
 
-    def results(self, flat: Sequence[Any]) -> tuple:
+    def results(self, flat: Sequence[Any]) -> tuple[Any, ...]:
         """The results with lists again."""
         return self.closed(flat, self.result_lengths)
 
@@ -117,7 +119,7 @@ class Operator:
         return [x.to(self.casts[kind]) if isinstance(x, Tensor) and x.is_floating_point() else x
                 for x in flat]  # fmt: skip
 
-    def _finish(self, results: tuple) -> Any:
+    def _finish(self, results: tuple[Any, ...]) -> Any:
         if self.schema.single:
             return results[0]
         return results or None
@@ -151,7 +153,9 @@ class Operator:
             f"'{self.qualname}' is only available for these backends: {sorted(self.kernels)}."
         )
 
-    def _results(self, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]) -> tuple:
+    def _results(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]
+    ) -> tuple[Any, ...]:
         """What the kernel gives, as a tuple of what the schema says."""
         result = self.kernel(self._device(tensors))(*args, **kwargs)
         kinds = self.schema.returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -34,10 +34,19 @@ _config: Any = jax.config  # gets its fields one by one
 DECLINED: Any = object()
 
 
+class Form(Protocol):
+    """A compiled form of a function, as ``jax.jit`` gives it, with a way for NumPy arrays."""
+
+    by_numpy: Callable[..., Any]
+    lower: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any: ...
+
+
 def jit(
     function: Callable[..., Any], *, name: str = "", template: Template | None = None,
     families: dict[Any, Family] | None = None, **options: Any,
-) -> Any:  # fmt: skip
+) -> Form:  # fmt: skip
     """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
 
     The signature is what ``jax.jit`` compiles for: tree, shapes and dtypes of the arguments. On
@@ -67,7 +76,7 @@ def jit(
     return hooked
 
 
-def call(form: Any, *args: Any) -> Any:
+def call(form: Form, *args: Any) -> Any:
     """``form(*args)`` where arguments may be NumPy arrays; the results may be, too."""
     out = form.by_numpy(*args)
     return form(*args) if out is DECLINED else out

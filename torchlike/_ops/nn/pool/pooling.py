@@ -304,15 +304,22 @@ def _register_max_pool(n: int) -> None:
     indexed = op(f"{name}_with_indices", namespaces=top, method=False, grad_name=grad_name,
                  memory_order=of_first_row if n == 1 else of_first)(pure_with_indices)  # fmt: skip
 
-    def toplevel(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    def toplevel(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Tensor:  # fmt: skip
         return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                     return_indices=False):  # fmt: skip
+    def with_indices(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         return indexed(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def functional(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                   return_indices=False):  # fmt: skip
+    def functional(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
         chosen = indexed if return_indices else plain
         return chosen(input, kernel_size, stride, padding, dilation, ceil_mode)
 
