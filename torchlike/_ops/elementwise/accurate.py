@@ -25,7 +25,11 @@ _BITS = {np.dtype(np.float32): (23, 127, np.int32), np.dtype(np.float64): (52, 1
 def sinc(x: Any) -> Any:
     """``sin(pi x) / (pi x)``. Its derivative near 0 by a series: the closed form is a difference of
     two numbers near 1 over x (at 1e-5 in float32 -6e-3 for -3e-5, infinite at 1e-20)."""
-    return jnp.sinc(x)
+    # Not ``jnp.sinc``: versions of JAX have 0 or NaN for an infinite complex number.
+    u = math.pi * x
+    at_zero = u == 0
+    u = jnp.where(at_zero, 1, u)
+    return jnp.where(at_zero, 1, jnp.sin(u) / u)
 
 
 @sinc.defjvp

@@ -129,6 +129,8 @@ class _FirstCalls:
         """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
         if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
             return self._compiled(*args, **kwargs)
+        if not _config.jax_enable_x64:  # where it is traced, it refuses
+            return self._compiled(*args)
         if not host().is_default:
             return self._compiled(*args)
         leaves, tree = jax.tree.flatten(args)
