@@ -47,7 +47,7 @@ class TensorType(type):
             return tensor(data, dtype=cls.dtype, device=device)
         return empty(*(args or (0,)), dtype=cls.dtype, device=device)
 
-    def __instancecheck__(cls, instance: Any) -> Any:
+    def __instancecheck__(cls, instance: Any) -> bool:
         return (
             isinstance(instance, Tensor)
             and instance.dtype is cls.dtype

@@ -114,7 +114,7 @@ class Node:
         """The node as users see it."""
         return self
 
-    def is_released(self) -> Any:
+    def is_released(self) -> bool:
         """Whether a backward pass freed what this node saved."""
         return False
 
@@ -153,7 +153,7 @@ class Node:
             self.hooks = ({}, {})
         return RemovableHandle.on(self.hooks[which], hook)
 
-    def retains_grad(self, output_nr: int) -> Any:
+    def retains_grad(self, output_nr: int) -> bool:
         return self.retained is not None and output_nr in self.retained
 
     def __repr__(self) -> str:

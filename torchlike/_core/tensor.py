@@ -353,13 +353,13 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         """The storage, as an object that can be compared and measured."""
         return UntypedStorage(self._storage)
 
-    def is_floating_point(self) -> Any:
+    def is_floating_point(self) -> bool:
         return self.dtype.is_floating_point
 
-    def is_complex(self) -> Any:
+    def is_complex(self) -> bool:
         return self.dtype.is_complex
 
-    def is_signed(self) -> Any:
+    def is_signed(self) -> bool:
         return self.dtype.is_signed
 
     is_cuda = property(lambda self: self.device.type == "cuda")
@@ -379,7 +379,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     # -- autograd fields ---------------------------------------------------------------------------
 
     @property
-    def requires_grad(self) -> Any:
+    def requires_grad(self) -> bool:
         """Whether gradients flow into this tensor."""
         base = self._base
         return self._requires_grad or (
@@ -416,7 +416,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return self
 
     @property
-    def is_leaf(self) -> Any:
+    def is_leaf(self) -> bool:
         """Whether the tensor was made by the user rather than by a recorded op."""
         return self._present_node() is None
 
@@ -491,7 +491,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         self._grad = value
 
     @property
-    def retains_grad(self) -> Any:
+    def retains_grad(self) -> bool:
         if self._node is None:
             return self._retained
         return self._node.retains_grad(self._output_nr)
@@ -505,10 +505,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             capture.refuse_value("_version of a tensor from outside", "a tensor that counts")
         return self._storage.version
 
-    def _is_view(self) -> Any:
+    def _is_view(self) -> bool:
         return self._base is not None
 
-    def is_inference(self) -> Any:
+    def is_inference(self) -> bool:
         """Whether the tensor was made under ``inference_mode``."""
         return self._inference
 
@@ -607,7 +607,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
                 vars(copy)[name] = copying.deepcopy(value, memo)
         return copy
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture = modes.current.capture
         if capture is not None:
             capture.refuse_value("pickle", "saving outside the jitted function")

@@ -174,7 +174,7 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
     return result
 
 
-def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) -> Any:
+def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) -> Tensor:
     """``run`` where a compiled form refused a sparse operand: the op's rule for them."""
     grouped = group(tuple(operands), lengths) if lengths else operands
     plain = tuple([s.value if type(s) is StaticNumber else s for s in statics])
@@ -291,7 +291,7 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     return clear
 
 
-def _from_jax(error: Exception) -> Any:
+def _from_jax(error: Exception) -> bool:
     """Whether the innermost frame of the traceback is JAX's or NumPy's rather than ours."""
     tb = error.__traceback__
     module = ""

@@ -38,17 +38,17 @@ def flatten(out: Any) -> tuple[Any, ...]:
     return out if isinstance(out, tuple) else (out,)
 
 
-def _strengthen(x: Any) -> Any:
+def _strengthen(x: Any) -> jax.Array:
     """Drop JAX's weak type: a Tensor's dtype is always its own."""
     return jax.lax.convert_element_type(x, x.dtype) if x.aval.weak_type else x
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: Any) -> jax.Array:
     """PyTorch's complex gradients are the conjugates of JAX's cotangents; real ones the same."""
     return jnp.conj(x) if jnp.iscomplexobj(x) else x
 
 
-def _unusable(aval: Aval) -> Any:
+def _unusable(aval: Aval) -> jax.Array:
     """Stand-in for an operand that backward must not look at: NaN, so that a wrong `needs` shows.
 
     XLA removes it when, as it should be, nothing depends on it.
@@ -111,7 +111,7 @@ class Residuals:
     def operands_used(self) -> frozenset[int]:
         return frozenset(i for i in self.plan[1] if i >= 0)
 
-    def tree_flatten(self) -> Any:
+    def tree_flatten(self) -> tuple[Any, ...]:
         return self.arrays, self.plan
 
     @classmethod
@@ -218,7 +218,7 @@ class Executable:
         """``forward`` of all but the first argument, in the memory of that."""
         if self._into is None:
 
-            def pure(_: Any, *operands: Any) -> Any:
+            def pure(_: Any, *operands: Any) -> jax.Array:
                 return self.pure(*operands)
 
             self._into = first_calls.jit(pure, name=self.name, donate_argnums=0, keep_unused=True)
@@ -234,7 +234,7 @@ class Executable:
     def _split(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
         """The function of the wanted operands alone; integer outputs are returned as aux."""
 
-        def of_wanted(*wanted: Any) -> Any:
+        def of_wanted(*wanted: Any) -> tuple[Any, ...]:
             merged = list(operands)
             for i, value in zip(self.wanted, wanted, strict=True):
                 merged[i] = value
@@ -244,7 +244,7 @@ class Executable:
 
         return of_wanted
 
-    def _forward_vjp(self, *operands: Any) -> Any:
+    def _forward_vjp(self, *operands: Any) -> tuple[Any, ...]:
         if targets.is_numpy():
             # Few calls on small arrays: backward computes the forward again. What jax.vjp saves
             # holds a program, and so would be for these sizes alone.
@@ -282,7 +282,9 @@ class Executable:
             families=self._families.setdefault(kinds, {}), inline=AT_ONCE,
         )  # fmt: skip
 
-    def passed_on(self, kept: Any, avals: tuple[Aval | None, ...], cotangent: Any) -> Any:
+    def passed_on(
+        self, kept: Any, avals: tuple[Aval | None, ...], cotangent: Any
+    ) -> tuple[Any, ...] | None:
         """The gradients, where all are the cotangent itself (compiled, each would be a copy of it);
         else None."""
         assert self.passes_on is not None
@@ -353,7 +355,7 @@ class AbstractExecutable(Executable):
         return functools.partial(meta.call, super().backward(dropped_avals))
 
 
-def _aval(x: Any) -> Any:
+def _aval(x: Any) -> tuple[Any, ...] | None:
     if x is None:
         return None
     if isinstance(x, (bool, int, float, complex)):

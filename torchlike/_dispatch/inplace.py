@@ -29,7 +29,7 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     schema = spec.schema
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
 
-    def twin(*args: Any, **kwargs: Any) -> Any:
+    def twin(*args: Any, **kwargs: Any) -> Tensor:
         if kwargs or len(args) != schema.arity:
             args = schema.bind(args, kwargs)
         target = args[0]
@@ -58,7 +58,7 @@ def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
 
 def update_with_sequences(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
-) -> Any:
+) -> Tensor:
     """``update`` for an op with list operands."""
     flat, lengths = call.flatten_sequences(spec, operands)
     return update(spec, target, flat, statics, lengths)
@@ -67,7 +67,7 @@ def update_with_sequences(
 def update(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...],
     lengths: tuple[int, ...] = (),
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Run the in-place form of an op on ``target`` (its first operand)."""
     view = target._view
     if target._inference and not modes.current.inference:

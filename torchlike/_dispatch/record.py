@@ -60,7 +60,7 @@ class OpNode(Node):
             self.__class__ = _named_class(kind, self.short_name())
         return self
 
-    def is_released(self) -> Any:
+    def is_released(self) -> bool:
         return self.saved is _RELEASED
 
     def _check_alive(self) -> None:
@@ -197,7 +197,7 @@ shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
 
 
 @functools.cache
-def _named_class(kind: type[Node], name: str) -> Any:
+def _named_class(kind: type[Node], name: str) -> type:
     """``kind`` under the name of the node: what draws graphs writes ``type(grad_fn).__name__``."""
     return type(name, (kind,), {"__slots__": ()})
 

@@ -142,7 +142,7 @@ def _mapped(
 
 def _generated(
     base: Any, function: Any, axes: tuple[int | None, ...], size: int, randomness: str
-) -> Any:
+) -> type:
     """A Function of all examples, whose forward and backward are those of one, mapped.
 
     It refers to ``function``, and is kept there: both live as long as the user's class.
@@ -180,7 +180,7 @@ def _left(level: VmapLevel, t: Any) -> Any:
 
 def _generate(
     base: Any, function: Any, axes: tuple[int | None, ...], size: int, randomness: str
-) -> Any:
+) -> type:
     """The Function that runs ``function`` on the examples of a vmap level, forward and backward."""
 
     backward_of_one = function.vjp if function.backward is base.backward else function.backward
@@ -229,7 +229,7 @@ def _generate(
             )
 
         @staticmethod
-        def backward(ctx: Any, *cotangents: Any) -> Any:
+        def backward(ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
             inner, dims = ctx._mapped
             with VmapLevel(size, randomness) as level:
                 inner._to_save = tuple(_entered(level, ctx.saved_tensors, dims))

@@ -115,7 +115,7 @@ class Pass:
         """Whether gradients go to all leaves, rather than to chosen tensors."""
         return self._touched is None
 
-    def reaches(self, edge: Edge | None) -> Any:
+    def reaches(self, edge: Edge | None) -> bool:
         """Whether a gradient may arrive at this edge."""
         return edge is not None and edge[0] in self._nodes and (
             self._touched is None or edge[0] in self._touched
@@ -342,7 +342,7 @@ def _name(hook: Any) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
 
 
-def _checked(changed: Any, was: Any, hook: Any) -> Any:
+def _checked(changed: Any, was: Any, hook: Any) -> Tensor:
     if not isinstance(changed, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
     if was is None:
@@ -456,7 +456,7 @@ def gradient_like(
 _ones: dict[Any, Any] = {}
 
 
-def ones(shape: tuple[int, ...], dtype: Any) -> Any:
+def ones(shape: tuple[int, ...], dtype: Any) -> jax.Array:
     """An array of ones; scalars are kept (each backward of a loss starts from one)."""
     if shape == () and modes.current.capture is None:
         found = _ones.get(dtype)

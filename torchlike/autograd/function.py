@@ -205,7 +205,7 @@ class FunctionNode(Node):
         if self.ctx._freed is not None:
             self.ctx._freed.release()
 
-    def is_released(self) -> Any:
+    def is_released(self) -> bool:
         return self._kept.saved is None
 
 
@@ -221,7 +221,7 @@ def _backward_of(function: Any) -> Callable[..., Any]:
     return function.vjp
 
 
-def _sums_to(shape: tuple[int, ...], to: tuple[int, ...]) -> Any:
+def _sums_to(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     tail = shape[len(shape) - len(to) :]
     return all(b in (1, a) for a, b in zip(tail, to, strict=True))
 

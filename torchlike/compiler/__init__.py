@@ -55,7 +55,7 @@ __all__ = [
 _default_backend: Any = None
 
 
-def is_compiling() -> Any:
+def is_compiling() -> bool:
     """Whether this code runs while ``torchlike.jit`` captures it."""
     return modes.current.capture is not None
 
@@ -63,7 +63,9 @@ def is_compiling() -> Any:
 is_dynamo_compiling = is_exporting = is_compiling
 
 
-def disable(fn: Any = None, recursive: Any = True, *, reason: str | None = None) -> Any:
+def disable(
+    fn: Any = None, recursive: Any = True, *, reason: str | None = None
+) -> Callable[..., Any]:
     """The function itself, uncompiled.
 
     Differs from PyTorch: there are no graph breaks. Called inside compiled code, the function
@@ -106,7 +108,7 @@ def substitute_in_graph(
 
 def nested_compile_region(
     fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
-) -> Any:
+) -> Callable[..., Any]:
     """The function as it is; also a decorator with arguments.
 
     Differs from PyTorch: its body is traced at each of its calls. ``torchlike.jit.scan_layers``
@@ -160,7 +162,7 @@ def set_default_backend(backend: Any) -> None:
     _default_backend = backend
 
 
-def get_default_backend() -> Any:
+def get_default_backend() -> str:
     """What ``set_default_backend`` was given last, or "inductor"."""
     return "inductor" if _default_backend is None else _default_backend
 

@@ -182,7 +182,7 @@ class Artifact:
         arguments = [x for x in leaves if isinstance(x, Tensor)]
         about = self.about
 
-        def tensor_at(where: Sequence[Any]) -> Any:
+        def tensor_at(where: Sequence[Any]) -> Tensor:
             kind, what = where
             return state[what] if kind == "state" else arguments[what]
 
@@ -204,7 +204,7 @@ class Artifact:
         if modes.current.grad_enabled and self._backward is not None and any(edges):
             backward = self._backward
 
-            def run(cotangents: Sequence[Any]) -> Any:
+            def run(cotangents: Sequence[Any]) -> tuple[Any, ...]:
                 given = filled(cotangents, [roots[i] for i in range(about["roots"])])
                 found = backward(*residuals, *kept, *given)
                 whens = [dict(w) for w in about["when"]]
@@ -300,7 +300,7 @@ def _root_outputs(program: Any) -> list[int]:
     return [found[i] for i in range(len(found))]
 
 
-def _argument(x: Any) -> Any:
+def _argument(x: Any) -> list[Any]:
     if isinstance(x, Tensor):
         return ["tensor", str(x.dtype.numpy)]
     if x is None or isinstance(x, (bool, int, float, str)):
@@ -310,7 +310,7 @@ def _argument(x: Any) -> Any:
     )
 
 
-def _written(where: Any, names: dict[int, str]) -> Any:
+def _written(where: Any, names: dict[int, str]) -> list[Any]:
     kind, what = where
     if kind == "argument":
         return ["argument", what]

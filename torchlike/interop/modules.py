@@ -52,7 +52,7 @@ def _attribute_key(value: Any) -> Any:
     return static_key(value)
 
 
-def _key_of(module: Module) -> Any:
+def _key_of(module: Module) -> tuple[Any, ...]:
     own = module.__dict__
     plain = tuple(
         (name, _attribute_key(value)) for name, value in sorted(own.items()) if name not in _TABLES

@@ -47,7 +47,7 @@ class _Kind:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> Any:
+    def _key(self) -> tuple[Any, ...]:
         return self.cls, self.requires_grad
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class _JaxArray:
         return functools.partial(_converted, t)
 
 
-def _converted(t: Tensor) -> Any:
+def _converted(t: Tensor) -> jax.Array:
     array = t._read()
     cut.converted(t, array)
     return t.jax()  # traced, where a capture runs

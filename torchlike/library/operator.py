@@ -191,7 +191,7 @@ class Operator:
 
     # -- autograd and vmap -------------------------------------------------------------------------
 
-    def _made(self) -> Any:
+    def _made(self) -> type:
         if self._function is None:
             name = f"GeneratedBackwardFor_{self.shown.replace('.', '_')}"
             rule = self.vmap
@@ -204,7 +204,7 @@ class Operator:
             })  # fmt: skip
         return self._function
 
-    def _forward(self, *flat_and_call: Any) -> Any:
+    def _forward(self, *flat_and_call: Any) -> tuple[Any, ...]:
         *flat, call = flat_and_call
         tensors = [x for x in flat if isinstance(x, Tensor)]
         results = self._results(call.closed(flat), call.kwargs, tensors)
@@ -219,7 +219,7 @@ class Operator:
             results = self._finish(call.results(output))
             self.setup_context(ctx=ctx, inputs=call.closed(flat), output=results, **named)
 
-    def _backward(self, ctx: Any, *cotangents: Any) -> Any:
+    def _backward(self, ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
         if self.backward is None:
             raise RuntimeError(
                 f"Trying to backward through {self.shown} but no autograd formula was registered. "
@@ -246,7 +246,7 @@ class Operator:
             flat += [g] if n is None else [None] * n if g is None else list(g)
         return (*flat, None)
 
-    def _mapped(self, info: Any, in_dims: Any, *flat_and_call: Any) -> Any:
+    def _mapped(self, info: Any, in_dims: Any, *flat_and_call: Any) -> tuple[Any, ...]:
         *flat, call = flat_and_call
         assert self.vmap is not None
         found = self.vmap(info, call.closed(in_dims[:-1]), *call.closed(flat), **call.kwargs)

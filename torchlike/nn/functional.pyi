@@ -422,11 +422,11 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Sliding blocks of (N, C, H, W) as columns (N, C * prod(kernel_size), L)."""
 
-def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Any:
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
     """``interpolate`` under its older name (with PyTorch's warning)."""
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Any:
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
     """``interpolate`` under its older name (with PyTorch's warning)."""
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Any:
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
     """``interpolate`` under its older name (with PyTorch's warning)."""

@@ -129,11 +129,11 @@ class BackwardHookFunction(Function):
     zeros, as in PyTorch: hooks see an unused input so."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Tensor) -> Any:
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Any, ...]:
         return tensors
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         return gradients
 
 
@@ -210,7 +210,7 @@ class _Boundary:
             replaced[i] = t
         return _like(values, replaced), which, node
 
-    def _at_outputs(self, gradients: tuple[Any, ...]) -> Any:
+    def _at_outputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         shown = _spread(gradients, self.outputs, self.n_outputs)
         for hook in self.pre_hooks:
             changed = hook(self.module, shown)
@@ -236,7 +236,7 @@ class _Boundary:
             self.grad_outputs = None
         return tuple(shown[i] for i in self.outputs)
 
-    def _at_inputs(self, grad_inputs: tuple[Any, ...], _: Any) -> Any:
+    def _at_inputs(self, grad_inputs: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
         if self.grad_outputs is None:
             return None  # the outputs' gradients never came this way
         full = list(_spread(grad_inputs, self.inputs, self.n_inputs))

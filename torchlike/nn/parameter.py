@@ -93,7 +93,7 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     __module__ = "torchlike.nn.parameter"
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:
         source = _empty() if data is None else data
         marked = source._on(source._storage, source._view)
         marked._requires_grad = source.requires_grad

@@ -169,7 +169,7 @@ class Optimizer:
         raise NotImplementedError
 
     @staticmethod
-    def loss_of(closure: Callable[[], Any] | None) -> Any:
+    def loss_of(closure: Callable[[], Any] | None) -> Tensor | None:
         """The closure's loss, computed with gradients on; None without a closure."""
         if closure is None:
             return None
@@ -218,7 +218,7 @@ class Optimizer:
             table.move_to_end(next(reversed(table)), last=False)
         return handle
 
-    def _changed(self, kind: str, value: Any) -> Any:
+    def _changed(self, kind: str, value: Any) -> dict[Any, Any]:
         """What the hooks make of a state dictionary."""
         for hook in list(self._hooks[kind].values()):
             changed = hook(self, value)
@@ -336,11 +336,13 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return stepped
 
 
-def hyperparameter(group: dict[str, Any], name: str, index: int | None = None) -> Any:
+def hyperparameter(
+    group: dict[str, Any], name: str, index: int | None = None
+) -> Callable[..., Any]:
     """A reader of a group's number (one of a pair, with ``index``), asked anew at each step (and at
     each run of a program)."""
 
-    def read() -> Any:
+    def read() -> float:
         value = group[name] if index is None else group[name][index]
         if isinstance(value, Tensor):
             return value._read() if modes.current.capture is not None else value.item()

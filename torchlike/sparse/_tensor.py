@@ -44,11 +44,11 @@ class SparseTensor(Tensor, cell=SparseArray):
     # -- what it is --------------------------------------------------------------------------------
 
     @property
-    def _at(self) -> Any:
+    def _at(self) -> Tensor:
         return self._storage.cell.at
 
     @property
-    def _held(self) -> Any:
+    def _held(self) -> Tensor:
         return self._storage.cell.held
 
     def sparse_dim(self) -> int:
@@ -166,7 +166,7 @@ class SparseTensor(Tensor, cell=SparseArray):
         return self
 
     @property
-    def grad_fn(self) -> Any:
+    def grad_fn(self) -> None:
         return self._held.grad_fn
 
     @property

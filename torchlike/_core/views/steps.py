@@ -37,7 +37,7 @@ class Step:
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self.params}"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return step, (type(self), *self.params)  # unpickled steps are interned too
 
 

@@ -18,7 +18,7 @@ _OTHERS = (Tensor, np.generic, np.ndarray)
 _table = NAMESPACES[""]
 
 
-def _usable(other: Any) -> Any:
+def _usable(other: Any) -> bool:
     kind = type(other)
     return kind in TENSOR_TYPES or kind in NUMBERS or isinstance(other, (*_OTHERS, int, float))
 

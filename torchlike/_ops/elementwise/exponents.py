@@ -36,12 +36,12 @@ def _parts(x: Any) -> tuple[Any, Any]:
     return jnp.where(tiny, part, mantissa), jnp.where(tiny, shift + last, exponent)
 
 
-def _power_of_two(exponent: Any) -> Any:
+def _power_of_two(exponent: Any) -> jax.Array:
     """2 to integers within float64's normal range, made of bits: XLA's powers round."""
     return lax.bitcast_convert_type((exponent + 1023) << 52, np.float64)
 
 
-def _scaled_exactly(x: Any, exponent: Any) -> Any:
+def _scaled_exactly(x: Any, exponent: Any) -> jax.Array:
     """``x * 2 ** exponent`` of a real floating dtype, rounded once: in float64, where the power has
     no room to overflow before the product does."""
     # A power in halves spans all that lies between the smallest and the largest float64.
@@ -52,12 +52,12 @@ def _scaled_exactly(x: Any, exponent: Any) -> Any:
 
 
 @jax.custom_jvp
-def _mantissa(x: Any) -> Any:
+def _mantissa(x: Any) -> jax.Array:
     return _parts(x)[0]
 
 
 @_mantissa.defjvp
-def _mantissa_jvp(primals: Any, tangents: Any) -> Any:
+def _mantissa_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     exponent = lax.stop_gradient(_parts(x)[1])
     return _mantissa(x), _scaled_exactly(t, -exponent)

@@ -50,7 +50,7 @@ def check_along(index: Any, input: Any, dim: int) -> None:
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
 
 
-def missing_value(x: Any) -> Any:
+def missing_value(x: Any) -> float | None:
     """What an out-of-range read gives under jit, where nothing can be raised: NaN for floats."""
     return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 

@@ -69,7 +69,7 @@ def index_op(input: Input, indices: Inputs, layout: Static):
     return input.at[_as_numpy_index(indices, layout)].get(mode="fill", fill_value=_poison(input))
 
 
-def _poison(x: Any) -> Any:
+def _poison(x: Any) -> float | None:
     """What an out-of-range read gives under jit, where nothing can be raised: NaN, or the largest
     integer, so that it shows."""
     return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
@@ -99,7 +99,7 @@ def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, a
 # -- taking an index apart -------------------------------------------------------------------------
 
 
-def _is_bool(i: Any) -> Any:
+def _is_bool(i: Any) -> bool:
     return isinstance(i, (bool, np.bool_))
 
 
@@ -137,7 +137,7 @@ def _normalize(item: Any) -> Any:
     raise IndexError(_INVALID.format(kind=type(item).__name__))
 
 
-def _selects(item: Any) -> Any:
+def _selects(item: Any) -> bool:
     """Whether an index is a number in a tensor, which gives a view as the number would."""
     return (
         isinstance(item, Tensor) and not item.dim() and item.dtype.category == 1
@@ -173,7 +173,7 @@ def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
     return start, max(-(-(stop - start) // by), 0), by
 
 
-def _is_deprecated_tuple(item: Any) -> Any:
+def _is_deprecated_tuple(item: Any) -> bool:
     """Whether a list stands for a tuple of indices, as it did in early NumPy: when it is short and
     holds anything but numbers. PyTorch still reads it so, and warns."""
     if type(item) is not list or len(item) >= 32:
@@ -513,7 +513,7 @@ def index(input: Tensor, indices: Any) -> Tensor:
     return getitem(input, tuple([slice(None) if i is None else i for i in indices]))
 
 
-def _without_mask(input: Tensor, indices: Any, values: Tensor) -> Any:
+def _without_mask(input: Tensor, indices: Any, values: Tensor) -> list[Any]:
     """A mask on the meta device as index tensors of as many elements as ``values`` bring: how many
     it selects is not known, and the shape of the result does not depend on it."""
     given = [i for i in indices if i is not None]

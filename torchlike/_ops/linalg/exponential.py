@@ -76,7 +76,7 @@ def exponential(x: Any) -> Any:
     most = jnp.max(steps)
 
     # A loop of unknown length has no reverse mode; a scan has, and its idle steps are skipped.
-    def step(y: Any, k: Any) -> Any:
+    def step(y: Any, k: Any) -> tuple[Any, ...]:
         # What is not squared stays as it is, so that no overflow makes a zero cotangent NaN.
         def square(y: Any) -> Any:
             return jnp.where(k < steps, _product(y, y), y)

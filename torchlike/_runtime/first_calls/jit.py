@@ -125,7 +125,7 @@ class _FirstCalls:
 
     # -- called by JAX -----------------------------------------------------------------------------
 
-    def miss(self, *args: Any, **kwargs: Any) -> Any:
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
         if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
             return self._compiled(*args, **kwargs)
@@ -250,7 +250,7 @@ class _FirstCalls:
         program.record.making_seconds += perf_counter() - began
         return program, check or settings.check
 
-    def _kind(self, key: Any) -> Any:
+    def _kind(self, key: Any) -> tuple[Any, ...]:
         """What signatures of one family have in common."""
         parts = [(len(p[0]), *p[1:]) if type(p) is tuple else p for p in key[2:]]
         return (*key[:2], len(self._template.sizes), *parts)
@@ -337,7 +337,7 @@ class _FirstCalls:
         log.warning("%s is compiled: by NumPy it raised %r", self._name, error)
         program.record.compiled_because(f"{type(error).__name__}: {error}")
 
-    def _compile(self, program: Program, args: tuple[Any, ...]) -> Any:
+    def _compile(self, program: Program, args: tuple[Any, ...]) -> tuple[Any, ...]:
         record = program.record
         began = perf_counter()
         found = self._compiled(*args)

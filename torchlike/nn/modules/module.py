@@ -459,7 +459,7 @@ class Module(StateDicts, Hooks, Conversions):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(owner, name, module)
 
-    def _at_path(self, target: str, table: str, kind: str) -> Any:
+    def _at_path(self, target: str, table: str, kind: str) -> Tensor:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
         if not hasattr(owner, name):
@@ -468,7 +468,7 @@ class Module(StateDicts, Hooks, Conversions):
             raise AttributeError(f"`{name}` is not {kind}")
         return getattr(owner, name)
 
-    def get_parameter(self, target: str) -> Parameter:
+    def get_parameter(self, target: str) -> Any:
         """The parameter at a dotted path. AttributeError when there is none."""
         return self._at_path(target, "_parameters", "an nn.Parameter")
 

@@ -46,7 +46,9 @@ def _scale(size: int, out: int, factor: float | None, align_corners: bool, real:
     return real(1 / factor) if factor else real(size) / real(out)
 
 
-def _linear_positions(size: int, out: int, scale: Any, align_corners: bool, real: Any) -> Any:
+def _linear_positions(
+    size: int, out: int, scale: Any, align_corners: bool, real: Any
+) -> np.ndarray:
     at = np.arange(out, dtype=real)
     return at * scale if align_corners else (at + real(0.5)) * scale - real(0.5)
 
@@ -290,7 +292,9 @@ def interpolate(
 
 
 def _register_upsample(name: str, defaults: dict[str, Any]) -> None:
-    def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Any:
+    def upsample(
+        input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any
+    ) -> Tensor:
         warnings.warn(
             f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
             stacklevel=2,

@@ -41,7 +41,7 @@ _SPACES = ("", "nn.functional")
 _Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Any) -> jax.Array:
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
@@ -60,7 +60,9 @@ def _standardized(x: Any, over: tuple[int, ...], eps: float) -> tuple[Any, Any, 
 
 
 @_standardized.defjvp
-def _standardized_jvp(over: tuple[int, ...], eps: float, primals: Any, tangents: Any) -> Any:
+def _standardized_jvp(
+    over: tuple[int, ...], eps: float, primals: Any, tangents: Any
+) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     y, mean, var = _standardized(x, over, eps)
     dmean = jnp.mean(dx, over, keepdims=True)
@@ -69,7 +71,7 @@ def _standardized_jvp(over: tuple[int, ...], eps: float, primals: Any, tangents:
     return (y, mean, var), (scale * (dx - dmean - y * along), dmean, 2 * along / scale)
 
 
-def _affine(y: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
+def _affine(y: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> jax.Array:
     if weight is not None:
         y = y * _wide(weight).reshape(shape)
     if bias is not None:
@@ -159,7 +161,7 @@ def _fits_convolutions(input: Tensor) -> bool:
     )  # fmt: skip
 
 
-def _blend(old: Any, new: Any, momentum: Any) -> Any:
+def _blend(old: Any, new: Any, momentum: Any) -> jax.Array:
     m = jnp.asarray(momentum).astype(new.dtype)
     return lax.stop_gradient(((1 - m) * old + m * new).astype(old.dtype))
 
@@ -245,7 +247,7 @@ def batch_norm_toplevel(
 def _instance_norm(
     input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
     use_input_stats: Any, momentum: float, eps: float,
-) -> Tensor:  # fmt: skip
+) -> Any:  # fmt: skip
     """Batch norm of (1, N * C, …), the statistics of a channel averaged over the batch."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(

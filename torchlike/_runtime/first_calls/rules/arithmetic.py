@@ -87,7 +87,7 @@ def _one_minus_square(eqn: Equation) -> Callable[..., Any]:
 def _polynomial(eqn: Equation) -> Callable[..., Any]:
     """Horner's rule; the coefficients are operands, the constant first."""
 
-    def polynomial(x: Any, *coefficients: Any) -> Any:
+    def polynomial(x: Any, *coefficients: Any) -> np.ndarray:
         *lower, value = coefficients
         for coefficient in reversed(lower):
             value = value * x + coefficient
@@ -105,7 +105,7 @@ def _div(eqn: Equation) -> Callable[..., Any]:
         return np.true_divide
     minus_one, one = np.array(-1).astype(dtype), np.ones((), dtype)
 
-    def toward_zero(x: Any, y: Any) -> Any:
+    def toward_zero(x: Any, y: Any) -> np.ndarray:
         is_zero = y == 0  # XLA's quotient is -1 there
         divisor = np.where(is_zero, one, y)
         quotient = np.floor_divide(x, divisor)
@@ -124,7 +124,7 @@ def _rem(eqn: Equation) -> Callable[..., Any]:
         return np.fmod
     one = np.ones((), dtype)
 
-    def remainder(x: Any, y: Any) -> Any:
+    def remainder(x: Any, y: Any) -> np.ndarray:
         is_zero = y == 0  # XLA's remainder is x there
         return np.where(is_zero, x, np.fmod(x, np.where(is_zero, one, y)))
 
@@ -170,7 +170,7 @@ def _round(eqn: Equation) -> Callable[..., Any]:
         return np.rint
     half, one, zero = (np.asarray(v, eqn.dtype) for v in (0.5, 1, 0))
 
-    def away_from_zero(x: Any) -> Any:
+    def away_from_zero(x: Any) -> np.ndarray:
         whole = np.trunc(x)
         return whole + np.where(np.abs(x - whole) >= half, np.copysign(one, x), zero)
 
@@ -197,7 +197,7 @@ def _population_count(eqn: Equation) -> Callable[..., Any]:
 def _complex(eqn: Equation) -> Callable[..., Any]:
     shape, dtype = eqn.shape, eqn.dtype
 
-    def of_parts(x: Any, y: Any) -> Any:
+    def of_parts(x: Any, y: Any) -> np.ndarray:
         out = np.empty(shape, dtype)
         out.real, out.imag = x, y
         return out
