@@ -1018,7 +1018,7 @@ def concat(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) ->
 def concatenate(tensors: Any, dim: _int = 0, *, out: Any = None, axis: Any = None) -> Tensor:
     """Tensors one after the other along ``dim``; dtypes are promoted."""
 
-def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ...) -> Tensor:
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ...) -> Any:
     """``true_fn(*operands)`` if ``pred`` (a bool, or a tensor of one element), else ``false_fn``."""
 
 def conj(input: Tensor) -> Tensor:

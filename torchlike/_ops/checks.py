@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 from torchlike._core import dtypes
@@ -57,7 +58,7 @@ def integers_only(kernel: str) -> Callable[..., Any]:
 
     def decorate(fn: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(fn)
-        def checked(*arrays: Any) -> Any:
+        def checked(*arrays: Any) -> jax.Array:
             if arrays[0].dtype.kind not in "iu":
                 raise NotImplementedError(
                     f"\"{kernel}\" not implemented for '{scalar_type_of(arrays[0])}'"

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -93,7 +94,7 @@ def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(fn)
-    def computed(*operands: Any) -> Any:
+    def computed(*operands: Any) -> jax.Array:
         kind = operands[0].dtype
         if kind.kind == "c" or kind.itemsize != 2 or dtypes.from_numpy_dtype(kind).category != 2:
             return fn(*operands)
@@ -102,7 +103,9 @@ def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
     return computed
 
 
-def beside_scalars(fn: Callable[[Any, Any], Any], x: Any, y: Any, *, floats: bool = False) -> Any:
+def beside_scalars(
+    fn: Callable[[Any, Any], Any], x: Any, y: Any, *, floats: bool = False
+) -> jax.Array:
     """``fn`` of promoted operands, as PyTorch's CPU kernels compute half precision: in float32,
     where a number (or a 0-dim tensor beside one with dimensions) keeps the digits that 16 bits have
     not.
@@ -125,6 +128,6 @@ def is_alone(x: Any, beside: Any) -> bool:
     return is_number(x) or (jnp.ndim(x) == 0 and jnp.ndim(beside) > 0)
 
 
-def scalar_like(value: Any, x: Any) -> Any:
+def scalar_like(value: Any, x: Any) -> jax.Array:
     """A scalar operand (alpha, value) in the dtype of ``x``."""
     return casts.plainly(jnp.asarray(value), x.dtype)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.probability import Counts
 
 
-def _clamp_by_zero(x: Any) -> Any:
+def _clamp_by_zero(x: Any) -> Tensor:
     """max(x, 0), whose gradient at 0 is half."""
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
@@ -34,23 +35,23 @@ class Binomial(Counts):
         return constraints.integer_interval(0, self.total_count)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.total_count * self.probs
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
     @no_grad()
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return f.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         value = self._valid(value)
         n = self.total_count
         ways = f.lgamma(n + 1) - f.lgamma(value + 1) - f.lgamma(n - value + 1)
@@ -65,12 +66,12 @@ class Binomial(Counts):
             raise NotImplementedError(f"Inhomogeneous total count not supported by `{wanted}`.")
         return n
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         self._one_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(f.exp(log_prob) * log_prob).sum(0)
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self._one_count("enumerate_support")
         values = f.arange(1 + n, dtype=self._param.dtype, device=self._param.device)
         return self._enumerated(values, expand)

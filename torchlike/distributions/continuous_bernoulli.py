@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.probability import ByProbability
@@ -46,13 +47,13 @@ class ContinuousBernoulli(ByProbability, ExponentialFamily):
         """The parameter p."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
-    def _stable(self) -> Any:
+    def _stable(self) -> Tensor:
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
-    def _cut_probs(self) -> Any:
+    def _cut_probs(self) -> Tensor:
         return f.where(self._stable(), self.probs, self._lims[0])
 
-    def _cont_bern_log_norm(self) -> Any:
+    def _cont_bern_log_norm(self) -> Tensor:
         """The logarithm of the normalizing constant."""
         cut = self._cut_probs()
         below, above = f.where(cut <= 0.5, cut, 0.0), f.where(cut >= 0.5, cut, 1.0)
@@ -64,43 +65,43 @@ class ContinuousBernoulli(ByProbability, ExponentialFamily):
         return f.where(self._stable(), log_norm, taylor)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         cut = self._cut_probs()
         known = cut / (2.0 * cut - 1.0) + 1.0 / (f.log1p(-cut) - f.log(cut))
         x = self.probs - 0.5
         return f.where(self._stable(), known, 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x**2) * x)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         cut = self._cut_probs()
         known = cut * (cut - 1.0) / (1.0 - 2.0 * cut) ** 2 + 1.0 / (f.log1p(-cut) - f.log(cut)) ** 2
         x = (self.probs - 0.5) ** 2
         taylor = 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
         return f.where(self._stable(), known, taylor)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(f.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, self._valid(value))
         return -binary_cross_entropy(logits, value) + self._cont_bern_log_norm()
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Any) -> Tensor:
         value, cut = self._valid(value), self._cut_probs()
         known = (cut**value * (1.0 - cut) ** (1.0 - value) + cut - 1.0) / (2.0 * cut - 1.0)
         inside = f.where(self._stable(), known, value)
         above = f.where(value >= 1.0, f.ones_like(inside), inside)
         return f.where(value <= 0.0, f.zeros_like(above), above)
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Any) -> Tensor:
         cut = self._cut_probs()
         known = (f.log1p(-cut + value * (2.0 * cut - 1.0)) - f.log1p(-cut)) / (
             f.log(cut) - f.log1p(-cut)
         )
         return f.where(self._stable(), known, value)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         log0, log1 = f.log1p(-self.probs), f.log(self.probs)
         return self.mean * (log0 - log1) - self._cont_bern_log_norm() - log0
 

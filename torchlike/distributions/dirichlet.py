@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.function import Function, once_differentiable
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
@@ -14,14 +15,14 @@ class _Sample(Function):
     """A point of the simplex, differentiated along the marginals (as ``torch._dirichlet_grad``)."""
 
     @staticmethod
-    def forward(ctx: Any, concentration: Any) -> Any:
+    def forward(ctx: Any, concentration: Any) -> Tensor:
         x = f._sample_dirichlet(concentration)
         ctx.save_for_backward(x, concentration)
         return x
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Any) -> Tensor:
         (gradient,) = gradients
         x, concentration = ctx.saved_tensors
         total = concentration.sum(-1, True).expand_as(concentration)
@@ -43,21 +44,21 @@ class Dirichlet(ExponentialFamily):
         shape = concentration.shape
         super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return _Sample.apply(self.concentration.expand(shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         a = self.concentration
         return (f.xlogy(a - 1.0, self._valid(value)).sum(-1) + f.lgamma(a.sum(-1))
                 - f.lgamma(a).sum(-1))  # fmt: skip
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
         corner = (self.concentration < 1).all(dim=-1, keepdim=True)
@@ -65,11 +66,11 @@ class Dirichlet(ExponentialFamily):
         return f.where(corner, largest, mode)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         a, k = self.concentration, self.concentration.size(-1)
         total = a.sum(-1)
         return (f.lgamma(a).sum(-1) - f.lgamma(total) - (k - total) * f.digamma(total)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
 
@@ -22,33 +23,33 @@ class Exponential(ExponentialFamily):
         self._take(validate_args, rate=rate)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.rate.reciprocal()
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return f.zeros_like(self.rate)
 
     stddev = mean
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.rate.new_empty(shape).exponential_() / self.rate
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         return self.rate.log() - self.rate * self._valid(value)
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Any) -> Tensor:
         return 1 - f.exp(-self.rate * self._valid(value))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Any) -> Tensor:
         return -f.log1p(-value) / self.rate
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 1.0 - f.log(self.rate)
 
     @property

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.location_scale import LocationScale
 from torchlike.distributions.transformed_distribution import TransformedDistribution
@@ -27,18 +28,18 @@ class Folded(TransformedDistribution):
         super().__init__(base, AbsTransform(), validate_args=validate_args)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return f.zeros_like(self.scale)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         found = self.base_dist.log_prob(self._valid(value)) + math.log(2)
         return f.where(value >= 0, found, -math.inf)
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Any) -> Tensor:
         return 2 * self.base_dist.cdf(self._valid(value)) - 1
 
-    def icdf(self, prob: Any) -> Any:
+    def icdf(self, prob: Any) -> Tensor:
         return self.base_dist.icdf((prob + 1) / 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exp_family import ExponentialFamily
 
@@ -24,18 +25,18 @@ class Gamma(ExponentialFamily):
         self._take(validate_args, concentration=concentration, rate=rate)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.concentration / self.rate
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         drawn = f._standard_gamma(self.concentration.expand(shape))
         value = drawn / self.rate.expand(shape)
@@ -43,16 +44,16 @@ class Gamma(ExponentialFamily):
         value.detach().clamp_(min=finfo(value.dtype).tiny)
         return value
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         value = f.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         value = self._valid(value)
         return (f.xlogy(self.concentration, self.rate) + f.xlogy(self.concentration - 1, value)
                 - self.rate * value - f.lgamma(self.concentration))  # fmt: skip
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Any) -> Tensor:
         return f.special.gammainc(self.concentration, self.rate * self._valid(value))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         a = self.concentration
         return a - f.log(self.rate) + f.lgamma(a) + (1.0 - a) * f.digamma(a)
 

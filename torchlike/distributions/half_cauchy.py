@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions.cauchy import Cauchy
 from torchlike.distributions.folded import Folded
 
@@ -16,14 +17,14 @@ class HalfCauchy(Folded):
     _whole = Cauchy
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale.new_full(self._extended_shape(), math.inf)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         """Takes numbers as well."""
         return super().log_prob(
             f.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from torchlike._core.tensor import Tensor
 from torchlike.distributions.folded import Folded
 from torchlike.distributions.normal import Normal
 
@@ -15,9 +15,9 @@ class HalfNormal(Folded):
     _whole = Normal
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.scale.pow(2) * (1 - 2 / math.pi)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.gamma import Gamma
 from torchlike.distributions.transformed_distribution import TransformedDistribution
@@ -27,19 +28,19 @@ class InverseGamma(TransformedDistribution):
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         result = self.rate / (self.concentration - 1)
         return f.where(self.concentration > 1, result, math.inf)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.rate / (self.concentration + 1)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         result = self.rate.square() / ((self.concentration - 1).square() * (self.concentration - 2))
         return f.where(self.concentration > 2, result, math.inf)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         a = self.concentration
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()

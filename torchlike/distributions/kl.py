@@ -15,6 +15,7 @@ from typing import Any
 
 from torchlike import autograd
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions.bernoulli import Bernoulli
 from torchlike.distributions.beta import Beta
 from torchlike.distributions.binomial import Binomial
@@ -122,7 +123,7 @@ def _families(p: Any, q: Any) -> Any:
 
 
 @register_kl(Bernoulli, Bernoulli)
-def _bernoulli(p: Any, q: Any) -> Any:
+def _bernoulli(p: Any, q: Any) -> Tensor:
     softplus = f.nn_functional.softplus
     one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
     one = f.where(p.probs == 0, 0.0, f.where(q.probs == 0, math.inf, one))
@@ -132,7 +133,7 @@ def _bernoulli(p: Any, q: Any) -> Any:
 
 @register_kl(Beta, Beta)
 @register_kl(Dirichlet, Dirichlet)
-def _dirichlet(p: Any, q: Any) -> Any:
+def _dirichlet(p: Any, q: Any) -> Tensor:
     p, q = (getattr(d, "_dirichlet", d) for d in (p, q))
     a, b = p.concentration, q.concentration
     total = a.sum(-1)
@@ -142,7 +143,7 @@ def _dirichlet(p: Any, q: Any) -> Any:
 
 
 @register_kl(Binomial, Binomial)
-def _binomial(p: Any, q: Any) -> Any:
+def _binomial(p: Any, q: Any) -> Tensor:
     if (p.total_count < q.total_count).any():
         raise NotImplementedError(
             "KL between Binomials where q.total_count > p.total_count is not implemented"
@@ -152,97 +153,97 @@ def _binomial(p: Any, q: Any) -> Any:
 
 
 @register_kl(Categorical, Categorical)
-def _categorical(p: Any, q: Any) -> Any:
+def _categorical(p: Any, q: Any) -> Tensor:
     t = p.probs * (p.logits - q.logits)
     return f.where(p.probs == 0, 0.0, f.where(q.probs == 0, math.inf, t)).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _one_hot(p: Any, q: Any) -> Any:
+def _one_hot(p: Any, q: Any) -> Tensor:
     return _categorical(p._categorical, q._categorical)
 
 
 @register_kl(Exponential, Exponential)
-def _exponential(p: Any, q: Any) -> Any:
+def _exponential(p: Any, q: Any) -> Tensor:
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
 
 
 @register_kl(Gamma, Gamma)
-def _gamma(p: Any, q: Any) -> Any:
+def _gamma(p: Any, q: Any) -> Tensor:
     a, b = p.concentration, q.concentration
     return (b * (p.rate / q.rate).log() + f.lgamma(b) - f.lgamma(a) + (a - b) * f.digamma(a)
             + (q.rate - p.rate) * (a / p.rate))  # fmt: skip
 
 
 @register_kl(Gumbel, Gumbel)
-def _gumbel(p: Any, q: Any) -> Any:
+def _gumbel(p: Any, q: Any) -> Tensor:
     ratio, shift = p.scale / q.scale, (p.loc - q.loc) / q.scale
     return (-ratio.log() + shift + ratio * euler_constant + f.exp((1 + ratio).lgamma() - shift)
             - (1 + euler_constant))  # fmt: skip
 
 
 @register_kl(Geometric, Geometric)
-def _geometric(p: Any, q: Any) -> Any:
+def _geometric(p: Any, q: Any) -> Tensor:
     return -p.entropy() - f.log1p(-q.probs) / p.probs - q.logits
 
 
 @register_kl(Normal, Normal)
-def _normal(p: Any, q: Any) -> Any:
+def _normal(p: Any, q: Any) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _half_normal(p: Any, q: Any) -> Any:
+def _half_normal(p: Any, q: Any) -> Tensor:
     return _normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
-def _laplace(p: Any, q: Any) -> Any:
+def _laplace(p: Any, q: Any) -> Tensor:
     ratio, apart = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + apart / q.scale + ratio * f.exp(-apart / p.scale) - 1
 
 
 @register_kl(Pareto, Pareto)
-def _pareto(p: Any, q: Any) -> Any:
+def _pareto(p: Any, q: Any) -> Tensor:
     ratio = q.alpha / p.alpha
     result = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
     return f.where(p.scale < q.scale, math.inf, result)
 
 
 @register_kl(Poisson, Poisson)
-def _poisson(p: Any, q: Any) -> Any:
+def _poisson(p: Any, q: Any) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
 @register_kl(Uniform, Uniform)
-def _uniform(p: Any, q: Any) -> Any:
+def _uniform(p: Any, q: Any) -> Tensor:
     result = ((q.high - q.low) / (p.high - p.low)).log()
     return f.where((q.low > p.low) | (q.high < p.high), math.inf, result)
 
 
 @register_kl(Cauchy, Cauchy)
-def _cauchy(p: Any, q: Any) -> Any:
+def _cauchy(p: Any, q: Any) -> Tensor:
     above = ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log()
     return above - (4 * p.scale * q.scale).log()
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _continuous_bernoulli(p: Any, q: Any) -> Any:
+def _continuous_bernoulli(p: Any, q: Any) -> Tensor:
     return (p.mean * (p.logits - q.logits) + p._cont_bern_log_norm() + f.log1p(-p.probs)
             - q._cont_bern_log_norm() - f.log1p(-q.probs))  # fmt: skip
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _transformed(p: Any, q: Any) -> Any:
+def _transformed(p: Any, q: Any) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
-def _independent(p: Any, q: Any) -> Any:
+def _independent(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
@@ -251,12 +252,12 @@ def _independent(p: Any, q: Any) -> Any:
 # -- normal vectors --------------------------------------------------------------------------------
 
 
-def _factor(d: Any) -> Any:
+def _factor(d: Any) -> Tensor:
     """The Cholesky factor of the covariance."""
     return d.scale_tril if isinstance(d, LowRankMultivariateNormal) else d._unbroadcasted_scale_tril
 
 
-def _normal_vectors(p: Any, q: Any) -> Any:
+def _normal_vectors(p: Any, q: Any) -> Tensor:
     if p.event_shape != q.event_shape:
         low = "(Low Rank) " if type(p) is not type(q) else ""
         raise ValueError(f"KL-divergence between two {low}Multivariate Normals with different "
@@ -281,7 +282,7 @@ for _a in (MultivariateNormal, LowRankMultivariateNormal):
 # -- different families ----------------------------------------------------------------------------
 
 
-def _x_log_x(x: Any) -> Any:
+def _x_log_x(x: Any) -> Tensor:
     return f.xlogy(x, x)
 
 
@@ -292,21 +293,21 @@ class _Moments:
         self.p = p
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         p = self.p
         if isinstance(p, Pareto):
             return f.where(p.alpha <= 1, math.inf, p.alpha * p.scale / (p.alpha - 1))
         return p.mean
 
     @property
-    def square(self) -> Any:
+    def square(self) -> Tensor:
         p = self.p
         if isinstance(p, Pareto):
             return f.where(p.alpha <= 2, math.inf, p.alpha * p.scale**2 / (p.alpha - 2))
         return p.variance + p.mean.pow(2)
 
     @property
-    def log(self) -> Any:
+    def log(self) -> Tensor:
         p = self.p
         if isinstance(p, Beta):
             a, b = p.concentration1, p.concentration0
@@ -321,13 +322,13 @@ class _Moments:
         return (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
 
     @property
-    def log_complement(self) -> Any:
+    def log_complement(self) -> Tensor:
         """Of ``log(1 - x)``, for a uniform distribution."""
         p = self.p
         width = p.high - p.low
         return (_x_log_x(1 - p.low) - _x_log_x(1 - p.high) - width) / width
 
-    def exponential(self, scale: Any) -> Any:
+    def exponential(self, scale: Any) -> Tensor:
         """Of ``exp(-x / scale)``."""
         p = self.p
         if isinstance(p, Exponential):
@@ -339,7 +340,7 @@ class _Moments:
         return scale * (f.exp(-p.low / scale) - f.exp(-p.high / scale)) / (p.high - p.low)
 
 
-def _cross_entropy(m: _Moments, q: Any) -> Any:
+def _cross_entropy(m: _Moments, q: Any) -> Tensor:
     """``-E[log q(x)]``."""
     if isinstance(q, Exponential):
         return -q.rate.log() + q.rate * m.mean
@@ -363,7 +364,7 @@ def _cross_entropy(m: _Moments, q: Any) -> Any:
     return (q.alpha + 1) * m.log - q.alpha.log() - q.alpha * q.scale.log()  # Pareto
 
 
-def _cross(p: Any, q: Any, outside: Any = None) -> Any:
+def _cross(p: Any, q: Any, outside: Any = None) -> Tensor:
     result = _cross_entropy(_Moments(p), q) - p.entropy()
     return result if outside is None else f.where(outside(p, q), math.inf, result)
 
@@ -405,7 +406,7 @@ _MAYBE_INSIDE: dict[tuple[type, type], Any] = {
 }
 
 
-def _infinite(p: Any, q: Any) -> Any:
+def _infinite(p: Any, q: Any) -> Tensor:
     return f.full_like(p.mean, math.inf)
 
 
@@ -420,12 +421,12 @@ for _pair, _outside in _MAYBE_INSIDE.items():
 
 
 @register_kl(Bernoulli, Poisson)
-def _bernoulli_poisson(p: Any, q: Any) -> Any:
+def _bernoulli_poisson(p: Any, q: Any) -> Tensor:
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
 
 
 @register_kl(Normal, Laplace)
-def _normal_laplace(p: Any, q: Any) -> Any:
+def _normal_laplace(p: Any, q: Any) -> Tensor:
     apart = p.loc - q.loc
     z = apart / p.scale
     deviation = (math.sqrt(2 / math.pi) * p.scale * f.exp(-0.5 * z.pow(2))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.beta import Beta
 from torchlike.distributions.transformed_distribution import TransformedDistribution
@@ -14,7 +15,7 @@ from torchlike.distributions.uniform import Uniform
 from torchlike.distributions.utils import broadcast_all, euler_constant
 
 
-def _moment(a: Any, b: Any, n: int) -> Any:
+def _moment(a: Any, b: Any, n: int) -> Tensor:
     """The n-th moment."""
     at = 1 + n / a
     return f.exp(f.log(b) + f.lgamma(at) + f.lgamma(b) - f.lgamma(at + b))
@@ -39,21 +40,21 @@ class Kumaraswamy(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return _moment(self.concentration1, self.concentration0, 1)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         log_mode = a.reciprocal() * (-b).log1p() - (-a * b).log1p()
         outside = (a < 1) | (b < 1)
         return f.where(outside, math.nan, log_mode.exp())
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return _moment(self.concentration1, self.concentration0, 2) - f.pow(self.mean, 2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         harmonic = f.digamma(b + 1) + euler_constant
         return (1 - b.reciprocal()) + (1 - a.reciprocal()) * harmonic - f.log(a) - f.log(b)

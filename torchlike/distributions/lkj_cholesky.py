@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.beta import Beta
@@ -37,7 +38,7 @@ class LKJCholesky(Distribution):
         super().__init__(self.concentration.size(), (dim, dim), validate_args)
 
     @no_grad()
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """By the onion method, all rows at once."""
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
@@ -48,7 +49,7 @@ class LKJCholesky(Distribution):
         rest = f.clamp(1 - (w**2).sum(dim=-1), min=finfo(w.dtype).tiny).sqrt()
         return w + f.diag_embed(rest)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         # Row i of the factor counts 2 (concentration - 1) for the determinant, and dim - i for the
         # volume change from factor to matrix.
         diagonal = self._valid(value).diagonal(dim1=-1, dim2=-2)[..., 1:]

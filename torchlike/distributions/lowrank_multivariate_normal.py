@@ -5,24 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.normal_vectors import NormalVectors, batch_mahalanobis, batch_mv
 from torchlike.distributions.utils import lazy_property, standard_normal
 
 
-def capacitance_tril(factor: Any, diagonal: Any) -> Any:
+def capacitance_tril(factor: Any, diagonal: Any) -> Tensor:
     """The Cholesky factor of ``1 + Wᵀ D⁻¹ W`` (Woodbury's identity)."""
     inner = f.matmul(factor.mT / diagonal.unsqueeze(-2), factor)
     one = f.eye(factor.size(-1), dtype=factor.dtype, device=factor.device)
     return f.linalg.cholesky(inner + one)
 
 
-def lowrank_logdet(factor: Any, diagonal: Any, capacitance: Any) -> Any:
+def lowrank_logdet(factor: Any, diagonal: Any, capacitance: Any) -> Tensor:
     """The log determinant of ``W Wᵀ + D``."""
     return 2 * capacitance.diagonal(dim1=-2, dim2=-1).log().sum(-1) + diagonal.log().sum(-1)
 
 
-def lowrank_mahalanobis(factor: Any, diagonal: Any, x: Any, capacitance: Any) -> Any:
+def lowrank_mahalanobis(factor: Any, diagonal: Any, x: Any, capacitance: Any) -> Tensor:
     """``xᵀ (W Wᵀ + D)⁻¹ x``."""
     projected = batch_mv(factor.mT / diagonal.unsqueeze(-2), x)
     return (x.pow(2) / diagonal).sum(-1) - batch_mahalanobis(capacitance, projected)
@@ -61,16 +62,16 @@ class LowRankMultivariateNormal(NormalVectors):
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
         super().__init__(self.loc.shape[:-1], event, validate_args=validate_args)
 
-    def _broadcast(self, matrix: Any) -> Any:
+    def _broadcast(self, matrix: Any) -> Tensor:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         found = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return found.expand(self._batch_shape + self._event_shape)
 
     @lazy_property
-    def scale_tril(self) -> Any:
+    def scale_tril(self) -> Tensor:
         """The covariance's Cholesky factor."""
         root = self._unbroadcasted_cov_diag.sqrt().unsqueeze(-1)
         factor = self._unbroadcasted_cov_factor / root
@@ -92,7 +93,7 @@ class LowRankMultivariateNormal(NormalVectors):
         a = f.linalg.solve_triangular(self._capacitance_tril, scaled, upper=False)
         return self._broadcast(f.diag_embed(diagonal.reciprocal()) - a.mT @ a)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         options = (self.loc.dtype, self.loc.device)
         low = standard_normal((*shape[:-1], self.cov_factor.shape[-1]), *options)
@@ -100,10 +101,10 @@ class LowRankMultivariateNormal(NormalVectors):
         return (self.loc + batch_mv(self._unbroadcasted_cov_factor, low)
                 + self._unbroadcasted_cov_diag.sqrt() * full)  # fmt: skip
 
-    def _log_det(self) -> Any:
+    def _log_det(self) -> Tensor:
         return lowrank_logdet(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag,
                               self._capacitance_tril)  # fmt: skip
 
-    def _distance(self, x: Any) -> Any:
+    def _distance(self, x: Any) -> Tensor:
         return lowrank_mahalanobis(self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag, x,
                                    self._capacitance_tril)  # fmt: skip

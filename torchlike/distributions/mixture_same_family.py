@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.categorical import Categorical
@@ -57,32 +58,32 @@ class MixtureSameFamily(Distribution):
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     @property
-    def _weights(self) -> Any:
+    def _weights(self) -> Tensor:
         return self._pad_mixture_dimensions(self.mixture_distribution.probs)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return (self._weights * self.component_distribution.mean).sum(-1 - self._event_ndims)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         # The law of total variance.
         dim = -1 - self._event_ndims
         within = (self._weights * self.component_distribution.variance).sum(dim)
         apart = (self.component_distribution.mean - self._pad(self.mean)).pow(2.0)
         return within + (self._weights * apart).sum(dim)
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Any) -> Tensor:
         each = self.component_distribution.cdf(self._pad(value))
         return (each * self.mixture_distribution.probs).sum(-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         each = self.component_distribution.log_prob(self._pad(self._valid(value)))
         weights = f.log_softmax(self.mixture_distribution.logits, dim=-1)
         return f.logsumexp(each + weights, dim=-1)
 
     @no_grad()
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         n, batch = len(sample_shape), len(self.batch_shape)
         dim = n + batch
         event = self.event_shape
@@ -92,10 +93,10 @@ class MixtureSameFamily(Distribution):
         index = index.repeat((1,) * (len(chosen.shape) + 1) + tuple(event))
         return f.gather(values, dim, index).squeeze(dim)
 
-    def _pad(self, x: Any) -> Any:
+    def _pad(self, x: Any) -> Tensor:
         return x.unsqueeze(-1 - self._event_ndims)
 
-    def _pad_mixture_dimensions(self, x: Any) -> Any:
+    def _pad_mixture_dimensions(self, x: Any) -> Tensor:
         own, mixture = len(self.batch_shape), len(self.mixture_distribution.batch_shape)
         missing = 0 if mixture == 0 else own - mixture
         shape = x.shape

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.binomial import Binomial
 from torchlike.distributions.categorical import ByCategory
@@ -30,14 +31,14 @@ class Multinomial(ByCategory):
         return constraints.multinomial(self.total_count)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.probs * self.total_count
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         sample_shape = Size(sample_shape)
         drawn = self._categorical.sample(Size((self.total_count, *sample_shape)))
         # The draws come last, to be counted.
@@ -45,7 +46,7 @@ class Multinomial(ByCategory):
         counts = drawn.new_zeros(self._extended_shape(sample_shape))
         return counts.scatter_add(-1, drawn, f.ones_like(drawn)).type_as(self.probs)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         n = f.tensor(self.total_count)
         alone = self._categorical.entropy()
         counts = Binomial(total_count=self.total_count, probs=self.probs)
@@ -55,7 +56,7 @@ class Multinomial(ByCategory):
         correction = (weights * f.lgamma(values + 1)).sum([0, -1])
         return n * alone - f.lgamma(n + 1) + correction
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         logits, value = broadcast_all(self.logits, self._valid(value))
         ways = f.lgamma(value.sum(-1) + 1) - f.lgamma(value + 1).sum(-1)
         # Impossible categories that did not come count nothing.

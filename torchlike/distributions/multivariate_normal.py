@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution as Distribution
 from torchlike.distributions.normal_vectors import (
@@ -46,17 +47,17 @@ class MultivariateNormal(NormalVectors, ByCovariance):
         self._factor(name, matrix)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         squares = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return squares.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         eps = standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + batch_mv(self._unbroadcasted_scale_tril, eps)
 
-    def _log_det(self) -> Any:
+    def _log_det(self) -> Tensor:
         return 2 * self._half_log_det()
 
-    def _distance(self, x: Any) -> Any:
+    def _distance(self, x: Any) -> Tensor:
         return batch_mahalanobis(self._unbroadcasted_scale_tril, x)

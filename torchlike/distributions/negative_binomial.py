@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.gamma import Gamma
@@ -22,15 +23,15 @@ class NegativeBinomial(Counts):
     support = constraints.nonnegative_integer
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.total_count * f.exp(self.logits)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.mean / f.sigmoid(-self.logits)
 
     @lazy_property
@@ -38,10 +39,10 @@ class NegativeBinomial(Counts):
         return Gamma(self.total_count, f.exp(-self.logits), validate_args=False)
 
     @no_grad()
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         return f.poisson(self._gamma.sample(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         value, n = self._valid(value), self.total_count
         unnormalized = (n * f.nn_functional.logsigmoid(-self.logits)
                         + value * f.nn_functional.logsigmoid(self.logits))  # fmt: skip

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions.exp_family import ExponentialFamily
 from torchlike.distributions.location_scale import LocationScale
@@ -18,35 +19,35 @@ class Normal(LocationScale, ExponentialFamily):
     _mean_carrier_measure = 0
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         return self.scale
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.stddev.pow(2)
 
     @no_grad()
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return f.normal(self.loc.expand(shape), self.scale.expand(shape))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.loc + standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         distance = (self._valid(value) - self.loc) ** 2
         return (-distance / (2 * self.scale**2) - self.scale.log()
                 - math.log(math.sqrt(2 * math.pi)))  # fmt: skip
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Any) -> Tensor:
         z = (self._valid(value) - self.loc) * self.scale.reciprocal()
         return 0.5 * (1 + f.erf(z / math.sqrt(2)))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Any) -> Tensor:
         return self.loc + self.scale * f.erfinv(2 * value - 1) * math.sqrt(2)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + f.log(self.scale)
 
     @property

@@ -6,23 +6,24 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import lazy_property
 
 
-def batch_mv(matrix: Any, vector: Any) -> Any:
+def batch_mv(matrix: Any, vector: Any) -> Tensor:
     """Matrix times vector, both batched."""
     return f.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
 
 
-def batch_mahalanobis(tril: Any, x: Any) -> Any:
+def batch_mahalanobis(tril: Any, x: Any) -> Tensor:
     """``xᵀ (L Lᵀ)⁻¹ x`` for (…, n, n) factors and (…, n) vectors, broadcast."""
     solved = f.linalg.solve_triangular(tril, x.unsqueeze(-1), upper=False).squeeze(-1)
     return solved.pow(2).sum(-1)
 
 
-def precision_to_scale_tril(precision: Any) -> Any:
+def precision_to_scale_tril(precision: Any) -> Tensor:
     """The Cholesky factor of a matrix's inverse, by that of the matrix turned around."""
     turned = f.linalg.cholesky(f.flip(precision, (-2, -1)))
     inverse = f.transpose(f.flip(turned, (-2, -1)), -2, -1)
@@ -57,7 +58,7 @@ class ByCovariance(Distribution):
             matrix = precision_to_scale_tril(matrix)
         self._unbroadcasted_scale_tril = matrix
 
-    def _broadcast(self, matrix: Any) -> Any:
+    def _broadcast(self, matrix: Any) -> Tensor:
         return matrix.expand(self._batch_shape + matrix.shape[-2:])
 
     @lazy_property
@@ -66,7 +67,7 @@ class ByCovariance(Distribution):
         return self._broadcast(self._unbroadcasted_scale_tril)
 
     @lazy_property
-    def covariance_matrix(self) -> Any:
+    def covariance_matrix(self) -> Tensor:
         """The covariance."""
         tril = self._unbroadcasted_scale_tril
         return self._broadcast(f.matmul(tril, tril.mT))
@@ -76,7 +77,7 @@ class ByCovariance(Distribution):
         """The covariance's inverse."""
         return self._broadcast(f.cholesky_inverse(self._unbroadcasted_scale_tril))
 
-    def _half_log_det(self) -> Any:
+    def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
@@ -99,7 +100,7 @@ class NormalVectors(Distribution):
                              "batch dimensions")  # fmt: skip
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     mode = mean
@@ -112,12 +113,12 @@ class NormalVectors(Distribution):
         """``xᵀ C⁻¹ x`` for the covariance C."""
         raise NotImplementedError
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         distance = self._distance(self._valid(value) - self.loc)
         n = self._event_shape[0]
         return -0.5 * (n * math.log(2 * math.pi) + self._log_det() + distance)
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         n = self._event_shape[0]
         found = 0.5 * (n * (1.0 + math.log(2 * math.pi)) + self._log_det())
         return found.expand(self._batch_shape) if self._batch_shape else found

@@ -6,6 +6,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.categorical import ByCategory
 
@@ -17,29 +18,29 @@ class OneHotCategorical(ByCategory):
     has_enumerate_support = True
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.probs
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         probs = self.probs
         return f.nn_functional.one_hot(probs.argmax(dim=-1), probs.shape[-1]).to(probs)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         indices = self._categorical.sample(Size(sample_shape))
         return f.nn_functional.one_hot(indices, self._categorical._num_events).to(self.probs)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         return self._categorical.log_prob(self._valid(value).max(-1)[1])
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         return self._categorical.entropy()
 
-    def enumerate_support(self, expand: bool = True) -> Any:
+    def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self._event_shape[0]
         values = f.eye(n, dtype=self._param.dtype, device=self._param.device)
         return self._enumerated(values, expand)
@@ -50,7 +51,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn = self.sample(sample_shape)
         probs = self.probs
         return drawn + (probs - probs.detach())

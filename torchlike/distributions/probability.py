@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
 from torchlike.distributions.utils import (
@@ -35,17 +36,17 @@ class ByProbability(Distribution):
         return {self._given: logits if probs is None else probs}
 
     @lazy_property
-    def logits(self) -> Any:
+    def logits(self) -> Tensor:
         """Log odds of a probability, logarithms of several."""
         return probs_to_logits(self.probs, is_binary=self._binary)
 
     @lazy_property
-    def probs(self) -> Any:
+    def probs(self) -> Tensor:
         """Probabilities."""
         return logits_to_probs(self.logits, is_binary=self._binary)
 
     @property
-    def _param(self) -> Any:
+    def _param(self) -> Tensor:
         return self.__dict__[self._given]
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.categorical import ByCategory
 from torchlike.distributions.relaxed import AtTemperature, Relaxed
@@ -18,14 +19,14 @@ class ExpRelaxedCategorical(AtTemperature, ByCategory):
     support: Any = constraints.real_vector
     has_rsample: Any = True
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         u = clamp_probs(f.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         gumbels = -((-(u.log())).log())
         scores = (self.logits + gumbels) / self.temperature
         return scores - scores.logsumexp(dim=-1, keepdim=True)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         k = self._event_shape[0]
         logits, value = broadcast_all(self.logits, self._valid(value))
         log_scale = (f.full_like(self.temperature, float(k)).lgamma()

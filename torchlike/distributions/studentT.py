@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.chi2 import Chi2
 from torchlike.distributions.distribution import Distribution
@@ -31,32 +32,32 @@ class StudentT(Distribution):
         self._chi2 = Chi2(self.df)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return f.where(self.df > 1, self.loc, math.nan)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         return self.loc
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         known = self.scale.pow(2) * self.df / (self.df - 2)
         found = f.where(self.df > 2, known, math.inf)
         return f.where(self.df <= 1, math.nan, found)
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         x = standard_normal(shape, self.df.dtype, self.df.device)
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (x * f.rsqrt(z / self.df))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         y = (self._valid(value) - self.loc) / self.scale
         normalizer = (self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi)
                       + f.lgamma(0.5 * self.df) - f.lgamma(0.5 * (self.df + 1.0)))  # fmt: skip
         return -0.5 * (self.df + 1.0) * f.log1p(y**2.0 / self.df) - normalizer
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         log_beta = f.lgamma(0.5 * self.df) + math.lgamma(0.5) - f.lgamma(0.5 * (self.df + 1))
         slopes = f.digamma(0.5 * (self.df + 1)) - f.digamma(0.5 * self.df)
         return self.scale.log() + 0.5 * (self.df + 1) * slopes + 0.5 * self.df.log() + log_beta

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
@@ -66,19 +67,19 @@ class TransformedDistribution(Distribution):
         """Whether the base distribution has it."""
         return self.base_dist.has_rsample
 
-    def _forward(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Tensor:
         for t in self.transforms:
             x = t(x)
         return x
 
     @no_grad()
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = ()) -> Any:
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         y = self._valid(value)
         event_dim = len(self.event_shape)
         total: Any = 0.0
@@ -91,7 +92,7 @@ class TransformedDistribution(Distribution):
         extra = event_dim - len(self.base_dist.event_shape)
         return total + sum_rightmost(self.base_dist.log_prob(y), extra)
 
-    def _monotonize(self, value: Any) -> Any:
+    def _monotonize(self, value: Any) -> Tensor:
         """``value``, or one minus it, where the transforms fall."""
         sign: Any = 1
         for t in self.transforms:
@@ -100,12 +101,12 @@ class TransformedDistribution(Distribution):
             return value
         return sign * (value - 0.5) + 0.5
 
-    def cdf(self, value: Any) -> Any:
+    def cdf(self, value: Any) -> Tensor:
         for t in self.transforms[::-1]:
             value = t.inv(value)
         if self._validate_args:
             self.base_dist._validate_sample(value)
         return self._monotonize(self.base_dist.cdf(value))
 
-    def icdf(self, value: Any) -> Any:
+    def icdf(self, value: Any) -> Tensor:
         return self._forward(self.base_dist.icdf(self._monotonize(value)))

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributions import constraints
 from torchlike.distributions.distribution import Distribution
@@ -24,14 +25,14 @@ _LARGE = (
 )  # fmt: skip
 
 
-def _polynomial(y: Any, coefficients: Any) -> Any:
+def _polynomial(y: Any, coefficients: Any) -> Tensor:
     result = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         result = c + y * result
     return result
 
 
-def _log_bessel(x: Any, order: int) -> Any:
+def _log_bessel(x: Any, order: int) -> Tensor:
     """``log I_order(x)`` for positive x."""
     small = _polynomial((x / 3.75) ** 2, _SMALL[order])
     if order == 1:
@@ -52,12 +53,12 @@ class VonMises(Distribution):
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self._take(validate_args, loc=loc, concentration=concentration)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         found = self.concentration * f.cos(self._valid(value) - self.loc)
         return found - math.log(2 * math.pi) - _log_bessel(self.concentration, 0)
 
     @no_grad()
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """By rejection from a wrapped Cauchy distribution, in float64 (Best & Fisher 1979)."""
         shape = self._extended_shape(sample_shape)
         loc, kappa = self.loc.double(), self.concentration.double()
@@ -78,12 +79,12 @@ class VonMises(Distribution):
         return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.loc
 
     mode = mean
 
     @lazy_property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         k = self.concentration
         return 1 - (_log_bessel(k, 1) - _log_bessel(k, 0)).exp()

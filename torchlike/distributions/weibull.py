@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.exponential import Exponential
 from torchlike.distributions.transformed_distribution import TransformedDistribution
@@ -26,24 +27,24 @@ class Weibull(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     @property
-    def concentration_reciprocal(self) -> Any:
+    def concentration_reciprocal(self) -> Tensor:
         """One over the concentration."""
         return self.concentration.reciprocal()
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self.scale * f.exp(f.lgamma(1 + self.concentration_reciprocal))
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         k = self.concentration
         return self.scale * ((k - 1) / k) ** k.reciprocal()
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         r = self.concentration_reciprocal
         return self.scale.pow(2) * (f.exp(f.lgamma(1 + 2 * r)) - f.exp(2 * f.lgamma(1 + r)))
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         r = self.concentration_reciprocal
         return euler_constant * (1 - r) + f.log(self.scale * r) + 1

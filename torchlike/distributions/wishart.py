@@ -9,6 +9,7 @@ from typing import Any
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
 from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.chi2 import Chi2
 from torchlike.distributions.exp_family import ExponentialFamily
@@ -67,25 +68,25 @@ class Wishart(ByCovariance, ExponentialFamily):
         steps = f.arange(n, dtype=matrix.dtype, device=matrix.device)
         self._dist_chi2 = Chi2(df=self.df.unsqueeze(-1) - steps.expand((*batch_shape, -1)))
 
-    def _scaled(self, factor: Any) -> Any:
+    def _scaled(self, factor: Any) -> Tensor:
         return factor.reshape((*self._batch_shape, 1, 1))
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> Tensor:
         return self._scaled(self.df) * self.covariance_matrix
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> Tensor:
         factor = self.df - self.covariance_matrix.shape[-1] - 1
         return self._scaled(f.where(factor <= 0, math.nan, factor)) * self.covariance_matrix
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> Tensor:
         v = self.covariance_matrix
         d = v.diagonal(dim1=-2, dim2=-1)
         return self._scaled(self.df) * (v.pow(2) + d.unsqueeze(-1) * d.unsqueeze(-2))
 
-    def _bartlett(self, sample_shape: Any) -> Any:
+    def _bartlett(self, sample_shape: Any) -> Tensor:
         """A matrix from a triangular factor of chi and normal numbers (Bartlett 1933)."""
         p = self._event_shape[-1]
         lengths = self._dist_chi2.rsample(sample_shape).sqrt()
@@ -98,7 +99,7 @@ class Wishart(ByCovariance, ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.transpose(-2, -1)
 
-    def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Any:
+    def rsample(self, sample_shape: Any = (), max_try_correction: int = 10) -> Tensor:
         """Matrices, with a warning, as release 2.13 of PyTorch draws them.
 
         Its check for singular matrices is the wrong way round: what is *valid* is drawn once more,
@@ -118,19 +119,19 @@ class Wishart(ByCovariance, ExponentialFamily):
                 break
         return drawn
 
-    def _wholly(self, marked: Any) -> Any:
+    def _wholly(self, marked: Any) -> Tensor:
         """Samples of which any element of the batch is marked: they are drawn as a whole."""
         batch = len(self._batch_shape)
         return marked.any(dim=tuple(range(-batch, 0))) if batch else marked
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, value: Any) -> Tensor:
         value, nu, p = self._valid(value), self.df, self._event_shape[-1]
         trace = f.cholesky_solve(value, self._unbroadcasted_scale_tril)
         trace = trace.diagonal(dim1=-2, dim2=-1).sum(dim=-1)
         return (-nu * (p * math.log(2) / 2 + self._half_log_det()) - f.mvlgamma(nu / 2, p=p)
                 + (nu - p - 1) / 2 * f.linalg.slogdet(value).logabsdet - trace / 2)  # fmt: skip
 
-    def entropy(self) -> Any:
+    def entropy(self) -> Tensor:
         nu, p = self.df, self._event_shape[-1]
         steps = f.arange(p, dtype=nu.dtype, device=nu.device) / 2
         slope = f.digamma((nu / 2).unsqueeze(-1) - steps).sum(-1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
@@ -90,5 +91,5 @@ class Adafactor(RuleOptimizer):
         return p - like(p, alpha / clipped)[0] * update, (step, *moments)
 
 
-def _root_mean_square(x: Any) -> Any:
+def _root_mean_square(x: Any) -> jax.Array:
     return jnp.sqrt(jnp.mean(x * x))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
@@ -78,7 +79,7 @@ class Muon(RuleOptimizer):
         return kept * p - rate * update, (buffer,)
 
 
-def _orthogonalized(x: Any, coefficients: tuple[float, ...], eps: float, n: int) -> Any:
+def _orthogonalized(x: Any, coefficients: tuple[float, ...], eps: float, n: int) -> jax.Array:
     """The nearest orthogonal matrix, roughly: singular values come to lie around 1."""
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
@@ -58,6 +59,6 @@ class Rprop(RuleOptimizer):
         return p - _sign(g) * size, (step + 1, g, size)
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: Any) -> jax.Array:
     """1, -1 or 0; that of NaN is 0, as in PyTorch, so that such a gradient moves nothing."""
     return jnp.where(x > 0, jnp.ones_like(x), jnp.where(x < 0, -jnp.ones_like(x), 0))

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -135,18 +136,18 @@ def like(p: Any, *scalars: Any) -> list[Any]:
     return [jnp.asarray(s, p.dtype) for s in scalars]
 
 
-def moment(old: Any, value: Any, decay: Any) -> Any:
+def moment(old: Any, value: Any, decay: Any) -> jax.Array:
     """``decay * old + (1 - decay) * value``. In float32 1 - 0.999 would be off by 5e-5."""
     keep, take = like(old, decay, 1 - decay)
     return keep * old + take * value
 
 
-def lerp(old: Any, value: Any, decay: Any) -> Any:
+def lerp(old: Any, value: Any, decay: Any) -> jax.Array:
     """`moment` rounded as in PyTorch's ``lerp_``: ``old + (1 - decay) * (value - old)``."""
     return old + like(old, 1 - decay)[0] * (value - old)
 
 
-def correction(decay: Any, step: Any) -> Any:
+def correction(decay: Any, step: Any) -> jax.Array:
     """``1 - decay ** step`` in float64, the bias correction of a moment."""
     return 1 - jnp.asarray(decay, jnp.float64) ** step.astype(jnp.float64)
 

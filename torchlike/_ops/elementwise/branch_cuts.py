@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 
@@ -18,7 +19,7 @@ def _mirrored(
     """``fn``, where ``beyond`` says so as the mirror image of what it is of the mirror image."""
 
     @functools.wraps(fn)
-    def of(x: Any) -> Any:
+    def of(x: Any) -> jax.Array:
         if x.dtype.kind != "c":
             return fn(x)
         far = beyond(x)
@@ -28,7 +29,7 @@ def _mirrored(
     return of
 
 
-def _is_minus_zero(x: Any) -> Any:
+def _is_minus_zero(x: Any) -> jax.Array:
     return (x == 0) & jnp.signbit(x)
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 
-def gcd(x: Any, y: Any) -> Any:
+def gcd(x: Any, y: Any) -> jax.Array:
     """The greatest common divisor elementwise."""
 
     def step(pair: Any) -> tuple[Any, ...]:
@@ -29,7 +30,7 @@ def gcd(x: Any, y: Any) -> Any:
     return lax.while_loop(lambda pair: jnp.any(pair[0] != 0), step, (x, y))[1]
 
 
-def lcm(x: Any, y: Any) -> Any:
+def lcm(x: Any, y: Any) -> jax.Array:
     """The least common multiple elementwise, 0 beside a 0."""
     common = gcd(x, y)
     none = common == 0

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -94,12 +95,12 @@ def _in_whole_numbers(kernel: str, x: Any) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_of(x)}'")
 
 
-def _rounded_div(mode: str, x: Any, y: Any) -> Any:
+def _rounded_div(mode: str, x: Any, y: Any) -> jax.Array:
     """The quotient rounded, its derivative 0: JAX's is NaN where the quotient is not finite."""
     return lax.stop_gradient(_rounded_quotient(mode, x, y))
 
 
-def _rounded_quotient(mode: str, x: Any, y: Any) -> Any:
+def _rounded_quotient(mode: str, x: Any, y: Any) -> jax.Array:
     _in_whole_numbers(f"div_{mode}_cpu", x)
     if x.dtype.kind in "iu":
         return lax.div(*jnp.broadcast_arrays(x, y)) if mode == "trunc" else jnp.floor_divide(x, y)

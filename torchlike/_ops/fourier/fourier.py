@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -35,7 +36,7 @@ _FAMILIES = {
 _NORMS = (None, "backward", "forward", "ortho")
 
 
-def _prepared(x: Any, takes: str, name: str) -> Any:
+def _prepared(x: Any, takes: str, name: str) -> jax.Array:
     """The input in a dtype that XLA transforms: float32/64 or complex64/128."""
     if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
         raise RuntimeError(f"Unsupported dtype {type_name(x)}")
@@ -50,7 +51,7 @@ def _prepared(x: Any, takes: str, name: str) -> Any:
     return x
 
 
-def _one_axis(name: str, x: Any, n: int | None, axis: int, norm: str | None) -> Any:
+def _one_axis(name: str, x: Any, n: int | None, axis: int, norm: str | None) -> jax.Array:
     fn, takes, sized = _TRANSFORMS[name]
     size = x.shape[axis] if n is None else n
     if sized and n is None:

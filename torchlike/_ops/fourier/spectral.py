@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -67,7 +68,7 @@ _window("kaiser_window", lambda n, beta: np.kaiser(n, beta), ("beta", 12.0))
 # -- stft ------------------------------------------------------------------------------------------
 
 
-def _padded_window(window: Any, n_fft: int, dtype: Any) -> Any:
+def _padded_window(window: Any, n_fft: int, dtype: Any) -> jax.Array:
     """The window centred in ``n_fft`` points."""
     left = (n_fft - window.shape[0]) // 2
     return jnp.pad(window.astype(dtype), (left, n_fft - window.shape[0] - left))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -59,7 +60,7 @@ def _check_gather(input: Any, dim: int, index: Any, sparse_grad: Any) -> None:
     check_along(index, input, dim)
 
 
-def _read_along(x: Any, index: Any, d: int) -> Any:
+def _read_along(x: Any, index: Any, d: int) -> jax.Array:
     """Values along a dimension; their gradients, which are sums, are summed in float32."""
     return in_float32(
         lambda x: jnp.take_along_axis(x, index, d, mode="fill", fill_value=missing_value(x))

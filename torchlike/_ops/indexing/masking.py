@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -57,7 +58,7 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 composite("where", namespaces=())(_where_method)
 
 
-def fill_value(value: Any, x: Any, name: str) -> Any:
+def fill_value(value: Any, x: Any, name: str) -> jax.Array:
     """A fill value in the dtype of ``x``; RuntimeError for one with dimensions."""
     if jnp.ndim(value):
         raise RuntimeError(

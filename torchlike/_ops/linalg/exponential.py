@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -29,11 +30,11 @@ def _limits(x: Any) -> tuple[float, int]:
     return _LIMITS[np.finfo(x.dtype).dtype.itemsize]
 
 
-def _product(a: Any, b: Any) -> Any:
+def _product(a: Any, b: Any) -> jax.Array:
     return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
 
 
-def _squarings(x: Any) -> Any:
+def _squarings(x: Any) -> jax.Array:
     """How often each matrix is halved until its norm fits, as (batch, 1, 1); 0 where the norm is no
     number."""
     norm = jnp.max(jnp.sum(jnp.abs(lax.stop_gradient(x)), -2), -1)[:, None, None]
@@ -42,20 +43,20 @@ def _squarings(x: Any) -> Any:
     return jnp.where(jnp.isfinite(norm), jnp.maximum(steps, 0), 0)
 
 
-def _halved(x: Any, steps: Any) -> Any:
+def _halved(x: Any, steps: Any) -> jax.Array:
     """``x / 2**steps``."""
     # In two factors: 2**128 is no float32.
     first, real = steps // 2, np.finfo(x.dtype).dtype
     return x * exp2(-first.astype(real)) * exp2((first - steps).astype(real))
 
 
-def _taylor(x: Any) -> Any:
+def _taylor(x: Any) -> jax.Array:
     """The sum of ``x**k / k!`` up to the degree, in blocks (Paterson and Stockmeyer 1973)."""
     powers = [jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape), x]
     while len(powers) <= _BLOCK:
         powers.append(_product(powers[-1], x))
 
-    def block(start: int, count: int) -> Any:
+    def block(start: int, count: int) -> jax.Array:
         # Small terms first.
         total = jnp.zeros_like(x)
         for k in reversed(range(count)):
@@ -68,7 +69,7 @@ def _taylor(x: Any) -> Any:
     return total
 
 
-def exponential(x: Any) -> Any:
+def exponential(x: Any) -> jax.Array:
     """The exponentials of a batch of square matrices of 32 or 64-bit floats, or complex numbers;
     NaN where the norm is beyond the limit. x: (batch, n, n)."""
     steps = _squarings(x)
@@ -78,7 +79,7 @@ def exponential(x: Any) -> Any:
     # A loop of unknown length has no reverse mode; a scan has, and its idle steps are skipped.
     def step(y: Any, k: Any) -> tuple[Any, ...]:
         # What is not squared stays as it is, so that no overflow makes a zero cotangent NaN.
-        def square(y: Any) -> Any:
+        def square(y: Any) -> jax.Array:
             return jnp.where(k < steps, _product(y, y), y)
 
         return lax.cond(k < most, square, lambda y: y, y), None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -46,7 +47,7 @@ def factored(x: Any) -> tuple[Any, Any, Any]:
     return jnp.where((rows > first) & (columns >= first), jnp.nan, lu), pivots, permutation
 
 
-def singular_at(lu: Any) -> Any:
+def singular_at(lu: Any) -> jax.Array:
     """Per matrix: 0, or which diagonal element of U (counted from 1) is the first that is zero."""
     zero = jnp.diagonal(lax.stop_gradient(lu), axis1=-2, axis2=-1) == 0
     if not zero.shape[-1]:

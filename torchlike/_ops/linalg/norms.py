@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from torchlike._core import dtypes, errors
@@ -239,7 +240,7 @@ def renorm(input: Input, p: Scalar, dim: Int, maxnorm: Scalar):
     if input.size == 0:
         return input
 
-    def limited(x: Any) -> Any:
+    def limited(x: Any) -> jax.Array:
         order, limit = (jnp.asarray(v).astype(x.real.dtype) for v in (p, maxnorm))
         size = absolute(x)
         safe = jnp.where(size == 0, 1, size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -31,7 +32,7 @@ def outside(pivots: Any, matrix: Any) -> str | None:
     return "high" if values.max() > matrix.shape[-2] else None
 
 
-def or_nan(found: Any, pivots: Any, rows: int) -> Any:
+def or_nan(found: Any, pivots: Any, rows: int) -> jax.Array:
     """``found``, for each matrix; NaN where its pivots are no rows, which a compiled program cannot
     raise for."""
     good = ((pivots >= 1) & (pivots <= rows)).all(-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -98,7 +99,7 @@ def _check_range(input: Any, dim: int, bins: int, range: Any) -> None:
         )
 
 
-def _evenly(low: Any, high: Any, bins: int) -> Any:
+def _evenly(low: Any, high: Any, bins: int) -> jax.Array:
     """The edges of equal intervals, each counted from the nearer end and rounded once, as
     `sequences.linspace` has them: an element on an edge belongs to the interval above."""
     dtype = low.dtype

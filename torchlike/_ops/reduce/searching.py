@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -19,7 +20,7 @@ from torchlike._ops.indexing.gathering import first_outside
 from torchlike._ops.promotion import result_dtype
 
 
-def _insertion_points(rows: Any, values: Any, right: bool) -> Any:
+def _insertion_points(rows: Any, values: Any, right: bool) -> jax.Array:
     """For each value its place in its row, by halving: (r, n) and (r, m) give (r, m).
 
     A value before which everything belongs goes to the end, and nothing is before NaN or after it:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -17,7 +18,9 @@ from torchlike._core import dtypes
 from torchlike._ops.elementwise.division import divide
 
 
-def variance(x: Any, over: tuple[int, ...], correction: Any, *, keepdims: bool = False) -> Any:
+def variance(
+    x: Any, over: tuple[int, ...], correction: Any, *, keepdims: bool = False
+) -> jax.Array:
     """The variance over axes, ``correction`` degrees of freedom taken off, in float64."""
     count = math.prod(x.shape[d] for d in over)
     parts = (x.real, x.imag) if dtypes.kind_of(x.dtype) == "c" else (x,)
@@ -26,7 +29,7 @@ def variance(x: Any, over: tuple[int, ...], correction: Any, *, keepdims: bool =
     return divide(total, jnp.asarray(max(count - correction, 0), total.dtype))
 
 
-def _deviation(x: Any, over: tuple[int, ...], count: int) -> Any:
+def _deviation(x: Any, over: tuple[int, ...], count: int) -> jax.Array:
     """``x`` minus its mean, in float64.
 
     Of float32 it is taken in float32, from the mean in two parts: XLA would write an array in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -72,7 +73,7 @@ def quantile_op(input: Input, q: Input, dim: OptInt, keepdim: Bool, interpolatio
     return found if q.ndim else found[0]
 
 
-def _interpolated(values: Any, rank: Any, interpolation: str) -> Any:
+def _interpolated(values: Any, rank: Any, interpolation: str) -> jax.Array:
     """Sorted values at fractional ranks of the last axis."""
     rounding = {"lower": jnp.floor, "higher": jnp.ceil, "nearest": jnp.round}.get(interpolation)
     if rounding is not None:
@@ -289,7 +290,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return _vander(x, n, True)
 
 
-def _joined(first: Any, inner: Any, last: Any, dim: int) -> Any:
+def _joined(first: Any, inner: Any, last: Any, dim: int) -> jax.Array:
     return jnp.moveaxis(jnp.concatenate([first, inner, last], -1), -1, dim)
 
 
@@ -297,7 +298,7 @@ def _joined(first: Any, inner: Any, last: Any, dim: int) -> Any:
 def gradient_even(input: Input, gap: Operand, dim: Int, edge_order: Int):
     """Second-order differences along one dimension, of points as far apart as a number says."""
 
-    def differences(x: Any, gap: Any) -> Any:
+    def differences(x: Any, gap: Any) -> jax.Array:
         x = jnp.moveaxis(x, dim, -1)
         if edge_order == 1:
             first, last = x[..., 1:2] - x[..., :1], x[..., -1:] - x[..., -2:-1]
@@ -314,7 +315,7 @@ def gradient_even(input: Input, gap: Operand, dim: Int, edge_order: Int):
 def gradient_op(input: Input, at: Input, dim: Int, edge_order: Int):
     """Second-order differences along one dimension at sample points (a vector)."""
 
-    def differences(x: Any, at: Any) -> Any:
+    def differences(x: Any, at: Any) -> jax.Array:
         x, gap = jnp.moveaxis(x, dim, -1), jnp.diff(at)
         left, right = gap[:-1], gap[1:]
         both = left + right
@@ -335,7 +336,7 @@ def gradient_op(input: Input, at: Input, dim: Int, edge_order: Int):
     return in_float32(differences)(input.astype(dtype), at.astype(dtype))
 
 
-def _at_end(x0: Any, x1: Any, x2: Any, near: Any, far: Any) -> Any:
+def _at_end(x0: Any, x1: Any, x2: Any, near: Any, far: Any) -> jax.Array:
     """The slope at the first of three points, of the parabola through them."""
     both = near + far
     return (

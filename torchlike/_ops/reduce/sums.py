@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
 
-def added(x: Any, over: Any = None, *, keepdims: bool = False) -> Any:
+def added(x: Any, over: Any = None, *, keepdims: bool = False) -> jax.Array:
     """``jnp.sum``, of complex numbers by their parts."""
     if x.dtype.kind != "c":
         return jnp.sum(x, over, keepdims=keepdims)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,7 +17,7 @@ from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import diagonal, require_tensor, select
 
 
-def _triangle(x: Any, diagonal: int, lower: Any, name: str) -> Any:
+def _triangle(x: Any, diagonal: int, lower: Any, name: str) -> jax.Array:
     if x.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
     rows, columns = jnp.arange(x.shape[-2])[:, None], jnp.arange(x.shape[-1])[None, :]

@@ -18,6 +18,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import jax.scipy.special as special
 import numpy as np
@@ -31,17 +32,17 @@ _SMALL = 0.1
 _EXPONENT = tuple([(-1) ** k / (k + 2) for k in range(16)])
 
 
-def igamma(a: Any, x: Any) -> Any:
+def igamma(a: Any, x: Any) -> jax.Array:
     """P(a, x), 0 for an infinite ``a`` and 1 for ``a`` = 0."""
     return _computed(special.gammainc, -1, a, x)
 
 
-def igammac(a: Any, x: Any) -> Any:
+def igammac(a: Any, x: Any) -> jax.Array:
     """Q(a, x), 1 for an infinite ``a`` and 0 for ``a`` = 0."""
     return _computed(special.gammaincc, 1, a, x)
 
 
-def _computed(fn: Any, sign: int, a: Any, x: Any) -> Any:
+def _computed(fn: Any, sign: int, a: Any, x: Any) -> jax.Array:
     wide, at = a.astype(np.float64), x.astype(np.float64)
     large, endless = wide > _LARGE, wide == math.inf
     # Where the one does not hold it gets numbers at which it and its derivative are finite.
@@ -56,7 +57,7 @@ def _computed(fn: Any, sign: int, a: Any, x: Any) -> Any:
     return jnp.where(large, jnp.where(defined, by_expansion, math.nan), found).astype(a.dtype)
 
 
-def _expansion(a: Any, x: Any, sign: int) -> Any:
+def _expansion(a: Any, x: Any, sign: int) -> jax.Array:
     """Q for the sign 1, P for -1."""
     mu = jnp.clip((x - a) / a, -0.9, 1e3)  # beyond, they are 0 and 1
     near = jnp.abs(mu) < _SMALL
@@ -73,5 +74,5 @@ def _expansion(a: Any, x: Any, sign: int) -> Any:
     return special.erfc(sign * eta * jnp.sqrt(a / 2)) / 2 + sign * rest
 
 
-def _polynomial(coefficients: Sequence[float], x: Any) -> Any:
+def _polynomial(coefficients: Sequence[float], x: Any) -> jax.Array:
     return jnp.polyval(jnp.asarray(coefficients[::-1]), x)

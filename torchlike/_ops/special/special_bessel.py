@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import jax.scipy.special as special
 import numpy as np
@@ -34,7 +35,7 @@ def _nodes(step: float) -> list[tuple[float, float]]:
     return [(k * step, step * (0.5 if k == 0 else 1.0)) for k in range(count + 1)]
 
 
-def _series(z: Any, coefficient: Callable[[int], float], terms: int) -> Any:
+def _series(z: Any, coefficient: Callable[[int], float], terms: int) -> jax.Array:
     """sum over k of coefficient(k) * z ** k, by Horner's rule."""
     total = jnp.full_like(z, coefficient(terms - 1))
     for k in reversed(range(terms - 1)):
@@ -107,26 +108,26 @@ def _j_and_y(x: Any, order: int) -> tuple[Any, Any]:
     return jnp.where(small, j, far_j), jnp.where(small, y, far_y)
 
 
-def bessel_j0(x: Any) -> Any:
+def bessel_j0(x: Any) -> jax.Array:
     return _j_and_y(jnp.abs(x), 0)[0]
 
 
-def bessel_j1(x: Any) -> Any:
+def bessel_j1(x: Any) -> jax.Array:
     # The sign by a product: at 0 the derivative is 1/2, which jnp.sign would lose.
     return jnp.where(x < 0, -1.0, 1.0) * _j_and_y(jnp.where(x < 0, -x, x), 1)[0]
 
 
-def _for_positive(x: Any, value: Callable[[Any], Any], at_zero: float) -> Any:
+def _for_positive(x: Any, value: Callable[[Any], Any], at_zero: float) -> jax.Array:
     """``value`` of positive x, ``at_zero`` at 0, NaN below."""
     found = value(jnp.where(x > 0, x, 1.0))
     return jnp.where(x > 0, found, jnp.where(x == 0, at_zero, jnp.nan))
 
 
-def bessel_y0(x: Any) -> Any:
+def bessel_y0(x: Any) -> jax.Array:
     return _for_positive(x, lambda v: _j_and_y(v, 0)[1], -jnp.inf)
 
 
-def bessel_y1(x: Any) -> Any:
+def bessel_y1(x: Any) -> jax.Array:
     return _for_positive(x, lambda v: _j_and_y(v, 1)[1], -jnp.inf)
 
 
@@ -137,7 +138,7 @@ _K_SERIES, _K_TERMS = 1.5, 14
 _K_NODES = _nodes(0.27)
 
 
-def _scaled_k(x: Any, order: int) -> Any:
+def _scaled_k(x: Any, order: int) -> jax.Array:
     """exp(x) K of order 0 or 1 for x > 0.
 
     Near 0 10.31.1; beyond, 10.32.8 with u = s ** 2: c / sqrt(2 x) * integral of
@@ -161,7 +162,7 @@ def _scaled_k(x: Any, order: int) -> Any:
 
 
 def _modified_k(order: int, scaled: bool) -> Callable[[Any], Any]:
-    def value(x: Any) -> Any:
+    def value(x: Any) -> jax.Array:
         found = _scaled_k(x, order)
         return found if scaled else found * jnp.exp(-x)
 
@@ -190,7 +191,7 @@ def _rising(first: int) -> Callable[[int], float]:
     return coefficient
 
 
-def airy_ai(x: Any) -> Any:
+def airy_ai(x: Any) -> jax.Array:
     """Near 0 9.4.1; for large x 9.5.7, Ai(z) = exp(-zeta) / pi * integral over t > 0 of
     exp(-sqrt(z) t ** 2) cos(t ** 3 / 3); for large -x as 2 Re(w Ai(w |x|)), w = exp(i pi / 3)
     (9.2.14)."""
@@ -221,7 +222,7 @@ def airy_ai(x: Any) -> Any:
                                               jnp.where(x > 0, positive, negative)))  # fmt: skip
 
 
-def spherical_bessel_j0(x: Any) -> Any:
+def spherical_bessel_j0(x: Any) -> jax.Array:
     """sin(x) / x, near 0 by its series."""
     small = jnp.abs(x) < 0.5
     near = jnp.where(small, x, 0.0)

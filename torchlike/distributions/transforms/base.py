@@ -9,6 +9,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.size import Size
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.utils import sum_rightmost
 
@@ -79,14 +80,14 @@ class Transform:
     def __hash__(self) -> int:
         return id(self)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         """The image of ``x``."""
         return self._cached(x, 0, self._call)
 
-    def _inv_call(self, y: Any) -> Any:
+    def _inv_call(self, y: Any) -> Tensor:
         return self._cached(y, 1, self._inverse)
 
-    def _cached(self, value: Any, side: int, compute: Callable[[Any], Any]) -> Any:
+    def _cached(self, value: Any, side: int, compute: Callable[[Any], Any]) -> Tensor:
         """The other one of the pair of ``value``, which is its x (side 0) or its y (1)."""
         if self._cache_size == 0:
             return compute(value)
@@ -167,7 +168,7 @@ class _InverseTransform(Transform):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._inv!r})"
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         return self._inv._inv_call(x)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
@@ -236,12 +237,12 @@ class ComposeTransform(Transform):
         inverse._inv = weakref.ref(self)
         return inverse
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> Tensor:
         for part in self.parts:
             x = part(x)
         return x
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         if not self.parts:
             return f.zeros_like(x)
         values = [x]
@@ -303,18 +304,18 @@ class IndependentTransform(Transform):
     def sign(self) -> Any:
         return self.base_transform.sign
 
-    def _checked(self, x: Any, event_dim: int) -> Any:
+    def _checked(self, x: Any, event_dim: int) -> Tensor:
         if x.dim() < event_dim:
             raise ValueError("Too few dimensions on input")
         return x
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return self.base_transform(self._checked(x, self.domain.event_dim))
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return self.base_transform.inv(self._checked(y, self.codomain.event_dim))
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         term = self.base_transform.log_abs_det_jacobian(x, y)
         return sum_rightmost(term, self.reinterpreted_batch_ndims)
 

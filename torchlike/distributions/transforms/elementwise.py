@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Plain, Transform
 from torchlike.distributions.utils import broadcast_all
@@ -25,13 +26,13 @@ class ExpTransform(_Elementwise):
 
     codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return x.exp()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return y.log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return x
 
 
@@ -48,7 +49,7 @@ class PowerTransform(Transform):
         (self.exponent,) = broadcast_all(exponent)
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> Tensor:
         return self.exponent.sign()
 
     def __eq__(self, other: object) -> bool:
@@ -57,13 +58,13 @@ class PowerTransform(Transform):
     def __hash__(self) -> int:
         return id(self)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return x.pow(self.exponent)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return y.pow(1 / self.exponent)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
     def forward_shape(self, shape: Any) -> Any:
@@ -77,16 +78,16 @@ class SigmoidTransform(_Elementwise):
 
     codomain = constraints.unit_interval
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         limits = finfo(x.dtype)
         return f.clamp(f.sigmoid(x), min=limits.tiny, max=1.0 - limits.eps)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         limits = finfo(y.dtype)
         y = y.clamp(min=limits.tiny, max=1.0 - limits.eps)
         return y.log() - (-y).log1p()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return -f.nn_functional.softplus(-x) - f.nn_functional.softplus(x)
 
 
@@ -127,7 +128,7 @@ class AbsTransform(Plain):
     domain = constraints.real
     codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return x.abs()
 
     def _inverse(self, y: Any) -> Any:
@@ -175,13 +176,13 @@ class AffineTransform(Transform):
             return 1 if scale > 0 else -1 if scale < 0 else 0
         return scale.sign()
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return self.loc + self.scale * x
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return (y - self.loc) / self.scale
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         shape, scale = x.shape, self.scale
         if isinstance(scale, (int, float)):
             result = f.full_like(x, math.log(abs(scale)))

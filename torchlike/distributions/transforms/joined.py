@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._compat import functions as f
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Transform
 from torchlike.distributions.utils import sum_rightmost
@@ -33,11 +34,11 @@ class _Joined(Transform):
             raise AssertionError("dim is out of range")
         return self._split(x)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         parts = self._checked(x)
         return self._join([t(p) for t, p in zip(self.transforms, parts, strict=True)])
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         parts = self._checked(y)
         return self._join([t.inv(p) for t, p in zip(self.transforms, parts, strict=True)])
 
@@ -71,10 +72,10 @@ class CatTransform(_Joined):
             raise AssertionError("the size along dim must be the sum of lengths")
         return x.split(self.lengths, self.dim)
 
-    def _join(self, parts: list[Any]) -> Any:
+    def _join(self, parts: list[Any]) -> Tensor:
         return f.cat(parts, dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         terms = []
         for t, a, b in zip(self.transforms, self._checked(x), self._checked(y), strict=True):
             term = t.log_abs_det_jacobian(a, b)
@@ -107,10 +108,10 @@ class StackTransform(_Joined):
             raise AssertionError("the size along dim must be the number of transforms")
         return x.unbind(self.dim)
 
-    def _join(self, parts: list[Any]) -> Any:
+    def _join(self, parts: list[Any]) -> Tensor:
         return f.stack(parts, dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         pairs = zip(self.transforms, self._checked(x), self._checked(y), strict=True)
         return f.stack([t.log_abs_det_jacobian(a, b) for t, a, b in pairs], dim=self.dim)
 

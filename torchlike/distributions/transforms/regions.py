@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
+from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Plain, Transform
 from torchlike.distributions.transforms.elementwise import SigmoidTransform
@@ -26,11 +27,11 @@ class SoftmaxTransform(Plain):
     domain = constraints.real_vector
     codomain = constraints.simplex
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         probs = (x - x.max(-1, True)[0]).exp()
         return probs / probs.sum(-1, True)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return y.log()
 
     def forward_shape(self, shape: Any) -> Any:
@@ -47,22 +48,22 @@ class StickBreakingTransform(Plain):
     bijective = True
 
     @staticmethod
-    def _offset(x: Any) -> Any:
+    def _offset(x: Any) -> Tensor:
         n = x.shape[-1]
         return n + 1 - x.new_ones(n).cumsum(-1)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         pad = f.nn_functional.pad
         z = SigmoidTransform()(x - self._offset(x).log())
         left = (1 - z).cumprod(-1)
         return pad(z, [0, 1], value=1) * pad(left, [1, 0], value=1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         crop = y[..., :-1]
         left = f.clamp(1 - crop.cumsum(-1), min=finfo(y.dtype).tiny)
         return crop.log() - left.log() + self._offset(crop).log()
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         x = x - self._offset(x).log()
         return (-x + f.nn_functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
@@ -79,10 +80,10 @@ class LowerCholeskyTransform(Plain):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return x.tril(-1) + x.diagonal(dim1=-2, dim2=-1).exp().diag_embed()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
@@ -92,11 +93,11 @@ class PositiveDefiniteTransform(Plain):
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         factor = LowerCholeskyTransform()(x)
         return factor @ factor.mT
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return LowerCholeskyTransform().inv(f.linalg.cholesky(y))
 
 
@@ -107,7 +108,7 @@ class CorrCholeskyTransform(Transform):
     codomain = constraints.corr_cholesky
     bijective = True
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         x = f.tanh(x)
         eps = finfo(x.dtype).eps
         r = vec_to_tril_matrix(x.clamp(min=-1 + eps, max=1 - eps), diag=-1)
@@ -115,12 +116,12 @@ class CorrCholeskyTransform(Transform):
         r = r + f.eye(r.shape[-1], dtype=r.dtype, device=r.device)
         return r * f.nn_functional.pad(left[..., :-1], [1, 0], value=1)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         left = f.nn_functional.pad(1 - f.cumsum(y * y, dim=-1)[..., :-1], [1, 0], value=1)
         t = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(left, diag=-1).sqrt()
         return (t.log1p() - t.neg().log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Tensor:
         left = 1 - (y * y).cumsum(dim=-1)
         lengths = 0.5 * tril_matrix_to_vec(left, diag=-2).log().sum(-1)
         tanh = -2 * (x + f.nn_functional.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -69,7 +70,7 @@ def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> Non
         )
 
 
-def _shared(heads: int, x: Any, enable_gqa: bool) -> Any:
+def _shared(heads: int, x: Any, enable_gqa: bool) -> jax.Array:
     """Key or value, one for each head of the query."""
     if enable_gqa and x.shape[-3] != heads:
         return jnp.repeat(x, heads // x.shape[-3], -3)

@@ -6,6 +6,7 @@ import math
 import operator
 from typing import Annotated, Any
 
+import jax
 import numpy as np
 
 from torchlike._core import dtypes
@@ -125,7 +126,7 @@ def _paddings(
     return [(p, p) for p in _expanded(padding, n, "padding")]
 
 
-def _with_bias(y: Any, bias: Any) -> Any:
+def _with_bias(y: Any, bias: Any) -> jax.Array:
     return y if bias is None else y + bias.reshape((-1,) + (1,) * (y.ndim - 2))
 
 

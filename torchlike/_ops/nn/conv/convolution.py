@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -31,7 +32,7 @@ _TINY_OUTPUT = 16
 _FEW_TAPS = 49
 
 
-def _as_matmul(x: Any, weight: Any) -> Any:
+def _as_matmul(x: Any, weight: Any) -> jax.Array:
     """A 1x1 convolution of stride 1 without padding: one product for each image."""
     flat = x.reshape(*x.shape[:2], -1)
     y = jnp.einsum("oc,ncp->nop", weight.reshape(weight.shape[:2]), flat)
@@ -40,7 +41,7 @@ def _as_matmul(x: Any, weight: Any) -> Any:
 
 def patches(
     x: Any, kernel: tuple[int, ...], out: tuple[int, ...], stride: Any, dilation: Any
-) -> Any:
+) -> jax.Array:
     """Patches of padded ``x`` (N, C, …) as (N, C, prod(kernel), *out)."""
     found = [
         x[(slice(None), slice(None), *window)]
@@ -49,7 +50,7 @@ def patches(
     return jnp.stack(found, 2)
 
 
-def _as_im2col(x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: Any) -> Any:
+def _as_im2col(x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: Any) -> jax.Array:
     padded = jnp.pad(x, [(0, 0), (0, 0), *pads])
     columns = patches(padded, weight.shape[2:], out, stride, dilation)
     taps = math.prod(weight.shape[1:])
@@ -58,7 +59,7 @@ def _as_im2col(x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: 
     return y.reshape(x.shape[0], weight.shape[0], *out)
 
 
-def _channels_last(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -> Any:
+def _channels_last(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -> jax.Array:
     reach = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=True)]
     if any(sum(p) > r for p, r in zip(pads, reach, strict=True)):
         # Where the output is larger than the input, XLA's weight gradient takes 100 times as long
@@ -70,22 +71,24 @@ def _channels_last(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any) -
     return jnp.moveaxis(channels_last(jnp.moveaxis(x, 1, -1), kernel, geometry), -1, 1)
 
 
-def _by_groups(convolve: Any, x: Any, weight: Any, groups: int) -> Any:
+def _by_groups(convolve: Any, x: Any, weight: Any, groups: int) -> jax.Array:
     """One convolution for each group of channels."""
     parts = zip(jnp.split(x, groups, 1), jnp.split(weight, groups, 0), strict=True)
     return jnp.concatenate([convolve(xs, ws) for xs, ws in parts], 1)
 
 
-def convolution(x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, groups: int = 1) -> Any:
+def convolution(
+    x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, groups: int = 1
+) -> jax.Array:
     """Cross-correlation of x (N, C, …) with weight (O, C / groups, …), without checks."""
     kernel = weight.shape[2:]
     padded = (size + sum(p) for size, p in zip(x.shape[2:], pads, strict=True))
     out = fitting(padded, kernel, stride, dilation)
 
-    def im2col(x: Any, weight: Any) -> Any:
+    def im2col(x: Any, weight: Any) -> jax.Array:
         return _as_im2col(x, weight, out, stride, pads, dilation)
 
-    def whole(x: Any, weight: Any) -> Any:
+    def whole(x: Any, weight: Any) -> jax.Array:
         return _channels_last(x, weight, stride, pads, dilation)
 
     if not jnp.issubdtype(x.dtype, jnp.inexact) or 0 in (x.size, weight.size):
@@ -120,7 +123,7 @@ def _layout(n: int) -> tuple[str, str, str]:
 
 def transposed(
     x: Any, weight: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int
-) -> Any:
+) -> jax.Array:
     """The gradient of ``convolution`` with respect to its input, as forward convolutions.
 
     weight: (C, O / groups, …). Measured, 64 -> 32 channels, 4x4 kernel, stride 2 on 14x14, batch 8:
@@ -146,7 +149,7 @@ def transposed(
     return lax.pad(y, jnp.zeros((), y.dtype), [(0, 0, 0), (0, 0, 0), *cuts])
 
 
-def _swapped(weight: Any, groups: int) -> Any:
+def _swapped(weight: Any, groups: int) -> jax.Array:
     """Weight (C, O / groups, …) of a transposed convolution as (O, C / groups, …)."""
     channels, per_group, *kernel = weight.shape
     grouped = weight.reshape(groups, channels // groups, per_group, *kernel)
@@ -155,7 +158,7 @@ def _swapped(weight: Any, groups: int) -> Any:
 
 def _by_phases(
     x: Any, weight: Any, stride: Any, padding: Any, output_padding: Any, groups: int
-) -> Any:
+) -> jax.Array:
     """A stride of s as s convolutions, one for each remainder of the output position by s.
 
     In one dimension, output q * s + r is the sum over j of ``x[q - j] * weight[j * s + r]``: an

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from torchlike._ops.nn.pool.windows import fitting, windows
@@ -41,7 +42,7 @@ def pays(weight: Any) -> bool:
 
 def convolve(
     x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, is_read_again: bool
-) -> Any:
+) -> jax.Array:
     """x (N, …, C) with weight (…, C, O): (N, …, O).
 
     Where it ``is_read_again``, in a backward pass of the same program, it is computed once. A CNN
@@ -63,7 +64,9 @@ def convolve(
     return unfused(total, padded, weight) if is_read_again else total(padded, weight)
 
 
-def convolve_each(x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: Any) -> Any:
+def convolve_each(
+    x: Any, weight: Any, out: Any, stride: Any, pads: Any, dilation: Any
+) -> jax.Array:
     """A group for each channel: x (N, C, …) with weight (C * multiple, 1, …), in channels-last
     order in between."""
     multiple = weight.shape[0] // x.shape[1]

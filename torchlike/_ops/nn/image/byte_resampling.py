@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -64,7 +65,7 @@ def _fixed(weights: Any) -> tuple[Any, int]:
 
 def resampled_bytes(
     x: Any, size: Any, factors: Any, align_corners: bool, cubic: bool, antialias: bool
-) -> Any:
+) -> jax.Array:
     """(N, C, H, W) of uint8 at another size; a dimension that keeps its own is left alone."""
     for axis in (3, 2):
         if size[axis - 2] == x.shape[axis]:

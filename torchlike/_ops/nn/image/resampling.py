@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -66,7 +67,7 @@ def _cubic_weights(t: Any) -> list[Any]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-def _weighted_taps(x: Any, axis: int, taps: list[tuple[Any, Any]]) -> Any:
+def _weighted_taps(x: Any, axis: int, taps: list[tuple[Any, Any]]) -> jax.Array:
     """``sum(weight * x[index])`` along an axis."""
     shape = [1] * x.ndim
     shape[axis] = -1
@@ -74,7 +75,7 @@ def _weighted_taps(x: Any, axis: int, taps: list[tuple[Any, Any]]) -> Any:
     return sum(parts[1:], parts[0])
 
 
-def _nearest(x: Any, axis: int, out: int, factor: float | None, exact: bool) -> Any:
+def _nearest(x: Any, axis: int, out: int, factor: float | None, exact: bool) -> jax.Array:
     size = x.shape[axis]
     if out % size == 0 and (factor is None or factor == out // size):
         return jnp.repeat(x, out // size, axis)  # its gradient is a sum, no scatter
@@ -83,7 +84,7 @@ def _nearest(x: Any, axis: int, out: int, factor: float | None, exact: bool) -> 
     return jnp.take(x, np.minimum((at * scale).astype(np.int64), size - 1), axis)
 
 
-def _linear(x: Any, axis: int, out: int, factor: float | None, align_corners: bool) -> Any:
+def _linear(x: Any, axis: int, out: int, factor: float | None, align_corners: bool) -> jax.Array:
     size, real = x.shape[axis], _real(x)
     if out == size and not (factor and factor != 1):
         return x
@@ -94,7 +95,7 @@ def _linear(x: Any, axis: int, out: int, factor: float | None, align_corners: bo
     return _weighted_taps(x, axis, [(low, 1 - t), (np.minimum(low + 1, size - 1), t)])
 
 
-def _cubic(x: Any, axis: int, out: int, factor: float | None, align_corners: bool) -> Any:
+def _cubic(x: Any, axis: int, out: int, factor: float | None, align_corners: bool) -> jax.Array:
     size, real = x.shape[axis], _real(x)
     scale = _scale(size, out, factor, align_corners, real)
     at = _linear_positions(size, out, scale, align_corners, real)
@@ -106,7 +107,7 @@ def _cubic(x: Any, axis: int, out: int, factor: float | None, align_corners: boo
 
 def _antialiased(
     x: Any, axis: int, out: int, factor: float | None, align_corners: bool, cubic: bool
-) -> Any:
+) -> jax.Array:
     """A filter as wide as the step."""
     size = x.shape[axis]
     scale = float(_scale(size, out, factor, align_corners, np.float64))
@@ -313,7 +314,7 @@ _register_upsample("upsample_bilinear", {"mode": "bilinear", "align_corners": Tr
 # -- grid_sample -----------------------------------------------------------------------------------
 
 
-def _reflected(at: Any, low2: int, high2: int) -> Any:
+def _reflected(at: Any, low2: int, high2: int) -> jax.Array:
     """Reflect positions between ``low2 / 2`` and ``high2 / 2``."""
     if low2 == high2:
         return jnp.zeros_like(at)
@@ -324,7 +325,7 @@ def _reflected(at: Any, low2: int, high2: int) -> Any:
     return jnp.where(odd, span - extra, extra) + low
 
 
-def _bounded(at: Any, size: int, padding_mode: str, align_corners: bool) -> Any:
+def _bounded(at: Any, size: int, padding_mode: str, align_corners: bool) -> jax.Array:
     """Positions brought inside, as the padding mode says; the gradient is 0 where clipped."""
     if padding_mode == "reflection":
         at = _reflected(at, 0, 2 * (size - 1)) if align_corners else _reflected(
@@ -334,7 +335,7 @@ def _bounded(at: Any, size: int, padding_mode: str, align_corners: bool) -> Any:
     return at
 
 
-def _read_at(x: Any, places: list[Any]) -> Any:
+def _read_at(x: Any, places: list[Any]) -> jax.Array:
     """``x[n, :, *places[n]]`` (N, C, positions), zero outside; places are float, whole."""
     spatial = x.shape[2:]
     inside: Any = True
@@ -347,7 +348,7 @@ def _read_at(x: Any, places: list[Any]) -> Any:
     return jnp.where(inside[:, None, :], values, 0)
 
 
-def _sample_linear(x: Any, at: list[Any]) -> Any:
+def _sample_linear(x: Any, at: list[Any]) -> jax.Array:
     lows = [lax.stop_gradient(jnp.floor(a)) for a in at]
     total: Any = 0
     for corner in itertools.product((0, 1), repeat=len(at)):
@@ -359,7 +360,7 @@ def _sample_linear(x: Any, at: list[Any]) -> Any:
     return total
 
 
-def _sample_cubic(x: Any, at: list[Any], bound: Callable[[Any, int], Any]) -> Any:
+def _sample_cubic(x: Any, at: list[Any], bound: Callable[[Any, int], Any]) -> jax.Array:
     lows = [lax.stop_gradient(jnp.floor(a)) for a in at]
     weights = [_cubic_weights(a - low) for a, low in zip(at, lows, strict=True)]
     total: Any = 0
@@ -425,7 +426,7 @@ def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, alig
         g = flat[..., len(spatial) - 1 - d]  # the grid lists x first
         at.append((g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2)
 
-    def bound(position: Any, size: int) -> Any:
+    def bound(position: Any, size: int) -> jax.Array:
         return _bounded(position, size, padding_mode, align_corners)
 
     if mode == "bicubic":

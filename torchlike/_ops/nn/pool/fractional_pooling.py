@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -21,13 +22,13 @@ from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.nn.pool.pooling import per_dimension
 
 
-def _rounded(x: Any) -> Any:
+def _rounded(x: Any) -> jax.Array:
     """Half types: each step is rounded, as PyTorch's scalar arithmetic rounds it."""
     info = jnp.finfo(x.dtype)
     return lax.reduce_precision(x, info.nexp, info.nmant) if x.dtype.itemsize == 2 else x
 
 
-def _starts(samples: Any, size: int, out: int, kernel: int) -> Any:
+def _starts(samples: Any, size: int, out: int, kernel: int) -> jax.Array:
     """Where the windows of one dimension start: (...,) samples to (..., out)."""
     kind = samples.dtype
     if out == 1:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -22,7 +23,7 @@ from torchlike._ops.nn.recurrent.recurrence import CELLS, over_time, recurrent_p
 # -- one direction ---------------------------------------------------------------------------------
 
 
-def _input_part(kind: str, x: Any, w: dict[str, Any]) -> Any:
+def _input_part(kind: str, x: Any, w: dict[str, Any]) -> jax.Array:
     """The gates' part that depends on the input alone, for all steps at once."""
     bias = w["b_ih"]
     if bias is not None and kind != "gru":
@@ -44,7 +45,7 @@ def _run_direction(
     return over_time(kind, reverse, gates, w["w_hh"], _hidden_bias(kind, w), state, mask)
 
 
-def _hidden_bias(kind: str, w: dict[str, Any]) -> Any:
+def _hidden_bias(kind: str, w: dict[str, Any]) -> jax.Array | None:
     return w["b_hh"] if kind == "gru" else None
 
 
