@@ -10,7 +10,7 @@ from torchlike import compiler, jit
 from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
 from torchlike._dynamo.optimized_module import OptimizedModule
 from torchlike.jit.compile.warmup import of_options
-from torchlike.jit.guards import environment
+from torchlike.jit.guards import collect as environment
 from torchlike.nn import Module, hooks
 from torchlike.optim import optimizer
 

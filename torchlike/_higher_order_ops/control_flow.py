@@ -15,9 +15,10 @@ from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike.jit.capture.scalars import is_device
-from torchlike.jit.control_flow import choice, control
+from torchlike.jit.control_flow import cond as choice
+from torchlike.jit.control_flow import lowering as control
 from torchlike.jit.control_flow.effects import Effects
-from torchlike.jit.control_flow.regions import Leaf
+from torchlike.jit.control_flow.subgraph import Leaf
 
 _table = NAMESPACES[""]
 

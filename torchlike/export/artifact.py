@@ -20,9 +20,9 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.export import trees
-from torchlike.jit.compile import joint
-from torchlike.jit.compile.templates import NumberTemplate
-from torchlike.jit.control_flow.regions import ControlNode, RegionNode, filled
+from torchlike.jit.compile import partitioner as joint
+from torchlike.jit.compile.output_templates import NumberTemplate
+from torchlike.jit.control_flow.subgraph import ControlNode, RegionNode, filled
 from torchlike.jit.function import JitFunction
 
 PLATFORMS = ("cpu", "cuda", "tpu")

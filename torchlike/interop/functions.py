@@ -18,7 +18,7 @@ from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute
 from torchlike.interop import modules
 from torchlike.jit.guards.keys import static_key
-from torchlike.jit.guards.seen import Seen
+from torchlike.jit.guards.trace_guards import Seen
 from torchlike.nn import Module
 
 #: Executables of one function; of more signatures, the one unused for longest goes.

@@ -20,18 +20,18 @@ from torchlike._core.tracebacks import trim
 from torchlike._core.trees import containers, flatten_arguments
 from torchlike.jit.capture.tracing import Tracing, offsets_among
 from torchlike.jit.compile.double import Double
+from torchlike.jit.compile.generated_call import UNFIT
 from torchlike.jit.compile.program import Program, compile_program, deliver, signature
-from torchlike.jit.compile.steady import UNFIT
 from torchlike.jit.compile.warmup import WarmUp, checked
 from torchlike.jit.control_flow.conversion import Conversion
-from torchlike.jit.fallback.parts import Parts
+from torchlike.jit.fallback.module_fallback import Parts
 from torchlike.jit.fallback.recompiles import Recompiles, differing, key_difference, resized
-from torchlike.jit.guards.acquaintances import Acquaintances, asks_for_bases
 from torchlike.jit.guards.arguments import Numbers, with_offset
-from torchlike.jit.guards.environment import Snapshot
+from torchlike.jit.guards.collect import Snapshot
+from torchlike.jit.guards.identity import Acquaintances, asks_for_bases
+from torchlike.jit.guards.inline_cache import recognizer
 from torchlike.jit.guards.keys import NoKey, static_key
 from torchlike.jit.guards.naming import parameter_names
-from torchlike.jit.guards.recognition import recognizer
 
 logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).

@@ -18,7 +18,7 @@ from torchlike import autograd
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
 from torchlike.export.artifact import Unexportable
-from torchlike.jit.compile.templates import Template
+from torchlike.jit.compile.output_templates import Template
 from torchlike.jit.function import JitFunction
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11

@@ -29,12 +29,12 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.partial import GIVEN, When
+from torchlike.jit.capture.deferred_prints import Printed
+from torchlike.jit.capture.frame_observer import Watch
 from torchlike.jit.capture.libraries import is_library, trace_counts
-from torchlike.jit.capture.printed import Printed
 from torchlike.jit.capture.structure import Tables
-from torchlike.jit.capture.watch import Watch
 from torchlike.jit.fallback import advice
-from torchlike.jit.guards.places import MISSING
+from torchlike.jit.guards.values import MISSING
 
 #: The module whose frames stand around a body that is captured.
 _AROUND = "torchlike.jit.capture.tracing"

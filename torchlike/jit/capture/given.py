@@ -15,7 +15,7 @@ from typing import Any
 from torchlike._core import trees
 from torchlike._core.tensor import Tensor
 from torchlike.jit.capture.scalars import Number, Table
-from torchlike.jit.compile.templates import GivenContainer
+from torchlike.jit.compile.output_templates import GivenContainer
 
 
 class CallValues:

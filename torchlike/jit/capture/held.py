@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core.tensor import _FIELDS, Tensor
-from torchlike.jit.capture.reach import ATOMS
+from torchlike.jit.capture.guard_collector import ATOMS
 
 _PASSED_OVER = (type, types.ModuleType, types.CodeType)
 

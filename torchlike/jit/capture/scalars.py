@@ -27,7 +27,7 @@ from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._core.views import Geometry
-from torchlike.jit.guards.places import same
+from torchlike.jit.guards.values import same
 
 _SCALAR_GEOMETRY = Geometry((), (), 0)
 

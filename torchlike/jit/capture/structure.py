@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from torchlike.jit.guards.places import Entries, Items, Place
+from torchlike.jit.guards.values import Entries, Items, Place
 
 
 class Tables:

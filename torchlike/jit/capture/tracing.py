@@ -28,17 +28,17 @@ from torchlike.autograd.partial import Partial
 from torchlike.jit.capture.capture import Capture, slot_value
 from torchlike.jit.capture.given import CallValues, Copies
 from torchlike.jit.capture.held import tensors_held
-from torchlike.jit.capture.recorded import Effect
+from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table, is_device
-from torchlike.jit.compile import joint
+from torchlike.jit.compile import partitioner as joint
 from torchlike.jit.compile.jaxprs import make_jaxpr
+from torchlike.jit.compile.output_templates import GivenContainer
+from torchlike.jit.compile.outputs import Returned, without_unknown_place
 from torchlike.jit.compile.program import Program
-from torchlike.jit.compile.returning import Returned, without_unknown_place
-from torchlike.jit.compile.templates import GivenContainer
 from torchlike.jit.control_flow.effects import ThreadModes
-from torchlike.jit.guards.acquaintances import asks_for_bases
+from torchlike.jit.guards.identity import asks_for_bases
 from torchlike.jit.guards.naming import defined_at
-from torchlike.jit.guards.places import MISSING, Name, describe, same
+from torchlike.jit.guards.values import MISSING, Name, describe, same
 
 
 class Tracing:

@@ -20,9 +20,9 @@ from torchlike._core.tensor import wrap
 from torchlike._dispatch.executable import Executable
 from torchlike.autograd.partial import placed
 from torchlike.jit.capture.capture import Slot
-from torchlike.jit.compile import joint
-from torchlike.jit.compile.templates import Template
-from torchlike.jit.control_flow.regions import RegionNode, filled
+from torchlike.jit.compile import partitioner as joint
+from torchlike.jit.compile.output_templates import Template
+from torchlike.jit.control_flow.subgraph import RegionNode, filled
 
 
 class Double:

@@ -20,13 +20,13 @@ from torchlike._core.trees import unflatten
 from torchlike.autograd.partial import When
 from torchlike.jit.capture import given
 from torchlike.jit.capture.capture import Capture, Slot, hooks_of, rebound_slots
-from torchlike.jit.capture.recorded import Effect
+from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table
-from torchlike.jit.compile import joint
+from torchlike.jit.compile import partitioner as joint
+from torchlike.jit.compile.donation import each_in_its_memory, updates_last
+from torchlike.jit.compile.generated_call import guard, written_out
 from torchlike.jit.compile.node import node_of_call
-from torchlike.jit.compile.scheduling import compiled
-from torchlike.jit.compile.steady import guard, written_out
-from torchlike.jit.compile.templates import (
+from torchlike.jit.compile.output_templates import (
     Anew,
     GivenContainer,
     NumberTemplate,
@@ -35,9 +35,9 @@ from torchlike.jit.compile.templates import (
     number,
     once_each,
 )
-from torchlike.jit.compile.updates import each_in_its_memory, updates_last
+from torchlike.jit.compile.scheduling import compiled
 from torchlike.jit.compile.warmup import like
-from torchlike.jit.guards.acquaintances import Acquaintances
+from torchlike.jit.guards.identity import Acquaintances
 from torchlike.jit.guards.keys import Identity, static_key
 
 

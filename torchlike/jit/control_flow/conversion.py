@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._core.errors import JitCaptureError
-from torchlike.jit.control_flow import branching
-from torchlike.jit.control_flow.rewriting import HELPER, Jumps, Rewriter, Unconvertible
-from torchlike.jit.guards import places
+from torchlike.jit.control_flow import operators as branching
+from torchlike.jit.control_flow.ast_transform import HELPER, Jumps, Rewriter, Unconvertible
+from torchlike.jit.guards import values as places
 
 #: What of the refused questions a conversion may answer.
 _ANSWERED = frozenset(

@@ -21,12 +21,12 @@ from torchlike._core import dtypes, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tensor import Tensor
 from torchlike.jit.capture.libraries import is_library_module
-from torchlike.jit.guards import places
+from torchlike.jit.guards import values as places
 
 _MAX_DEPTH = 12
 _MAX_ELEMENTS = 2000
 #: Where functions stand around the user's: a turn of a loop, given its row.
-_AROUND = "torchlike.jit.control_flow.branching"
+_AROUND = "torchlike.jit.control_flow.operators"
 
 
 class Effects:

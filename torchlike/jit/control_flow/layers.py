@@ -22,9 +22,9 @@ from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
 from torchlike.jit.capture.capture import set_slot, slot_value
-from torchlike.jit.control_flow import control
-from torchlike.jit.control_flow.alike import difference, is_module
-from torchlike.jit.control_flow.regions import Leaf, RegionCapture, RegionNode, joined
+from torchlike.jit.control_flow import lowering as control
+from torchlike.jit.control_flow.layer_equivalence import difference, is_module
+from torchlike.jit.control_flow.subgraph import Leaf, RegionCapture, RegionNode, joined
 
 #: Layers that were compared: {first layer: (modes.epoch then, the ids of all)}.
 _compared: weakref.WeakKeyDictionary[Any, tuple[int, tuple[int, ...]]] = weakref.WeakKeyDictionary()

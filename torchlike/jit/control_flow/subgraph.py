@@ -23,7 +23,7 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial, When
 from torchlike.jit.capture.scalars import Number, device_number, weak
-from torchlike.jit.compile import joint
+from torchlike.jit.compile import partitioner as joint
 from torchlike.jit.compile.jaxprs import make_jaxpr
 
 

@@ -2,7 +2,7 @@
 
 import types
 
-from torchlike.jit.capture.printed import Printed
+from torchlike.jit.capture.deferred_prints import Printed
 
 # ruff: noqa: T201
 

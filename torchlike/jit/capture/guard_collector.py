@@ -29,8 +29,8 @@ from torchlike.jit.capture.bytecode import Reads, reads_of, rebinds
 from torchlike.jit.capture.libraries import is_library, is_library_file, is_library_module
 from torchlike.jit.capture.scalars import Number
 from torchlike.jit.capture.structure import Tables
-from torchlike.jit.guards import places
-from torchlike.jit.guards.places import MISSING, Attributes, Place
+from torchlike.jit.guards import values as places
+from torchlike.jit.guards.values import MISSING, Attributes, Place
 
 ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), range, slice,

@@ -8,9 +8,9 @@ from typing import Any
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike.jit.capture.scalars import Number
-from torchlike.jit.control_flow import control
-from torchlike.jit.control_flow.regions import Leaf, Region
-from torchlike.jit.guards.places import same
+from torchlike.jit.control_flow import lowering as control
+from torchlike.jit.control_flow.subgraph import Leaf, Region
+from torchlike.jit.guards.values import same
 
 #: ``mismatch(part, leaf, a, b)`` raises; leaf -1 for parts of different structure.
 Mismatch = Callable[[int, int, Any, Any], None]

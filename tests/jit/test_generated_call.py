@@ -226,4 +226,4 @@ def test_written_functions_count_as_the_library(general):
     package = str(Path(torch.__file__).parent)
     for written in (add.latest.steady, add.latest.guard):
         assert written.__code__.co_filename.startswith(package)
-        assert written.__module__ == "torchlike.jit.compile.steady"
+        assert written.__module__ == "torchlike.jit.compile.generated_call"

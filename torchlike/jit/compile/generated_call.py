@@ -20,7 +20,13 @@ from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import unflatten
 from torchlike.jit.capture import given
-from torchlike.jit.compile.templates import Anew, GivenContainer, NumberTemplate, Template, build
+from torchlike.jit.compile.output_templates import (
+    Anew,
+    GivenContainer,
+    NumberTemplate,
+    Template,
+    build,
+)
 
 #: What the function gives where the general way is to be taken, before anything has happened: a
 #: cell is a host buffer, or somebody else holds what is to be donated.

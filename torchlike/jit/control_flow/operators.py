@@ -19,11 +19,12 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
 from torchlike.jit.capture.scalars import device_number, is_device, weak
-from torchlike.jit.control_flow import choice, control
+from torchlike.jit.control_flow import cond as choice
+from torchlike.jit.control_flow import lowering as control
+from torchlike.jit.control_flow.ast_transform import VALUE
 from torchlike.jit.control_flow.effects import Effects
-from torchlike.jit.control_flow.regions import Leaf, Region, array_of
-from torchlike.jit.control_flow.rewriting import VALUE
-from torchlike.jit.guards.places import same
+from torchlike.jit.control_flow.subgraph import Leaf, Region, array_of
+from torchlike.jit.guards.values import same
 
 #: More turns than this are not unrolled as conditions (and a row source may have no end).
 _MAX_TURNS = 256

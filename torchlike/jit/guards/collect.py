@@ -16,8 +16,8 @@ from torchlike._compat.settings import get_float32_matmul_precision
 from torchlike._core.tensor import Tensor
 from torchlike.jit.capture.capture import rebound_slots
 from torchlike.jit.capture.libraries import is_library
-from torchlike.jit.guards import places
-from torchlike.jit.guards.places import MISSING, Name, describe, same
+from torchlike.jit.guards import values as places
+from torchlike.jit.guards.values import MISSING, Name, describe, same
 
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
 _TABLES = ("_parameters", "_buffers", "_modules")

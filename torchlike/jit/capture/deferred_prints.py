@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from torchlike._core.printing import CAPTURED
-from torchlike.jit.capture.recorded import Effect
+from torchlike.jit.capture.replayed_effects import Effect
 
 
 class _Captures(threading.local):

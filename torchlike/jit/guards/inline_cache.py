@@ -14,7 +14,7 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
-from torchlike.jit.compile.steady import Source, guard_conditions
+from torchlike.jit.compile.generated_call import Source, guard_conditions
 from torchlike.jit.guards.keys import Identity
 
 #: Tensors of the longest call: each is compared with all others.

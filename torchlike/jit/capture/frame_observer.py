@@ -44,12 +44,12 @@ from torchlike.jit.capture.bytecode import (
     only_adds,
     only_records,
 )
+from torchlike.jit.capture.guard_collector import ATOMS, MAX_ELEMENTS, Entered, Reach, legacy_state
 from torchlike.jit.capture.libraries import LIBRARIES, is_library
-from torchlike.jit.capture.reach import ATOMS, MAX_ELEMENTS, Entered, Reach, legacy_state
-from torchlike.jit.capture.recorded import Effect, counting, logging
+from torchlike.jit.capture.replayed_effects import Effect, counting, logging
 from torchlike.jit.capture.structure import Tables
-from torchlike.jit.guards import places
-from torchlike.jit.guards.places import MISSING, Place
+from torchlike.jit.guards import values as places
+from torchlike.jit.guards.values import MISSING, Place
 
 #: What differs at each call and cannot be seen to: asked for inside a capture, it would be frozen.
 _CLOCKS = frozenset(

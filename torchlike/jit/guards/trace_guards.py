@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._core import modes
-from torchlike.jit.capture.watch import Watch
-from torchlike.jit.guards.places import Place, describe
+from torchlike.jit.capture.frame_observer import Watch
+from torchlike.jit.guards.values import Place, describe
 
 
 class Seen:

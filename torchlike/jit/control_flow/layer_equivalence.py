@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core.tensor import Tensor
-from torchlike.jit.guards.places import VALUES, describe, same
+from torchlike.jit.guards.values import VALUES, describe, same
 
 _TENSORS = ("_parameters", "_buffers")
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")

@@ -17,9 +17,15 @@ from torchlike._dispatch.inplace import reads_a_view
 from torchlike._dispatch.record import OpNode
 from torchlike.jit.capture.capture import Capture, Slot
 from torchlike.jit.capture.scalars import Number
+from torchlike.jit.compile.output_templates import (
+    Again,
+    Anew,
+    GivenContainer,
+    NumberTemplate,
+    Template,
+)
 from torchlike.jit.compile.program import Program
-from torchlike.jit.compile.templates import Again, Anew, GivenContainer, NumberTemplate, Template
-from torchlike.jit.guards.places import VALUES
+from torchlike.jit.guards.values import VALUES
 
 
 class Returned:

@@ -25,7 +25,14 @@ from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.partial import When, either, union
 from torchlike.jit.capture.scalars import weak
-from torchlike.jit.control_flow.regions import Leaf, Region, RegionCapture, array_of, filled, joined
+from torchlike.jit.control_flow.subgraph import (
+    Leaf,
+    Region,
+    RegionCapture,
+    array_of,
+    filled,
+    joined,
+)
 
 #: How many states the backward of a while loop keeps.
 _PLACES = 64

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from torchlike.jit.capture.watch import Watch
+from torchlike.jit.capture.frame_observer import Watch
 
 
 @pytest.fixture
