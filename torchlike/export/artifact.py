@@ -20,7 +20,7 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.export import trees
-from torchlike.jit.compile import partitioner as joint
+from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.output_templates import NumberTemplate
 from torchlike.jit.control_flow.subgraph import ControlNode, RegionNode, filled
 from torchlike.jit.function import JitFunction
@@ -132,20 +132,20 @@ class Artifact:
             else:
                 constants.append((var, const))
         inputs += [(v, ("argument", i)) for i, v in enumerate(closed.jaxpr.invars)]
-        split = joint.partition(
+        split = partitioner.partition(
             closed.jaxpr, run.n_forward, [v for v, _ in inputs], [v for v, _ in constants],
             cotangents, len(program.cotangent_avals),
         )  # fmt: skip
         bound = [c for _, c in constants]
         input_avals = [_aval(v) for v, _ in inputs]
-        forward = _exported(joint.evaluator(split.forward, bound), input_avals, platforms)
+        forward = _exported(partitioner.evaluator(split.forward, bound), input_avals, platforms)
         backward = None
         if split.backward is not None:
             residuals = [_aval(v) for v in split.forward.outvars[run.n_forward :]]
             kept = [input_avals[i] for i in split.residual_inputs]
             incoming = [_aval(closed.jaxpr.outvars[len(program.written) + o])
                         for o in _root_outputs(program)]  # fmt: skip
-            whole_backward = joint.backward_evaluator(split, bound)
+            whole_backward = partitioner.backward_evaluator(split, bound)
 
             def flat_backward(*arrays: Any) -> Any:
                 n, m = len(residuals), len(residuals) + len(kept)

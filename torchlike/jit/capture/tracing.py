@@ -25,12 +25,13 @@ from torchlike._core.trees import (
 from torchlike._core.views import UNKNOWN
 from torchlike.autograd import engine, partial, saved
 from torchlike.autograd.partial import Partial
-from torchlike.jit.capture.capture import Capture, slot_value
+from torchlike.jit.capture.capture import Capture
 from torchlike.jit.capture.given import CallValues, Copies
 from torchlike.jit.capture.held import tensors_held
 from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table, is_device
-from torchlike.jit.compile import partitioner as joint
+from torchlike.jit.capture.slots import slot_value
+from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.jaxprs import make_jaxpr
 from torchlike.jit.compile.output_templates import GivenContainer
 from torchlike.jit.compile.outputs import Returned, without_unknown_place
@@ -525,13 +526,13 @@ class Tracing:
         """Gradients of everything outside that the outputs depend on, from placeholders."""
         capture, roots = self.capture, self.returned.roots
         edges = [edge for _, edge in roots]
-        boundary = joint.boundary_of(edges, capture.first_sequence, self._ends_here)
+        boundary = partitioner.boundary_of(edges, capture.first_sequence, self._ends_here)
         for t, _ in roots:
             aval = (tuple(t.shape), t.dtype.numpy)
             self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
             with capture.outside():
                 self.cotangents.append(jax.numpy.zeros(*aval))
-        with joint.hooks_left_to_others(boundary):
+        with partitioner.hooks_left_to_others(boundary):
             gradients = engine.run(
                 edges,
                 [Partial(c, {i: True}) for i, c in enumerate(self.cotangents)],
@@ -541,7 +542,7 @@ class Tracing:
                 accumulate=False,
                 stop_before=capture.first_sequence,
             )
-        self.program.behind = joint.behind(edges, capture.first_sequence)
+        self.program.behind = partitioner.behind(edges, capture.first_sequence)
         self.program.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
         self.program.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
@@ -551,7 +552,7 @@ class Tracing:
         """The gradients, recorded, and their own gradients from placeholders (see double)."""
         capture = self.capture
         edges = [edge for _, edge in self.returned.roots]
-        boundary = joint.boundary_of(edges, capture.first_sequence, self._ends_here)
+        boundary = partitioner.boundary_of(edges, capture.first_sequence, self._ends_here)
         incoming = []
         for t, _ in self.returned.roots:
             with capture.outside():
@@ -560,7 +561,7 @@ class Tracing:
         into = {tape.gradient_edge(c): ("cotangent", i) for i, c in enumerate(incoming)}
         into |= {edge: ("boundary", i) for i, edge in enumerate(boundary)}
         self.program.boundary = [self._origin(edge) for edge in boundary]
-        with joint.hooks_left_to_others(boundary):
+        with partitioner.hooks_left_to_others(boundary):
             found = engine.run(
                 edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
                 accumulate=False, stop_before=capture.first_sequence,
@@ -572,7 +573,7 @@ class Tracing:
             if isinstance(g, Tensor) and g.requires_grad
         }  # fmt: skip
         self.second_roots = list(roots)
-        reached = joint.boundary_of(
+        reached = partitioner.boundary_of(
             list(roots.values()), capture.first_sequence, lambda s: False
         )  # fmt: skip
         targets = [e for e in into if e in reached]
@@ -582,7 +583,7 @@ class Tracing:
             with capture.outside():
                 like = self.first_gradients[i]
                 self._second.append(jax.numpy.zeros(like.shape, like.dtype))
-        with joint.hooks_left_to_others(targets):
+        with partitioner.hooks_left_to_others(targets):
             second = engine.run(
                 list(roots.values()), self._second, retain_graph=True, create_graph=False,
                 targets=targets, accumulate=False, stop_before=capture.first_sequence,

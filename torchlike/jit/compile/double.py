@@ -19,8 +19,8 @@ from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import wrap
 from torchlike._dispatch.executable import Executable
 from torchlike.autograd.partial import placed
-from torchlike.jit.capture.capture import Slot
-from torchlike.jit.compile import partitioner as joint
+from torchlike.jit.capture.slots import Slot
+from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.output_templates import Template
 from torchlike.jit.control_flow.subgraph import RegionNode, filled
 
@@ -44,7 +44,7 @@ class Double:
                 variables.append(var)
                 self.inputs.append(source_key((kind, what)))
         n = len(run.first_gradients)
-        split = joint.partition(
+        split = partitioner.partition(
             closed.jaxpr, n, variables, constants, cotangents, len(run.second_roots)
         )
         self.n = n
@@ -53,13 +53,13 @@ class Double:
         self.targets = run.second_targets
         self.boundary = run.program.boundary
         self.arrived = run.first_arrived
-        self.forward = jax.jit(joint.evaluator(split.forward, bound))
+        self.forward = jax.jit(partitioner.evaluator(split.forward, bound))
         self.residual_inputs = split.residual_inputs
         #: `forward` and `backward` under a transform, once one asked for them.
         self.for_boxes: dict[str, Executable] = {}
         self.backward = None
         if split.backward is not None:
-            self.backward = jax.jit(joint.backward_evaluator(split, bound))
+            self.backward = jax.jit(partitioner.backward_evaluator(split, bound))
 
     def __call__(self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
                  ) -> list[Any]:  # fmt: skip

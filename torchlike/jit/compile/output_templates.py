@@ -12,7 +12,7 @@ from torchlike._core.storage import Storage
 from torchlike._core.tape import Node, gradient_edge
 from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._dispatch.record import OpNode
-from torchlike.jit.capture.capture import Slot
+from torchlike.jit.capture.slots import Slot
 
 
 class FreedNode(Node):

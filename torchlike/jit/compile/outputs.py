@@ -15,8 +15,9 @@ from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._dispatch.inplace import reads_a_view
 from torchlike._dispatch.record import OpNode
-from torchlike.jit.capture.capture import Capture, Slot
+from torchlike.jit.capture.capture import Capture
 from torchlike.jit.capture.scalars import Number
+from torchlike.jit.capture.slots import Slot
 from torchlike.jit.compile.output_templates import (
     Again,
     Anew,

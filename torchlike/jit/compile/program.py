@@ -19,10 +19,11 @@ from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._core.trees import unflatten
 from torchlike.autograd.partial import When
 from torchlike.jit.capture import given
-from torchlike.jit.capture.capture import Capture, Slot, hooks_of, rebound_slots
+from torchlike.jit.capture.capture import Capture
 from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table
-from torchlike.jit.compile import partitioner as joint
+from torchlike.jit.capture.slots import Slot, hooks_of, rebound_slots
+from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.donation import each_in_its_memory, updates_last
 from torchlike.jit.compile.generated_call import guard, written_out
 from torchlike.jit.compile.node import node_of_call
@@ -136,11 +137,12 @@ class Program:
         #: When the function last ran this program, in calls.
         self.used = 0
         #: ``steady(arguments, numbers)``, what ``call`` gives or UNFIT, and ``guard(program,
-        #: arguments)``, which is True only if ``fits`` is: from the second call on. See steady.py.
+        #: arguments)``, which is True only if ``fits`` is: from the second call on. See
+        #: generated_call.py.
         self.steady: Any = None
         self.guard: Callable[..., Any] | None = None
         #: ``recognize(program, args, kwargs, current)`` for calls like the one before: None before
-        #: there was one, False where there cannot be. See recognition.py.
+        #: there was one, False where there cannot be. See inline_cache.py.
         self.recognize: Any = None
         #: Shapes and dtypes of the inputs, and where each comes from.
         self.input_avals: list[Any] = []
@@ -567,8 +569,10 @@ def compile_program(
             for _, (what, _) in groups[kind]]  # fmt: skip
     donated = [i for i, key in enumerate(keys) if key in written]
 
-    split = joint.partition(closed.jaxpr, n_forward, input_vars, constant_vars, cotangent_vars,
-                            len(program.cotangent_avals))  # fmt: skip
+    split = partitioner.partition(
+        closed.jaxpr, n_forward, input_vars, constant_vars, cotangent_vars,
+        len(program.cotangent_avals),
+    )  # fmt: skip
     kept_inputs = set(split.residual_inputs)
     program.donated = tuple(sorted(i for i in donated if i not in kept_inputs))
     order = each_in_its_memory(
@@ -583,12 +587,12 @@ def compile_program(
     program.residual_avals = [_aval(v.aval) for v in outputs[n_forward:]]
     given_up = [forward.invars[len(constants) + i] for i in program.donated]
     program.forward = compiled(
-        updates_last(forward, given_up, lambda jaxpr: joint.evaluator(jaxpr, constants)),
+        updates_last(forward, given_up, lambda jaxpr: partitioner.evaluator(jaxpr, constants)),
         forward.eqns,
         program.donated,
     )
     if split.backward is not None:
         program.backward = compiled(
-            joint.backward_evaluator(split, constants), split.backward[0].eqns
+            partitioner.backward_evaluator(split, constants), split.backward[0].eqns
         )
     return first_arrays

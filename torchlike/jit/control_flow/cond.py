@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike.jit.capture.scalars import Number
-from torchlike.jit.control_flow import lowering as control
+from torchlike.jit.control_flow import lowering
 from torchlike.jit.control_flow.subgraph import Leaf, Region
 from torchlike.jit.guards.values import same
 
@@ -92,7 +92,7 @@ def choose(
         results.append((a_structure, leaves))
     for region in regions:
         region.aux = None  # the tape will hold the regions: not the user's tensors as well
-    picked = control.select(test, regions, outputs) if outputs else []
+    picked = lowering.select(test, regions, outputs) if outputs else []
     return tuple(
         ABSENT if leaves == [ABSENT] else unflatten(
             structure, [picked[x] if is_picked else x for is_picked, x in leaves]

@@ -1,9 +1,9 @@
 """Conversion: user functions whose control flow asks for a tensor's value, rewritten for a capture.
 
 A capture runs Python as it is. Only when ``bool()`` of a tensor was refused are the user's
-functions on the stack rewritten (see ``rewriting``) and the capture tried again. The rewritten code
-takes the place of the function's code object while the capture runs, so it is found wherever the
-function is called from: methods, hooks, the forward of modules.
+functions on the stack rewritten (see ``ast_transform``) and the capture tried again. The rewritten
+code takes the place of the function's code object while the capture runs, so it is found wherever
+the function is called from: methods, hooks, the forward of modules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._core.errors import JitCaptureError
-from torchlike.jit.control_flow import operators as branching
+from torchlike.jit.control_flow import operators
 from torchlike.jit.control_flow.ast_transform import HELPER, Jumps, Rewriter, Unconvertible
 from torchlike.jit.guards import values as places
 
@@ -168,7 +168,7 @@ def _finished(code: types.CodeType, original: types.CodeType) -> types.CodeType:
     """The code with the helper module in place of its mark, and with the names of the user's
     function, as tracebacks show them: a branch that has become a function is part of it."""
     constants = tuple(
-        branching if c == HELPER and isinstance(c, str)
+        operators if c == HELPER and isinstance(c, str)
         else _finished(c, original) if isinstance(c, types.CodeType) else c
         for c in code.co_consts
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Control flow in a captured graph: regions become lax.cond, lax.while_loop and lax.scan.
 
 Forward runs the regions' forward halves and keeps their residuals; backward is the same control
-flow over the backward halves (see ``regions``).
+flow over the backward halves (see ``subgraph``).
 
 - A condition keeps residuals of both branches, zeros for the one not taken, as jax.grad does.
 - A scan keeps residuals of each step.

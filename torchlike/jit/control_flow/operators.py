@@ -1,5 +1,6 @@
-"""What rewritten control flow calls (see ``rewriting``): Python where values are known, the graph
-where they are not.
+"""The operators that rewritten control flow calls (see ``ast_transform``).
+
+They are Python where values are known, and the graph where they are not.
 
 Outside a capture, and for tests that are plain Python values, each of these is the statement it
 stands for. For a test on a tensor's value (or a number of the program) both branches are traced and
@@ -19,8 +20,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
 from torchlike.jit.capture.scalars import device_number, is_device, weak
-from torchlike.jit.control_flow import cond as choice
-from torchlike.jit.control_flow import lowering as control
+from torchlike.jit.control_flow import cond, lowering
 from torchlike.jit.control_flow.ast_transform import VALUE
 from torchlike.jit.control_flow.effects import Effects
 from torchlike.jit.control_flow.subgraph import Leaf, Region, array_of
@@ -29,7 +29,7 @@ from torchlike.jit.guards.values import same
 #: More turns than this are not unrolled as conditions (and a row source may have no end).
 _MAX_TURNS = 256
 #: A name that is not bound (yet, or in the other branch).
-UNDEFINED = choice.ABSENT
+UNDEFINED = cond.ABSENT
 
 
 #: What reading a name without value raises.
@@ -82,7 +82,7 @@ def not_(x: Any) -> Any:
     """``not x``."""
     if not is_traced(x):
         return not x
-    return device_number(bool, jnp.logical_not(control.predicate(x)))
+    return device_number(bool, jnp.logical_not(lowering.predicate(x)))
 
 
 def truth(function: Callable[[Any], Any], x: Any) -> Any:
@@ -92,7 +92,7 @@ def truth(function: Callable[[Any], Any], x: Any) -> Any:
 
 def _truth(x: Any) -> Any:
     """A value as a bool, of Python or of the program."""
-    return device_number(bool, control.predicate(x)) if is_traced(x) else bool(x)
+    return device_number(bool, lowering.predicate(x)) if is_traced(x) else bool(x)
 
 
 def and_(a: Any, b: Callable[[], Any], as_test: bool, where: str) -> Any:
@@ -172,8 +172,8 @@ def _choose(
 
     def mismatch(part: int, i: int, a: Any, b: Any) -> None:
         raise JitCaptureError(
-            f"{what} cannot be compiled: {names[part]} is {choice.describe(a)} where the test holds"
-            f" and {choice.describe(b)} where it does not.\n  Make them alike (shape, dtype, "
+            f"{what} cannot be compiled: {names[part]} is {cond.describe(a)} where the test holds"
+            f" and {cond.describe(b)} where it does not.\n  Make them alike (shape, dtype, "
             "Python type): with .to(dtype), expand(), a tensor in place of a number, or "
             "torchlike.where."
         )
@@ -189,7 +189,7 @@ def _choose(
         return run
 
     functions = [noted(_watched(fn, effects, what)) for fn in (yes, no)]
-    found = choice.choose(test, functions, [what, what], mismatch, filled)
+    found = cond.choose(test, functions, [what, what], mismatch, filled)
     for name, part, a, b in zip(names, found, *missing, strict=True):
         if part is UNDEFINED and a is not b:
             modes.current.capture.maybe_unbound.add(name.strip("`"))
@@ -333,7 +333,7 @@ def _captured_loop(
     structures = [s for _, s in flat]
     leaves = [x for part, _ in flat for x in part]
     owner = [f"`{names[k]}`" for k, (part, _) in enumerate(flat) for _ in part]
-    carried = [i for i, x in enumerate(leaves) if choice.is_value(x)]
+    carried = [i for i, x in enumerate(leaves) if cond.is_value(x)]
 
     def whole(state: Sequence[Any]) -> tuple[Any, ...]:
         merged = list(leaves)
@@ -358,19 +358,19 @@ def _captured_loop(
                 continue
             part, after = flatten(value)
             if after != structure:
-                differs(f"`{names[k]}`", choice.describe(values[k]), choice.describe(value))
+                differs(f"`{names[k]}`", cond.describe(values[k]), cond.describe(value))
             found += part
         for i, (before, after) in enumerate(zip(leaves, found, strict=True)):
             if i not in carried and not (before is after or same(before, after)):
-                differs(owner[i], choice.describe(before), choice.describe(after))
-            if i in carried and not choice.is_value(after):
-                differs(owner[i], choice.describe(before), choice.describe(after))
+                differs(owner[i], cond.describe(before), cond.describe(after))
+            if i in carried and not cond.is_value(after):
+                differs(owner[i], cond.describe(before), cond.describe(after))
         return [found[i] for i in carried], None
 
     def test(*state: Any) -> Any:
         return [_truth(holds(*whole(state)))], None
 
-    result = control.loop(
+    result = lowering.loop(
         test, body, [leaves[i] for i in carried],
         lambda i, before, after: differs(owner[carried[i]], before, after),
     )  # fmt: skip
@@ -393,7 +393,7 @@ def _with_return_value(
         found = turn(*values)
         for k in missing:
             leaves, structure = flatten(found[k])
-            seen[k] = [Leaf(x) if choice.is_value(x) else x for x in leaves], structure
+            seen[k] = [Leaf(x) if cond.is_value(x) else x for x in leaves], structure
         return [], None
 
     Region(probe, [], [], what)

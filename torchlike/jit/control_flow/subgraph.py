@@ -23,7 +23,7 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd import engine, partial
 from torchlike.autograd.partial import Partial, When
 from torchlike.jit.capture.scalars import Number, device_number, weak
-from torchlike.jit.compile import partitioner as joint
+from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.jaxprs import make_jaxpr
 
 
@@ -234,7 +234,7 @@ class Region:
             roots: list[Any] = [edges[i] for i in self.roots]
             with capture.outside():
                 cotangents.extend(jnp.zeros(results[i].shape, results[i].dtype) for i in self.roots)
-            leaving = joint.boundary_of(
+            leaving = partitioner.boundary_of(
                 roots, capture.first_sequence, lambda leaf: capture.is_own(leaf._storage)
             )
             found_at = _gradients(roots, cotangents, leaving, capture.first_sequence)
@@ -265,7 +265,7 @@ class Region:
                 constant_vars.append(var)
                 self.closed.append(const)
         n = len(self.outputs)
-        split = joint.partition(
+        split = partitioner.partition(
             jaxpr, n, constant_vars + list(jaxpr.invars), [], cotangent_vars, len(cotangents)
         )
         #: forward(closed..., inputs...) -> outputs + residuals
@@ -306,7 +306,7 @@ def _gradients(
 ) -> dict[Any, Any]:
     """The region's part of backward, by edge; no entry where a Function gave None."""
     given = [Partial(c, {i: True}) for i, c in enumerate(cotangents)]
-    with joint.hooks_left_to_others(targets):
+    with partitioner.hooks_left_to_others(targets):
         found = engine.run(
             roots, given, retain_graph=True, create_graph=False, targets=targets,
             accumulate=False, stop_before=first_sequence,

@@ -1,6 +1,7 @@
 """What a capture took for granted besides cells, asked again at each call.
 
-Plain Python values that user code read (see ``watch``) are compared at each call, at ~50 ns a name.
+Plain Python values that user code read (see ``frame_observer``) are compared at each
+call, at ~50 ns a name.
 So are optimizers' settings and the identities of their state tensors. Modules' own attributes,
 flags and hooks are compared only after something was changed through them (``modes.epoch``).
 """
@@ -14,8 +15,8 @@ from typing import Any
 
 from torchlike._compat.settings import get_float32_matmul_precision
 from torchlike._core.tensor import Tensor
-from torchlike.jit.capture.capture import rebound_slots
 from torchlike.jit.capture.libraries import is_library
+from torchlike.jit.capture.slots import rebound_slots
 from torchlike.jit.guards import values as places
 from torchlike.jit.guards.values import MISSING, Name, describe, same
 

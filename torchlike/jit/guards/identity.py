@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
-from torchlike.jit.capture.capture import Capture, Slot
+from torchlike.jit.capture.capture import Capture
+from torchlike.jit.capture.slots import Slot
 
 #: What tells a view from another tensor on the same memory.
 _OF_VIEWS = frozenset(("_base", "_is_view"))
