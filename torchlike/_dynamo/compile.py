@@ -10,7 +10,7 @@ from torchlike import compiler, jit
 from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
 from torchlike._dynamo.optimized_module import OptimizedModule
 from torchlike.jit.compile.warmup import of_options
-from torchlike.jit.guards import collect as environment
+from torchlike.jit.guards import modules
 from torchlike.nn import Module, hooks
 from torchlike.optim import optimizer
 
@@ -50,7 +50,7 @@ def compile(
 
 compiler.install({"compile": compile})
 everywhere = hooks.everywhere
-environment.hook_tables += [
+modules.hook_tables += [
     everywhere.forward_pre, everywhere.forward, everywhere.backward_pre, everywhere.backward,
     *optimizer._everywhere.values(),
 ]  # fmt: skip

@@ -15,7 +15,12 @@ from torchlike._runtime.lazy import LazyModule
 from torchlike.jit.compile.program import Program
 from torchlike.jit.fallback.recompiles import is_tensor_key, shown
 from torchlike.jit.function import JitFunction
+from torchlike.jit.guards.guard import GuardSet
+from torchlike.jit.guards.modules import ModuleGuard
 from torchlike.jit.guards.naming import leaf_names, parameter_names
+from torchlike.jit.guards.optimizers import OptimizerGuard
+from torchlike.jit.guards.tensors import TensorGuard
+from torchlike.jit.guards.values import ValueGuard, describe
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -149,7 +154,8 @@ def _explanation(
     seconds = time.perf_counter() - started
     cost = executable.cost_analysis() or {}
     memory = executable.memory_analysis()
-    names = program.snapshot.storage_names()
+    names = _storage_names(program.guards)
+    values = program.guards.of(ValueGuard)
     inputs = []
     for i, (aval, (kind, what)) in enumerate(
         zip(program.input_avals, program.input_sources, strict=True)
@@ -170,7 +176,7 @@ def _explanation(
     ]
     return Explanation(
         name=compiled._name, result=result, inputs=inputs, outputs=outputs,
-        guards=program.snapshot.labels(), guard_values=program.snapshot.values(),
+        guards=[g.label for g in values], guard_values=[describe(g.before()) for g in values],
         static_arguments=static, capture_seconds=program.capture_seconds,
         call_seconds=call_seconds, not_kept="" if program.cacheable else program.why_not,
         flops=float(cost.get("flops", 0.0)), bytes_accessed=float(cost.get("bytes accessed", 0.0)),
@@ -204,6 +210,19 @@ def _instructions(executable: Any) -> int:
     """How many instructions are in the entry computation, its parameters not counted."""
     entry = executable.as_text().partition("\nENTRY ")[2].partition("\n}")[0]
     return sum(" = " in line and " parameter(" not in line for line in entry.splitlines())
+
+
+def _storage_names(guards: GuardSet) -> dict[int, str]:
+    """Names of tensors that the program reached: {id(storage): name}."""
+    names = {id(g.storage): g.label for g in guards.of(TensorGuard)}
+    for module in (guard.module for guard in guards.of(ModuleGuard)):
+        for table in ("_parameters", "_buffers"):
+            for name, t in module.__dict__.get(table, {}).items():
+                if t is not None:
+                    names.setdefault(id(t._storage), f"{type(module).__name__}.{name}")
+    for optimizer in guards.of(OptimizerGuard):
+        optimizer.name_states(names)
+    return names
 
 
 def _role(kind: str, what: Any, names: dict[int, str], arguments: Sequence[str]) -> tuple[str, str]:

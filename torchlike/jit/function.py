@@ -21,17 +21,16 @@ from torchlike._core.trees import containers, flatten_arguments
 from torchlike.jit.capture.tracing import Tracing, offsets_among
 from torchlike.jit.compile.double import Double
 from torchlike.jit.compile.generated_call import UNFIT
-from torchlike.jit.compile.program import Program, compile_program, deliver, signature
+from torchlike.jit.compile.program import Program, compile_program, deliver
 from torchlike.jit.compile.warmup import WarmUp, checked
 from torchlike.jit.control_flow.conversion import Conversion
 from torchlike.jit.fallback.module_fallback import Parts
 from torchlike.jit.fallback.recompiles import Recompiles, differing, key_difference, resized
 from torchlike.jit.guards.arguments import Numbers, with_offset
-from torchlike.jit.guards.collect import Snapshot
-from torchlike.jit.guards.identity import Acquaintances, asks_for_bases
 from torchlike.jit.guards.inline_cache import recognizer
 from torchlike.jit.guards.keys import NoKey, static_key
 from torchlike.jit.guards.naming import parameter_names
+from torchlike.jit.guards.signatures import signature
 
 logger = logging.getLogger("torchlike.jit")
 #: After so many captures that could not be kept, say so (each call then compiles anew).
@@ -139,7 +138,7 @@ class JitFunction:
             return self._fn(*args, **kwargs)
         latest = self.latest
         if latest is not None and latest.recognize:
-            tensors = latest.recognize(latest, args, kwargs, current)
+            tensors = latest.recognize(args, kwargs, current)
             if tensors is not None:
                 return self._run(latest, tensors, ())
         try:
@@ -169,13 +168,13 @@ class JitFunction:
         whole = tuple(key)
         for program in self._programs.get(whole, ()):
             guard = program.guard
-            if (guard is not None and guard(program, tensors)) or program.fits(tensors):
+            if (guard is not None and guard(tensors)) or program.fits(tensors):
                 numbers = (
                     program.numbers.evaluate(leaves, (args, kwargs)) if program.numbers else ()
                 )
                 if numbers is not None:
                     if program.recognize is None and guard is not None and not self._numbers.active:
-                        program.recognize = recognizer(program, args, whole)
+                        program.recognize = recognizer(program.guards, args, whole)
                     return self._run(program, tensors, numbers)
         if self.fell_back and (whole in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
             return self._call_in_parts(args, kwargs)
@@ -285,7 +284,7 @@ class JitFunction:
         if program.effects:
             for effect in program.effects:
                 effect()
-        steady = program.steady or program.write_out(len(tensors))
+        steady = program.steady or program.write_out()
         if not (program.written or program.slot_outputs):
             result = steady(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
@@ -320,7 +319,7 @@ class JitFunction:
             return ""
         reason = key_difference(self._latest_key, key, parameter_names(self._fn))
         # What the body read may have changed as well, and would have been enough.
-        changed = "" if self.latest is None else self.latest.snapshot.difference()
+        changed = "" if self.latest is None else self.latest.guards.explain(None)
         return " and ".join(filter(None, (changed, reason)))
 
     def _note(self, reason: str, before: Any, key: Any) -> None:
@@ -492,10 +491,7 @@ class JitFunction:
             self._numbers.refuse(structure, [run.numbers.positions[i] for i in run.numbers.static])
         key = self._final_key(key, leaves, run)
         compile_program(program, capture, closed, run.n_forward, run.sources())
-        program.identities = [(i, arguments[i]._storage) for i in sorted(shared)]
-        if capture.watch.compares or asks_for_bases(capture):
-            program.acquaintances = Acquaintances(arguments, capture, program.fixed) or None
-        program.take_for_granted(Snapshot(capture), capture)
+        program.take_for_granted(capture, arguments, shared)
         if self._fallback is not None:
             program.effects = run.effects
             if prints := capture.printed.effect():

@@ -48,8 +48,10 @@ from torchlike.jit.capture.guard_collector import ATOMS, MAX_ELEMENTS, Entered, 
 from torchlike.jit.capture.libraries import LIBRARIES, is_library
 from torchlike.jit.capture.replayed_effects import Effect, counting, logging
 from torchlike.jit.capture.structure import Tables
-from torchlike.jit.guards import values as places
-from torchlike.jit.guards.values import MISSING, Place
+from torchlike.jit.guards.containers import EntriesGuard, ItemsGuard
+from torchlike.jit.guards.objects import StateGuard
+from torchlike.jit.guards.values import MISSING, VALUES, ValueGuard
+from torchlike.jit.guards.variables import CellGuard, NameGuard, VariableGuard
 
 #: What differs at each call and cannot be seen to: asked for inside a capture, it would be frozen.
 _CLOCKS = frozenset(
@@ -104,7 +106,7 @@ class Watch(Reach):
         self._numpy_random = _numpy_state()
         self._previous: Any = None
         #: Places that the code only records something in; see take_records.
-        self._records: list[Place] = []
+        self._records: list[ValueGuard] = []
         #: By what the code told the outside something (print, warnings, logs), in order.
         self.said: list[str] = []
         #: Branches and loops on values that are being traced, the innermost last.
@@ -396,8 +398,8 @@ class Watch(Reach):
 
     def see_setting(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """A switch of torchlike's own, as it is before the body reads or sets it."""
-        if ask not in self.places:
-            self.places[ask] = places.State(ask, name, _answer, lambda _, value: tell(value))
+        if ask not in self.guards:
+            self.guards[ask] = StateGuard(ask, name, _answer, lambda _, value: tell(value))
 
     # -- what it comes to --------------------------------------------------------------------------
 
@@ -453,8 +455,8 @@ class Watch(Reach):
         own = self._unrooted & young
         # An empty dictionary joins the collector's lists only when something is put in, so one
         # from outside may look young; every other kind of owner is listed from its beginning.
-        self.places = {
-            k: p for k, p in self.places.items()
+        self.guards = {
+            k: p for k, p in self.guards.items()
             if id(p.holder) not in own and (isinstance(p.holder, dict) or id(p.holder) not in young)
         }  # fmt: skip
         for key, functions in list(self._functions.items()):
@@ -486,7 +488,7 @@ class Watch(Reach):
         def is_own(value: Any) -> bool:
             nonlocal young
             key = id(value)
-            if isinstance(value, (*places.VALUES, type, types.ModuleType, enum.Enum)):
+            if isinstance(value, (*VALUES, type, types.ModuleType, enum.Enum)):
                 return False
             if young is None:
                 young = frozenset(map(id, gc.get_objects(generation=0)))
@@ -494,40 +496,40 @@ class Watch(Reach):
 
         return is_own
 
-    def changes(self) -> list[Place]:
+    def changes(self) -> list[ValueGuard]:
         """Places that hold something else than when they were first seen."""
-        return [p for p in self.places.values() if not p.holds()]
+        return [p for p in self.guards.values() if not p.check()]
 
-    def take_records(self) -> list[Place]:
+    def take_records(self) -> list[ValueGuard]:
         """Changed places that the code only recorded something in (a counter, a log): what it
         computes cannot depend on them, so they are compared no more."""
         records = [p for p in self.changes() if self._is_record(p)]
-        for key in [k for k, p in self.places.items() if p in records]:
-            del self.places[key]
+        for key in [k for k, p in self.guards.items() if p in records]:
+            del self.guards[key]
         self._records += records
         return records
 
-    def _is_record(self, place: Place) -> bool:
-        if isinstance(place, places.Items):
-            if not all(map(_is_plain, place.now())):
+    def _is_record(self, guard: ValueGuard) -> bool:
+        if isinstance(guard, ItemsGuard):
+            if not all(map(_is_plain, guard.now())):
                 return False
-            names = {n for p, n in self._holders() if p.before() is place.owner}
+            names = {n for p, n in self._holders() if p.before() is guard.owner}
             held = any(
-                x is place.owner for p in self.places.values()
-                if isinstance(p, (places.Items, places.Entries))
-                for x in (p.items.values() if isinstance(p, places.Entries) else p.items)
+                x is guard.owner for p in self.guards.values()
+                if isinstance(p, (ItemsGuard, EntriesGuard))
+                for x in (p.items.values() if isinstance(p, EntriesGuard) else p.items)
             )  # fmt: skip
             if held:
                 return False
         else:
-            names = {n for p, n in self._holders() if p is place}
+            names = {n for p, n in self._holders() if p is guard}
         return bool(names) and all(self.only_records(name) for name in names)
 
-    def _holders(self) -> list[tuple[Place, str]]:
+    def _holders(self) -> list[tuple[ValueGuard, str]]:
         """Places that are variables or attributes, with their names."""
-        found: list[tuple[Place, str]] = []
-        for p in self.places.values():
-            if isinstance(p, (places.Name, places.Cell)):
+        found: list[tuple[ValueGuard, str]] = []
+        for p in self.guards.values():
+            if isinstance(p, (NameGuard, CellGuard)):
                 found.append((p, _name_of(p)))
         return found
 
@@ -543,14 +545,14 @@ class Watch(Reach):
         """Of a name that is only recorded in: whether numbers are added to it, and nothing else."""
         return all(only_adds(e.code, name) for e in self._entered.values())
 
-    def effect_of(self, place: Place) -> Effect | None:
+    def effect_of(self, guard: ValueGuard) -> Effect | None:
         """What does at a later call what the body did to a place of ``take_records``."""
-        if isinstance(place, places.Items):
+        if isinstance(guard, ItemsGuard):
             if any(mentions(e.code, "appendleft") for e in self._entered.values()):
                 return None  # to one that was empty, which end it was cannot be told
-            return logging(place.owner, place.before(), place.now())
-        if isinstance(place, places.Variable) and self.only_adds(_name_of(place)):
-            return counting(place.before(), place.now(), place.now, place.put)
+            return logging(guard.owner, guard.before(), guard.now())
+        if isinstance(guard, VariableGuard) and self.only_adds(_name_of(guard)):
+            return counting(guard.before(), guard.now(), guard.now, guard.put)
         return None
 
     def loads(self, name: str) -> bool:
@@ -572,9 +574,9 @@ class Watch(Reach):
         return any(not {"type", "id"}.isdisjoint(e.reads.globals) for e in self._entered.values())
 
     def restore(self) -> None:
-        """Put every changed place back: the capture failed, or is run once more."""
-        for place in (*self.changes(), *self._records):
-            place.restore()
+        """Put every changed guard back: the capture failed, or is run once more."""
+        for guard in (*self.changes(), *self._records):
+            guard.restore()
         if random.getstate() != self._random:
             random.setstate(self._random)
         if _numpy_state() != self._numpy_random:
@@ -607,16 +609,16 @@ def _look_up(value: Any, name: str) -> Any:
     return MISSING
 
 
-def _name_of(place: places.Variable) -> str:
+def _name_of(guard: VariableGuard) -> str:
     """The name that code has for a variable or attribute."""
-    return place.name if isinstance(place, places.Name) else place.label.rpartition(".")[2]
+    return guard.name if isinstance(guard, NameGuard) else guard.label.rpartition(".")[2]
 
 
 def _is_plain(value: Any) -> bool:
     """A number, a string, or a tuple of such."""
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
-    return isinstance(value, places.VALUES)
+    return isinstance(value, VALUES)
 
 
 def _answer(ask: Callable[[], Any]) -> Any:
@@ -626,7 +628,7 @@ def _answer(ask: Callable[[], Any]) -> Any:
 def _closes_over(fn: types.FunctionType, values: dict[str, Any]) -> bool:
     """Whether a function's closure holds these values."""
     cells = zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False)
-    return all(places.Cell(c, n).value is values.get(n, MISSING) for n, c in cells)
+    return all(CellGuard(c, n).value is values.get(n, MISSING) for n, c in cells)
 
 
 def _numpy_state() -> Any:

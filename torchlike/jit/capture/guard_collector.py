@@ -29,8 +29,17 @@ from torchlike.jit.capture.bytecode import Reads, reads_of, rebinds
 from torchlike.jit.capture.libraries import is_library, is_library_file, is_library_module
 from torchlike.jit.capture.scalars import Number
 from torchlike.jit.capture.structure import Tables
-from torchlike.jit.guards import values as places
-from torchlike.jit.guards.values import MISSING, Attributes, Place
+from torchlike.jit.guards.containers import (
+    ArrayGuard,
+    AttributesGuard,
+    EntriesGuard,
+    ItemsGuard,
+    NoAttributesGuard,
+    entries,
+)
+from torchlike.jit.guards.objects import CacheGuard, ClassGuard, FunctionGuard, StateGuard
+from torchlike.jit.guards.values import MISSING, ValueGuard
+from torchlike.jit.guards.variables import CellGuard, MemberGuard, NameGuard
 
 ATOMS = frozenset(
     (int, float, complex, bool, str, bytes, type(None), type(...), range, slice,
@@ -68,7 +77,7 @@ class Reach:
     """What user code can reach, as places with the values they had when first seen."""
 
     def __init__(self, tables: Tables | None = None) -> None:
-        self.places: dict[Any, Place] = {}
+        self.guards: dict[Any, ValueGuard] = {}
         #: Tables of modules that code names.
         self._tables = Tables(()) if tables is None else tables
         #: Why the program cannot be kept, from what was seen to happen.
@@ -76,7 +85,7 @@ class Reach:
         #: Tensors that were reached, for their requires_grad, and all ways to them.
         self.tensors: dict[int, Tensor] = {}
         self._tensor_labels: dict[int, set[str]] = {}
-        #: Whether code asks which object a value is; see `acquaintances`.
+        #: Whether code asks which object a value is; see `comparable_tensors`.
         self.compares = False
         #: Modules (of nn) that were reached by name: their owner guards their plain attributes.
         self.modules: dict[int, Any] = {}
@@ -131,7 +140,7 @@ class Reach:
         if visitor is not None:
             visitor(self, value, label, depth)
 
-    def acquaintances(self) -> list[Tensor]:
+    def comparable_tensors(self) -> list[Tensor]:
         """Tensors from outside that the code may find an argument to be one of: it compares
         objects, or looks them up in what is keyed by tensors."""
         if not self.compares:
@@ -170,13 +179,13 @@ class Reach:
             if name not in vars(t) and not hasattr(type(t), name):
                 self._name(t, vars(t), name, MISSING, f"{label}.{name}")
 
-    def _place(self, key: Any, place: Place) -> None:
-        self.places.setdefault(key, place)
+    def _add(self, key: Any, guard: ValueGuard) -> None:
+        self.guards.setdefault(key, guard)
 
     def _name(self, owner: Any, space: Any, name: str, value: Any, label: str) -> None:
         key = (id(owner), name)
-        if key not in self.places:
-            self.places[key] = places.Name(owner, space, name, value, label)
+        if key not in self.guards:
+            self.guards[key] = NameGuard(owner, space, name, value, label)
 
     def _follow(self, value: Any, label: str, depth: int) -> None:
         """Follow an object by the names that code mentions."""
@@ -196,7 +205,7 @@ class Reach:
         self._whole.add(id(value))
         rooted, self._rooted = self._rooted, id(value) not in self._unrooted
         if "_modules" not in space:
-            self._place((id(value), Attributes), Attributes(value, space, label))
+            self._add((id(value), AttributesGuard), AttributesGuard(value, space, label))
         self._scan(value, label, 1, set(space))
         self._rooted = rooted
 
@@ -252,7 +261,8 @@ class Reach:
                 or (isinstance(value, types.FunctionType) and name not in self._read)
             ):  # fmt: skip
                 if not space and isinstance(value, (types.FunctionType, dict)):
-                    self._place((id(value), places.Without), places.Without(value, space, label))
+                    none = NoAttributesGuard(value, space, label)
+                    self._add((id(value), NoAttributesGuard), none)
                 else:
                     self._name(value, space, name, MISSING, f"{label}.{name}")
 
@@ -271,8 +281,8 @@ class Reach:
                 return True
             if isinstance(found, types.MemberDescriptorType):
                 if not isinstance(value, type):
-                    member = places.Member(value, found, f"{label}.{name}")
-                    self._place((id(value), name), member)
+                    member = MemberGuard(value, found, f"{label}.{name}")
+                    self._add((id(value), name), member)
                     self.visit(member.value, f"{label}.{name}", depth + 1)
                 return True
             for derived in before:  # what is set there would come first
@@ -292,13 +302,13 @@ class Reach:
         label = fn.__qualname__
         # What a function made by the capture itself closes over may be the capture's own, too.
         rooted, self._rooted = self._rooted, id(fn) not in self._unrooted
-        parts = places.Function(fn, f"{label} (its code or defaults)")
-        self._place((id(fn), places.Function), parts)
+        parts = FunctionGuard(fn, f"{label} (its code or defaults)")
+        self._add((id(fn), FunctionGuard), parts)
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self.visit(default, f"a default of {label}", 1)
         for name, cell in zip(entered.code.co_freevars, fn.__closure__ or (), strict=False):
-            if id(cell) not in self.places:
-                place = self.places[id(cell)] = places.Cell(cell, name)
+            if id(cell) not in self.guards:
+                place = self.guards[id(cell)] = CellGuard(cell, name)
                 # Another function with this code (a wrapper of one decorator) has its own.
                 if name in entered.free and self._is_rebound(name):
                     place.value = entered.free[name]
@@ -315,7 +325,7 @@ class Reach:
         if is_library(fn.__module__, fn.__code__.co_filename):
             # A decorator's wrapper: what it holds may be the user's function.
             for cell in fn.__closure__ or ():
-                held = places.Cell(cell, label).value
+                held = CellGuard(cell, label).value
                 if callable(held) or type(held) is dict:  # functools.singledispatch has a table
                     self.visit(held, label, depth + 1)
             return
@@ -346,8 +356,8 @@ class Reach:
         if is_library_module(str(value.__module__)):
             return
         self.visit(value.__wrapped__, label, depth + 1)
-        place = places.Remembered(value, f"{label} (a result it remembered)")
-        self._place((id(value), places.Remembered), place)
+        place = CacheGuard(value, f"{label} (a result it remembered)")
+        self._add((id(value), CacheGuard), place)
         for found in place.results[:MAX_ELEMENTS]:
             self.visit(found, f"{label}()", depth + 1)
 
@@ -376,10 +386,10 @@ class Reach:
             self._follow(module, label, depth)
 
     def _environ(self, environ: Any, label: str, depth: int) -> None:
-        self._place(id(environ), places.Entries(environ._data, label))
+        self._add(id(environ), EntriesGuard(environ._data, label))
 
     def _list(self, value: Any, label: str, depth: int) -> None:
-        self._place(id(value), places.Items(value, label))
+        self._add(id(value), ItemsGuard(value, label))
         self._elements(value, label, depth)
 
     def _elements(self, value: Any, label: str, depth: int) -> None:
@@ -389,9 +399,9 @@ class Reach:
                     self.visit(element, f"{label}[{i}]", depth + 1)
 
     def _dict(self, value: Any, label: str, depth: int) -> None:
-        self._place(id(value), places.Entries(value, label))
+        self._add(id(value), EntriesGuard(value, label))
         if len(value) <= MAX_ELEMENTS:
-            for k, element in list(places.entries(value).items()):
+            for k, element in list(entries(value).items()):
                 if type(element) not in ATOMS:
                     self.visit(element, f"{label}[{k!r}]", depth + 1)
                 if isinstance(k, Tensor):
@@ -401,19 +411,19 @@ class Reach:
             self._instance(value, label, depth)
 
     def _array(self, value: np.ndarray, label: str, depth: int) -> None:
-        self._place(id(value), places.Numbers(value, label))
+        self._add(id(value), ArrayGuard(value, label))
 
     def _generator(self, value: Any, label: str, depth: int) -> None:
         if isinstance(value, random.Random):
-            state = places.State(value, label, random.Random.getstate, random.Random.setstate)
+            state = StateGuard(value, label, random.Random.getstate, random.Random.setstate)
         elif isinstance(value, np.random.RandomState):
-            state = places.State(value, label, legacy_state)
+            state = StateGuard(value, label, legacy_state)
         else:
-            state = places.State(value, label, _bit_state)
-        self._place(id(value), state)
+            state = StateGuard(value, label, _bit_state)
+        self._add(id(value), state)
 
     def _buffer(self, value: Any, label: str, depth: int) -> None:
-        self._place(id(value), places.State(value, label, _contents, _put_contents))
+        self._add(id(value), StateGuard(value, label, _contents, _put_contents))
         if isinstance(value, memoryview):
             self.visit(value.obj, label, depth + 1)
 
@@ -436,7 +446,7 @@ class Reach:
         self.learn(new)
 
     def _variable(self, value: Any, label: str, depth: int) -> None:
-        self._place(id(value), places.State(value, label, _context))
+        self._add(id(value), StateGuard(value, label, _context))
         self.visit(value.get(None), label, depth + 1)
 
     def _reference(self, value: Any, label: str, depth: int) -> None:
@@ -484,7 +494,7 @@ class Reach:
         if not is_library_module(str(cls.__module__)):
             self.visit(cls, cls.__name__, depth + 1)
             if not is_module:  # exchanging a module's moves the epoch
-                self._place((id(value), places.Class), places.Class(value, f"type({label})"))
+                self._add((id(value), ClassGuard), ClassGuard(value, f"type({label})"))
         elif space is None:
             return
         self._follow(value, label, depth)

@@ -39,7 +39,8 @@ from torchlike.jit.compile.program import Program
 from torchlike.jit.control_flow.effects import ThreadModes
 from torchlike.jit.guards.identity import asks_for_bases
 from torchlike.jit.guards.naming import defined_at
-from torchlike.jit.guards.values import MISSING, Name, describe, same
+from torchlike.jit.guards.values import MISSING, describe, same
+from torchlike.jit.guards.variables import NameGuard
 
 
 class Tracing:
@@ -198,7 +199,7 @@ class Tracing:
     def acquainted_arguments(self) -> frozenset[int]:
         """Those that the code may have compared the stand-in with, or asked what they are views
         of."""
-        known = set(map(id, self.capture.watch.acquaintances()))
+        known = set(map(id, self.capture.watch.comparable_tensors()))
         asks = asks_for_bases(self.capture)
         return frozenset(
             i for i, t in enumerate(self.arguments)
@@ -432,7 +433,7 @@ class Tracing:
             ):  # fmt: skip
                 continue
             if watch.only_records(name):
-                self._record(label, watch.effect_of(Name(owner, space, name, before, label)))
+                self._record(label, watch.effect_of(NameGuard(owner, space, name, before, label)))
             else:
                 changed.append(label)
         if changed:

@@ -15,7 +15,6 @@ from operator import is_
 from sys import getrefcount
 from typing import Any
 
-from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import unflatten
@@ -27,6 +26,7 @@ from torchlike.jit.compile.output_templates import (
     Template,
     build,
 )
+from torchlike.jit.guards.guard import ARGUMENTS, GuardSet
 
 #: What the function gives where the general way is to be taken, before anything has happened: a
 #: cell is a host buffer, or somebody else holds what is to be donated.
@@ -45,23 +45,11 @@ def _count_references() -> int:
 _SOLE = _count_references()
 
 
-def guard(program: Any, n_arguments: int) -> Callable[..., Any]:
-    """``guard(program, arguments)``: True only if the program fits, and where nothing has moved."""
+def guard(guards: GuardSet) -> Callable[..., Any]:
+    """``guard(arguments)``: True only if all guards hold, and where nothing has moved."""
     source = Source()
-    source.answer(guard_conditions(program, n_arguments, source.name), "True", "False")
-    return source.function("guard(program, arguments)")
-
-
-def guard_conditions(program: Any, n_arguments: int, name: Callable[[Any], str]) -> list[str]:
-    """What a guard asks of ``program`` and ``arguments``."""
-    conditions = [f"{name(modes.epoch)}.count == program.epoch", *program.snapshot.conditions(name)]
-    if program.has_places:
-        conditions.append("program.places_hold(arguments)")
-    if program.fixed_ids:
-        fixed = name(program.fixed_ids)
-        others = [i for i in range(n_arguments) if i not in program.identical]
-        conditions += [f"id(arguments[{i}]._storage) not in {fixed}" for i in others]
-    return conditions
+    source.answer(guards.expressions(source.name), "True", "False")
+    return source.function(f"guard({ARGUMENTS})")
 
 
 def written_out(program: Any) -> Callable[..., Any]:

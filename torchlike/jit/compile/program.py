@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from sys import getrefcount
 from typing import Any, NamedTuple
 
@@ -12,17 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import modes
 from torchlike._core.storage import Storage, device_array
 from torchlike._core.tape import Edge, gradient_edge
-from torchlike._core.tensor import _FIELDS, Tensor
+from torchlike._core.tensor import Tensor
 from torchlike._core.trees import unflatten
 from torchlike.autograd.partial import When
 from torchlike.jit.capture import given
 from torchlike.jit.capture.capture import Capture
 from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table
-from torchlike.jit.capture.slots import Slot, hooks_of, rebound_slots
+from torchlike.jit.capture.slots import Slot, rebound_slots
 from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.donation import each_in_its_memory, updates_last
 from torchlike.jit.compile.generated_call import guard, written_out
@@ -38,8 +37,9 @@ from torchlike.jit.compile.output_templates import (
 )
 from torchlike.jit.compile.scheduling import compiled
 from torchlike.jit.compile.warmup import like
-from torchlike.jit.guards.identity import Acquaintances
-from torchlike.jit.guards.keys import Identity, static_key
+from torchlike.jit.guards.collect import guards_of
+from torchlike.jit.guards.guard import GuardSet
+from torchlike.jit.guards.slots import SlotGuard
 
 
 class Ran(NamedTuple):
@@ -75,24 +75,8 @@ class Program:
         self.used_numbers: list[int] = []
         #: Numbers of the offsets of views: (which argument, which of its view's numbers).
         self.offsets: list[tuple[int, int]] = []
-        self.guard_slots: list[tuple[Slot, Any]] = []
-        #: Slots that only a change of structure rebinds, and the objects they held.
-        self.structure: list[tuple[Slot, Any]] = []
-        #: Leaves whose gradient the program computes, and the hooks they had.
-        self.hooked: list[tuple[Tensor, Any]] = []
-        self.snapshot: Any = None
-        self.fixed_ids: frozenset[int] = frozenset()
-        #: Arguments that were state too when captured: (which, the storage it must be).
-        self.identities: list[tuple[int, Storage]] = []
-        self.identical: frozenset[int] = frozenset()
-        #: Which objects the arguments are, where the code asks.
-        self.acquaintances: Acquaintances | None = None
-        #: Whether ``places_hold`` has anything to ask.
-        self.has_places = False
-        #: Slots whose tensor was reached in another way as well: (slot, the storage it must be).
-        self.shared_slots: list[tuple[Slot, Storage]] = []
-        #: Slots whose tensors must share no memory with other inputs, where some are written to.
-        self.apart: list[Slot] = []
+        #: What the program depends on besides the call's key.
+        self.guards = GuardSet(())
         #: Leaves (or which arguments they are) whose requires_grad is changed: from, to.
         self.flags: list[tuple[Any, Any, Any]] = []
         self.slot_outputs: list[tuple[Slot, Template | None]] = []
@@ -132,16 +116,14 @@ class Program:
         self.for_boxes: dict[str, Any] = {}
         self.residual_inputs: tuple[int, ...] = ()
         self.donated: tuple[int, ...] = ()
-        self.epoch = -1
         self.lock = threading.Lock()
         #: When the function last ran this program, in calls.
         self.used = 0
-        #: ``steady(arguments, numbers)``, what ``call`` gives or UNFIT, and ``guard(program,
-        #: arguments)``, which is True only if ``fits`` is: from the second call on. See
-        #: generated_call.py.
+        #: ``steady(arguments, numbers)``, what ``call`` gives or UNFIT, and ``guard(arguments)``,
+        #: which is True only if ``fits`` is: from the second call on. See generated_call.py.
         self.steady: Any = None
         self.guard: Callable[..., Any] | None = None
-        #: ``recognize(program, args, kwargs, current)`` for calls like the one before: None before
+        #: ``recognize(args, kwargs, current)`` for calls like the one before: None before
         #: there was one, False where there cannot be. See inline_cache.py.
         self.recognize: Any = None
         #: Shapes and dtypes of the inputs, and where each comes from.
@@ -159,126 +141,32 @@ class Program:
 
     # -- guards ------------------------------------------------------------------------------------
 
-    def take_for_granted(self, snapshot: Any, capture: Capture) -> None:
-        """Remember what the capture took for granted."""
-        self.snapshot = snapshot
-        described = [s for s in capture.slots.values() if s.is_read]
-        rebound = [s for s in described if capture.is_rebound(s)]
-        self.guard_slots = [(s, describe_slot(s.initial) if s.initial is not None
-                             else not s.is_missing) for s in rebound]  # fmt: skip
-        leaves = {id(s.owner): s.owner for s in capture.slots.values() if s.argument < 0}
-        self.hooked = [(t, hooks_of(t)) for t in leaves.values() if isinstance(t, Tensor)]
-        self.structure = [(s, s.initial) for s in described if not capture.is_rebound(s)]
-        own = {id(storage) for _, storage in self.identities}
-        self.shared_slots = _shared(rebound, capture, own)
-        if self.written:
-            moves = any(kind != "fixed" for kind, _ in self.written)
-            shared = [slot for slot, _ in self.shared_slots]
-            self.apart = [
-                s for s in rebound
-                if isinstance(s.initial, Tensor) and s not in shared and (moves or not s.of_tensor)
-            ]  # fmt: skip
+    def take_for_granted(
+        self, capture: Capture, arguments: Sequence[Tensor], as_themselves: Iterable[int]
+    ) -> None:
+        """Remember what the capture took for granted, as guards."""
+        found = guards_of(
+            capture, arguments, sorted(as_themselves), self.fixed, self.flags,
+            [kind for kind, _ in self.written],
+        )  # fmt: skip
         for slot, _ in self.slot_outputs:
             if not slot.of_tensor:
                 rebound_slots.add(slot.owner, slot.name)
-        self.epoch = modes.epoch.count
-        same = [storage for _, storage in self.shared_slots]
-        self.fixed_ids = frozenset(id(s) for s in (*self.fixed, *same))
-        self.identical = frozenset(i for i, _ in self.identities)
-        self.has_places = any(
-            (self.guard_slots, self.flags, self.identities, self.shared_slots, self.apart,
-             self.acquaintances)
-        )  # fmt: skip
-        for slot in rebound:
-            slot.initial = None  # the gradients of the first call would live as long as the program
+        self.guards = GuardSet(found)
+        for held in self.guards.of(SlotGuard):
+            held.slot.initial = None  # gradients of the first call would live as long as it
 
     @property
     def n_residuals(self) -> int:
         return len(self.residual_avals)
 
-    def fits(self, arguments: Sequence[Tensor]) -> Any:
+    def fits(self, arguments: Sequence[Tensor]) -> bool:
         """Whether everything the capture took for granted still holds."""
-        if self.has_places and not self.places_hold(arguments):
-            return False
-        if self.fixed_ids:
-            for i, t in enumerate(arguments):
-                if id(t._storage) in self.fixed_ids and i not in self.identical:
-                    return False
-        if not self.snapshot.holds():
-            return False
-        if self.epoch != modes.epoch.count:
-            if not self.structure_holds():
-                return False
-            self.epoch = modes.epoch.count
-        return True
-
-    def places_hold(self, arguments: Sequence[Tensor]) -> bool:
-        """Whether slots, flags and shared memory are as they were."""
-        for slot, descriptor in self.guard_slots:
-            now = slot.value(arguments)
-            if now is None:
-                if descriptor is not (slot.of_tensor or slot.is_there()):
-                    return False
-            elif describe_slot(now) != descriptor:
-                return False
-        for leaf, before, _ in self.flags:
-            if isinstance(leaf, Tensor) and leaf._requires_grad is not before:
-                return False
-        for i, storage in self.identities:
-            if arguments[i]._storage is not storage:
-                return False
-        if self.acquaintances is not None and not self.acquaintances.hold(arguments):
-            return False
-        for slot, storage in self.shared_slots:
-            if slot.value(arguments)._storage is not storage:
-                return False
-        if self.apart:
-            used = {id(t._storage) for t in arguments}
-            for slot in self.apart:
-                key = id(slot.value(arguments)._storage)
-                if key in used or key in self.fixed_ids:
-                    return False
-                used.add(key)
-        return True
-
-    def structure_holds(self) -> Any:
-        """Whether modules are as they were, and no cell was swapped away by ``.data = …``."""
-        return (
-            self.snapshot.structure_holds()
-            and not any(s.abandoned for s in self.fixed)
-            and all(
-                slot.value(()) is held and not rebound_slots.has(slot.owner, slot.name)
-                for slot, held in self.structure
-            )
-            and all(hooks_of(t) == hooks for t, hooks in self.hooked)
-        )
+        return self.guards.check(arguments)
 
     def difference(self, arguments: Sequence[Tensor]) -> str:
         """Why this program does not fit a call with the same key, in words."""
-        for slot, descriptor in self.guard_slots:
-            now = slot.value(arguments)
-            present = describe_slot(now) if now is not None else slot.is_there()
-            if present != descriptor:
-                name = f"`{type(slot.owner).__name__}.{slot.name.removeprefix('_')}`"
-                if isinstance(present, bool) or isinstance(descriptor, bool):
-                    words = {True: "None", False: "nothing"}
-                    before, after = (words[x] if isinstance(x, bool) else "a tensor"
-                                     for x in (descriptor, present))  # fmt: skip
-                    return f"{name} changed: {before} → {after}"
-                if isinstance(now, Tensor) and present[0] != descriptor[0]:
-                    return f"the shape of {name} changed: {descriptor[0]} → {present[0]}"
-                return f"the kind of {name} changed"
-        changed = self.snapshot.difference()
-        if changed:
-            return changed
-        for slot, held in self.structure:
-            if slot.value(()) is not held or rebound_slots.has(slot.owner, slot.name):
-                return f"`{type(slot.owner).__name__}.{slot.name}` was bound to another tensor"
-        if any(hooks_of(t) != hooks for t, hooks in self.hooked):
-            return "the hooks of a tensor changed"
-        if any(s.abandoned for s in self.fixed):
-            return "the .data of a tensor was replaced"
-        return "an argument or slot is (or is no longer) the same memory as other state"
+        return self.guards.explain(arguments)
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -291,9 +179,9 @@ class Program:
             found = found + [arguments[i]._storage for i in self.argument_inputs]
         return found
 
-    def write_out(self, n_arguments: int) -> Any:
+    def write_out(self) -> Any:
         """Write the functions for the calls from now on: 0.5 ms for 10 cells, 2.5 for 100."""
-        self.guard = guard(self, n_arguments)
+        self.guard = guard(self.guards)
         self.steady = written_out(self)
         return self.steady
 
@@ -351,32 +239,6 @@ class Program:
 
     def run_backward(self, residuals: Any, cotangents: Sequence[Any]) -> Any:
         return self.backward(residuals, tuple(cotangents))
-
-
-def _shared(
-    rebound: Sequence[Slot], capture: Capture, arguments: set[int]
-) -> list[tuple[Slot, Storage]]:
-    """Rebound slots whose tensor the function may have read in another way too (through a closure,
-    a second slot, an argument: ``arguments`` are the ids of those that are state). One cell has one
-    place to be found at the next call, so the program is for calls where they are the same."""
-    slots: dict[int, int] = {}
-    for slot in capture.slots.values():
-        if isinstance(slot.initial, Tensor):
-            key = id(slot.initial._storage)
-            slots[key] = slots.get(key, 0) + 1
-    labels = capture.watch.labels_of_storages()
-    found = []
-    for slot in rebound:
-        if not isinstance(slot.initial, Tensor):
-            continue
-        storage = slot.initial._storage
-        others = [
-            x for x in labels.get(id(storage), ()) if x.rpartition(".")[2] != slot.name
-        ]  # fmt: skip
-        ways = len(labels.get(id(storage), ()))
-        if slots[id(storage)] > 1 or others or ways > 1 or id(storage) in arguments:
-            found.append((slot, storage))
-    return found
 
 
 def _count_references() -> int:
@@ -482,40 +344,6 @@ def _edge(boundary: Any, arguments: Sequence[Tensor]) -> Edge | None:
     if isinstance(boundary, Slot):
         return gradient_edge(boundary.value(arguments))
     return gradient_edge(boundary) if isinstance(boundary, Tensor) else boundary
-
-
-#: The fields of a tensor that has no history, hooks, base or attributes of its user's.
-_PLAIN = frozenset(("_storage", "_view"))
-
-
-def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
-    """What of a tensor a program depends on, and which earlier tensor it shares memory with."""
-    storage = t._storage
-    alias = first.setdefault(id(storage), len(first))
-    view = t._view
-    chain = None if view is None else (view.steps, view.dynamic)
-    own = t.__dict__
-    if len(own) == 1 and storage.host is None:  # as most are: nothing but a storage
-        array = storage.cell
-        return (array.shape, array.dtype, storage.strides, None, False, True, alias, type(t), (),
-                None)  # fmt: skip
-    if own.keys() <= _PLAIN:
-        return (storage.shape, storage.dtype, storage.strides, chain, False, True, alias, type(t),
-                (), None)  # fmt: skip
-    users = () if own.keys() <= _FIELDS else tuple(
-        [(k, static_key(v)) for k, v in own.items() if k not in _FIELDS])  # fmt: skip
-    if t._inference:  # x.is_inference() is a bool to Python
-        users += (("is_inference()", True),)
-    return (storage.shape, storage.dtype, storage.strides, chain, t.requires_grad, t._node is None,
-            alias, type(t), users, None if t._hooks is None else hooks_of(t))  # fmt: skip
-
-
-def describe_slot(value: Any) -> Any:
-    """What of a slot's value a program depends on. In its place True says that the slot is None,
-    False that there is none."""
-    if isinstance(value, Tensor):
-        return signature(value, {})
-    return Identity(value) if isinstance(value, np.ndarray) else ("value", static_key(value))
 
 
 def _source_key(source: tuple[str, Any]) -> tuple[str, int]:

@@ -21,7 +21,7 @@ from typing import Any
 from torchlike._core.errors import JitCaptureError
 from torchlike.jit.control_flow import operators
 from torchlike.jit.control_flow.ast_transform import HELPER, Jumps, Rewriter, Unconvertible
-from torchlike.jit.guards import values as places
+from torchlike.jit.guards.objects import FunctionGuard
 
 #: What of the refused questions a conversion may answer.
 _ANSWERED = frozenset(
@@ -95,9 +95,9 @@ class Conversion:
 
     def forgive(self, watch: Any) -> None:
         """The code that a capture saw is not the code that functions have at other times."""
-        for place in watch.places.values():
-            if isinstance(place, places.Function):
-                place.code = self._originals.get(place.code, place.code)
+        for guard in watch.guards.values():
+            if isinstance(guard, FunctionGuard):
+                guard.code = self._originals.get(guard.code, guard.code)
 
 
 @functools.lru_cache(maxsize=512)

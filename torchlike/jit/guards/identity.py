@@ -1,8 +1,8 @@
-"""Which object an argument is, where the code of a program asks.
+"""Guards for code that compares argument objects (``x is self.weight``).
 
-``x is self.weight``, ``any(x is t for t in known)``, ``table[x]``: a capture finds the answer with
-the argument as itself (see ``Tracing.arguments_that_are_state``), and its program is for calls in
-which the answer is the same. So it is with ``x._base`` of an argument.
+Of ``x is self.weight``, ``any(x is t for t in known)`` and ``table[x]`` a capture finds the answer
+with the argument as itself (see ``Tracing.arguments_that_are_state``), and its program is for calls
+in which the answer is the same. So it is with ``x._base`` of an argument.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike.jit.capture.capture import Capture
 from torchlike.jit.capture.slots import Slot
+from torchlike.jit.guards.guard import Guard
 
 #: What tells a view from another tensor on the same memory.
 _OF_VIEWS = frozenset(("_base", "_is_view"))
@@ -24,8 +25,12 @@ def asks_for_bases(capture: Capture) -> bool:
     return capture.watch.names_any(_OF_VIEWS)
 
 
-class Acquaintances:
-    """What the arguments of one capture were among the tensors that its code can reach."""
+class IdentityGuard(Guard):
+    """What the arguments of a call are among the tensors that the code can reach: the same as in
+    the capture."""
+
+    __slots__ = ("_bases", "_expected", "_slots", "_strangers")
+    of_arguments = True
 
     def __init__(
         self, arguments: Sequence[Tensor], capture: Capture, fixed: Iterable[Storage]
@@ -46,15 +51,14 @@ class Acquaintances:
             (s, positions.get(id(s.initial), -1)) for s in capture.slots.values()
             if s.is_read and capture.is_rebound(s)
         ]  # fmt: skip
-        reached = capture.watch.acquaintances()
+        reached = capture.watch.comparable_tensors()
         known = {id(t): weakref.ref(t) for t in reached}
         #: The tensors that some arguments must be, and those that the others must not be.
         self._expected = {i: known[id(t)] for i, t in enumerate(arguments) if id(t) in known}
         used = set(map(id, fixed))
         self._strangers = {id(t): known[id(t)] for t in reached if id(t._storage) not in used}
 
-    def hold(self, arguments: Sequence[Tensor]) -> bool:
-        """Whether code that compares them would find in a call what it found in the capture."""
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
         for i, base in self._bases:
             if arguments[i]._base is not (None if base is None else base()):
                 return False
@@ -72,8 +76,12 @@ class Acquaintances:
                     return False
         return True
 
-    def __bool__(self) -> bool:
-        """Whether there is anything to ask."""
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        return "an argument is (or is no longer) the same tensor as one that the code reaches"
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything to compare."""
         return bool(self._bases or self._slots or self._expected or self._strangers)
 
 

@@ -14,18 +14,17 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
-from torchlike.jit.compile.generated_call import Source, guard_conditions
+from torchlike.jit.compile.generated_call import Source
+from torchlike.jit.guards.guard import ARGUMENTS, GuardSet
 from torchlike.jit.guards.keys import Identity
+from torchlike.jit.guards.signatures import PLAIN, is_plain
 
 #: Tensors of the longest call: each is compared with all others.
 _MOST = 6
-#: The signature of a tensor that has nothing but a storage on the device, in the usual order;
-#: before these come shape and dtype, and among them which earlier tensor it is.
-_PLAIN = None, None, False, True, Tensor, (), None
 
 
-def recognizer(program: Any, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
-    """``recognize(program, args, kwargs, current)``, which gives the tensors among the arguments of
+def recognizer(guards: GuardSet, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
+    """``recognize(args, kwargs, current)``, which gives the tensors among the arguments of
     a call without keywords whose key is ``key``, where the program fits, and None otherwise.
 
     ``args`` are those of one such call, ``current`` the modes of the thread. False where one
@@ -54,17 +53,13 @@ def recognizer(program: Any, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any
             return False
         shape, dtype, *rest = signature
         aliases[i] = rest.pop(4)
-        if tuple(rest) != _PLAIN:
+        if tuple(rest) != PLAIN:
             return False
-        conditions += [
-            f"type(t{i} := args[{i}]) is {name(Tensor)} and len(t{i}.__dict__) == 1",
-            f"(s{i} := t{i}._storage).host is None and s{i}.strides is None",
-            f"(a{i} := s{i}.cell).shape == {name(shape)} and a{i}.dtype is {name(dtype)}",
-        ]
+        conditions.append(is_plain(f"args[{i}]", str(i), shape, dtype, name))
     for i, j in itertools.combinations(aliases, 2):
         conditions.append(f"s{i} {'is' if aliases[i] == aliases[j] else 'is not'} s{j}")
     source.line(f"if not ({' and '.join(conditions)}): return None")
     found = "args" if len(tensors) == len(args) else f"({''.join(f't{i}, ' for i in tensors)})"
     source.line(f"arguments = {found}")
-    source.answer(guard_conditions(program, len(tensors), name), "arguments", "None")
-    return source.function("recognize(program, args, kwargs, current)")
+    source.answer(guards.expressions(name), ARGUMENTS, "None")
+    return source.function("recognize(args, kwargs, current)")

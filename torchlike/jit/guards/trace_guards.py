@@ -13,25 +13,25 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike.jit.capture.frame_observer import Watch
-from torchlike.jit.guards.values import Place, describe
+from torchlike.jit.guards.values import ValueGuard, describe
 
 
 class Seen:
     """The places that traces of one function read, with the values they had."""
 
     def __init__(self) -> None:
-        self._places: dict[Any, Place] = {}
+        self._guards: dict[Any, ValueGuard] = {}
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Around a trace. RuntimeError where a value that an earlier one read has changed since:
         the backward pass would belong to another function than the forward did."""
-        changed = [p for p in self._places.values() if not p.holds()]
+        changed = [p for p in self._guards.values() if not p.check()]
         if changed:
-            place = changed[0]
+            guard = changed[0]
             raise RuntimeError(
-                f"`{place.label}`, which the function read in its forward pass, changed before its "
-                f"first backward pass: {describe(place.before())} → {describe(place.now())}. Pass "
+                f"`{guard.label}`, which the function read in its forward pass, changed before its "
+                f"first backward pass: {describe(guard.before())} → {describe(guard.now())}. Pass "
                 "it as an argument"
             )
         watch = Watch()
@@ -42,14 +42,14 @@ class Seen:
             watch.settle()
         finally:
             watch.stop()
-        for key, place in watch.places.items():
-            if place.holds():  # what the function changes, JAX's functions change once a trace
-                self._places.setdefault(key, place)
+        for key, guard in watch.guards.items():
+            if guard.check():  # what the function changes, JAX's functions change once a trace
+                self._guards.setdefault(key, guard)
 
     def holds(self) -> bool:
         """Whether every value is what it was."""
-        for place in self._places.values():  # noqa: SIM110 - a generator costs 0.3 µs more
-            if not place.holds():
+        for guard in self._guards.values():  # noqa: SIM110 - a generator costs 0.3 µs more
+            if not guard.check():
                 return False
         return True
 
@@ -57,5 +57,5 @@ class Seen:
         """Let a running capture depend on these values, too."""
         capture = modes.current.capture
         if capture is not None:
-            for key, place in self._places.items():
-                capture.watch.places.setdefault(key, place)
+            for key, guard in self._guards.items():
+                capture.watch.guards.setdefault(key, guard)
