@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from torchlike.jit.capture.frame_observer import Watch
+from torchlike.jit.capture.frame_observer import FrameObserver
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def no_profiler():
 
 @pytest.fixture
 def watch(no_profiler):
-    watch = Watch()
+    watch = FrameObserver()
     watch.start()
     yield watch
     watch.stop()
@@ -84,7 +84,7 @@ def test_a_users_profiler_of_before_is_chained_and_comes_back(no_profiler):
             names.append(frame.f_code.co_name)
 
     sys.setprofile(mine)
-    watch = Watch()
+    watch = FrameObserver()
     watch.start()
     with watch.paused():
         assert sys.getprofile() is None
@@ -98,6 +98,6 @@ def test_a_users_profiler_of_before_is_chained_and_comes_back(no_profiler):
 
 
 def test_a_watch_that_was_not_started_pauses_nothing(no_profiler):
-    with Watch().paused():
+    with FrameObserver().paused():
         assert sys.getprofile() is None
     assert sys.getprofile() is None

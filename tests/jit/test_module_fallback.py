@@ -58,7 +58,9 @@ def trained(compile, steps=4):
 ], ids=["module", "jit", "function"])  # fmt: skip
 def test_training_goes_as_eagerly(compile, eager_functions):
     eager, expected = trained(lambda net: net)
-    with pytest.warns(RuntimeWarning, match=r"runs eagerly.*test_module_fallback\.py:\d+") as caught:
+    with pytest.warns(
+        RuntimeWarning, match=r"runs eagerly.*test_module_fallback\.py:\d+"
+    ) as caught:
         net, found = trained(compile)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

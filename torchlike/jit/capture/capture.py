@@ -30,7 +30,7 @@ from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.partial import GIVEN, When
 from torchlike.jit.capture.deferred_prints import Printed
-from torchlike.jit.capture.frame_observer import Watch
+from torchlike.jit.capture.frame_observer import FrameObserver
 from torchlike.jit.capture.libraries import is_library, trace_counts
 from torchlike.jit.capture.slots import Slot, hooks_of, rebound_slots, set_slot
 from torchlike.jit.capture.structure import Tables
@@ -91,7 +91,7 @@ class Capture:
         #: Tables of modules, hooks and optimizers that the body was about to change.
         self.tables = Tables(self.slots_written.values())
         #: Plain Python values that user code can read.
-        self.watch = Watch(self.stand_ins, self.tables)
+        self.watch = FrameObserver(self.stand_ins, self.tables)
         self.printed = Printed(self.watch.say, self.refuse_value)
         #: Entries of parameter groups that are asked for anew at each run: (id(group), name).
         self.host_places: set[tuple[int, str]] = set()

@@ -1,4 +1,4 @@
-"""Watch: every plain Python value that user code could reach while it was being captured.
+"""`FrameObserver`: every plain Python value that user code could reach while it was captured.
 
 A compiled graph has the Python values frozen into it that the body read: globals, closure
 variables, attributes, elements of lists. So while the one run of the body is going on, a profile
@@ -9,8 +9,8 @@ is looked up then and there: that is the value *before*, against which two quest
   call, and the program must not be kept.
 - At each later call: is it still what it was? If not, the graph no longer fits.
 
-What is reached through those names is ``reach``'s. Library code (torchlike, JAX, NumPy, the
-standard library) is not looked into.
+``guard_collector`` finds what is reached through those names. Library code (torchlike, JAX, NumPy,
+the standard library) is not looked into; ``library_calls`` says which of its functions count.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator
 from typing import Any
 
-import jax
 import numpy as np
 
 from torchlike._core import devices, dtypes
@@ -44,8 +43,15 @@ from torchlike.jit.capture.bytecode import (
     only_adds,
     only_records,
 )
-from torchlike.jit.capture.guard_collector import ATOMS, MAX_ELEMENTS, Entered, Reach, legacy_state
-from torchlike.jit.capture.libraries import LIBRARIES, is_library
+from torchlike.jit.capture.guard_collector import (
+    ATOMS,
+    MAX_ELEMENTS,
+    Entered,
+    GuardCollector,
+    legacy_state,
+)
+from torchlike.jit.capture.libraries import LIBRARIES, is_library, line_of
+from torchlike.jit.capture.library_calls import handler_of
 from torchlike.jit.capture.replayed_effects import Effect, counting, logging
 from torchlike.jit.capture.structure import Tables
 from torchlike.jit.guards.containers import EntriesGuard, ItemsGuard
@@ -58,32 +64,18 @@ _CLOCKS = frozenset(
     (time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic,
      time.monotonic_ns, time.process_time, os.urandom, builtins.input)
 )  # fmt: skip
-#: Functions of the standard library that ask the system for entropy (Random only without a seed).
-_ENTROPY = frozenset(
-    (("uuid1", "uuid.py"), ("uuid4", "uuid.py"), ("token_bytes", "secrets.py"),
-     ("__init__", "random.py"))
-)  # fmt: skip
 _FILES = io.TextIOWrapper, io.BufferedWriter
+#: What the process is asked for by functions written in C, or told: (label, ask, tell).
+_DIRECTORY = "os.getcwd()", os.getcwd, os.chdir
+_RECURSION = "sys.getrecursionlimit()", sys.getrecursionlimit, sys.setrecursionlimit
+_PROCESS: dict[Any, tuple[str, Callable[[], Any], Callable[[Any], None]]] = {
+    function: setting for setting in (_DIRECTORY, _RECURSION) for function in setting[1:]
+}
 #: Methods that change a list or dictionary.
 _CHANGES = frozenset(
     ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "update",
      "popitem", "setdefault", "move_to_end", "__setitem__", "__delitem__", "__iadd__", "__ior__")
 )  # fmt: skip
-#: The function through which all that loggers take goes.
-_LOG = "_log", "__init__.py"
-#: What gives work to other threads.
-_THREADS = frozenset((("start", "threading.py"), ("submit", "thread.py")))
-#: What makes the errors by which JAX refuses a traced array's value.
-_ERROR_OF_JAX = "__init__", "errors.py"
-_REFUSALS_OF_JAX = (
-    jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError,
-    jax.errors.TracerArrayConversionError, jax.errors.TracerIntegerConversionError,
-)  # fmt: skip
-#: Functions of torchlike's generators that only the Python body would call.
-_GENERATORS = {
-    "manual_seed": "seeds a generator", "seed": "seeds a generator",
-    "get_state": "reads a generator's state", "initial_seed": "reads a generator's seed",
-}  # fmt: skip
 #: Immutable objects, whose identity nobody asks for.
 _ALWAYS_THE_SAME = (types.BuiltinFunctionType, types.CodeType, range, slice, type(...),
                     dtypes.dtype, devices.device)  # fmt: skip
@@ -93,7 +85,7 @@ _builtin_names = frozenset(vars(builtins))
 _library_code: dict[int, types.CodeType] = {}
 
 
-class Watch(Reach):
+class FrameObserver(GuardCollector):
     """What one capture's user code named, reached and found."""
 
     def __init__(self, stand_ins: Container[int] = (), tables: Tables | None = None) -> None:
@@ -187,37 +179,15 @@ class Watch(Reach):
             if code.co_name == "<module>" or is_library(
                 frame.f_globals.get("__name__"), code.co_filename
             ):
-                source = (code.co_name, os.path.basename(code.co_filename))
-                if source == _LOG:
-                    if event == "call" and self._logs_for_user(frame):
-                        self.say("logging")
-                elif source[1] == "generator.py" and source[0] in _GENERATORS and (
-                    frame.f_globals.get("__name__") == "torchlike.random.generator"
-                ):  # fmt: skip
-                    if event == "call":
-                        self.reasons.append(
-                            f"it {_GENERATORS[source[0]]} ({source[0]}()), which compiled code "
-                            "would do once per compile; do it outside"
-                        )
-                elif source in _THREADS:
-                    if event == "call":
-                        self._see_thread(frame)
-                elif source == _ERROR_OF_JAX:
-                    error = frame.f_locals.get("self")
-                    made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
-                    if made and error not in self.errors_of_jax:
-                        self.errors_of_jax.append(error)
-                elif source not in _ENTROPY:
+                handler = handler_of(code)
+                if handler is None:
                     _library_code[key] = code
-                elif event == "call" and frame.f_locals.get("x") is None:
-                    self.reasons.append(
-                        f"it calls {source[1].removesuffix('.py')}.{source[0]}(), whose result "
-                        "would be frozen; call it outside and pass the value as a tensor"
-                    )
+                else:
+                    handler(self, frame, event)
                 return
             if event != "call":
                 return  # a frame that was running before the capture began
-            if "site-packages" in code.co_filename and not self._called_by_user(frame):
+            if "site-packages" in code.co_filename and not self.is_called_by_user(frame):
                 return
             entered = self._entered[key] = Entered(code)
             self.compares = self.compares or entered.reads.compares
@@ -228,27 +198,6 @@ class Watch(Reach):
             self._see_locals(frame, entered)
         elif event == "c_call":
             self._see_builtin(frame, arg)
-
-    def _see_thread(self, frame: Any) -> None:
-        """Work is about to be given to another thread, in which nothing is captured:
-        JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
-        given = frame.f_locals
-        thread = given.get("self")
-        work = given.get("fn") or getattr(thread, "_target", None) or (
-            getattr(thread, "function", None) or type(thread).run  # of a Timer
-        )  # fmt: skip
-        code = getattr(inspect.unwrap(work), "__code__", None)
-        if code is None or "site-packages" in code.co_filename:
-            return
-        if not is_library(getattr(work, "__module__", None), code.co_filename):
-            at = frame
-            while id(at.f_code) not in self._entered and at.f_back is not None:
-                at = at.f_back
-            raise JitCaptureError(
-                f"work in another thread ({_line(at.f_code, at.f_lineno)}) cannot be compiled: "
-                f"nothing captures {code.co_qualname} there.\n  Call it here, or start the thread "
-                "outside the jitted function."
-            )
 
     def say(self, by: str) -> None:
         """The code is about to tell the outside something: JitCaptureError where a tensor's value
@@ -269,14 +218,11 @@ class Watch(Reach):
         finally:
             self.within.pop()
 
-    def _logs_for_user(self, frame: Any) -> bool:
-        """Whether what the standard library's logging writes comes from user code."""
-        at = frame
-        while at is not None and at.f_globals.get("__name__") == "logging":
-            at = at.f_back
-        return at is not None and at is not frame and id(at.f_code) in self._entered
+    def has_entered(self, frame: Any) -> bool:
+        """Whether a frame is of user code."""
+        return id(frame.f_code) in self._entered
 
-    def _called_by_user(self, frame: Any) -> bool:
+    def is_called_by_user(self, frame: Any) -> bool:
         """Whether an installed package runs for the user rather than for JAX: whether, past the
         standard library, user code or torchlike's (a module's forward, a hook) called it."""
         at = frame.f_back
@@ -359,7 +305,7 @@ class Watch(Reach):
         """A user's frame calls a function written in C."""
         owner = id(getattr(function, "__self__", None))
         if owner in self.containers and function.__name__ in _CHANGES:
-            self._changed_at.setdefault(owner, _line(frame.f_code, frame.f_lineno))
+            self._changed_at.setdefault(owner, line_of(frame.f_code, frame.f_lineno))
         if function is warnings.warn:
             self.say("warnings.warn")
         elif function is id or function is hash:
@@ -374,6 +320,8 @@ class Watch(Reach):
         ):
             self.say(f"{function.__name__} of a file")
         try:
+            if function in _PROCESS:
+                self.see_setting(*_PROCESS[function])
             clock = function in _CLOCKS or (
                 function.__name__ in ("now", "utcnow", "today")
                 and getattr(function.__self__, "__module__", "") == "datetime"
@@ -391,13 +339,18 @@ class Watch(Reach):
         """`` (model.py:12)``: where the code changes a container that is an argument, or may: by a
         method, or by a statement like ``d[k] = …``. The first lines of its functions at worst."""
         found = self._changed_at.get(id(container))
-        lines = [found] if found else list(dict.fromkeys(
-            _line(e.code, line) for e in self._entered.values() for line in lines_that_store(e.code)
-        )) or [_line(e.code, e.code.co_firstlineno) for e in self._entered.values()]  # fmt: skip
+        codes = [e.code for e in self._entered.values()]
+        stores = [line_of(code, line) for code in codes for line in lines_that_store(code)]
+        lines = (
+            [found]
+            if found
+            else list(dict.fromkeys(stores))
+            or [line_of(code, code.co_firstlineno) for code in codes]
+        )
         return f" ({' or '.join(lines[:3])})" if lines else ""
 
     def see_setting(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
-        """A switch of torchlike's own, as it is before the body reads or sets it."""
+        """A switch of torchlike's own, or of the process, before the body reads or sets it."""
         if ask not in self.guards:
             self.guards[ask] = StateGuard(ask, name, _answer, lambda _, value: tell(value))
 
@@ -594,10 +547,6 @@ class Watch(Reach):
     def spaces(self) -> list[tuple[Any, dict[str, Any]]]:
         """Instances and the attribute dictionaries they had."""
         return list(self._spaces.values())
-
-
-def _line(code: types.CodeType, line: int) -> str:
-    return f"{code.co_filename.rpartition('/')[2]}:{line}"
 
 
 def _look_up(value: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Reach: from the values that code names to everything it can read through them.
+"""GuardCollector: from the values that code names to everything it can read through them.
 
 Objects are followed by the names that entered code mentions (``cfg.alpha`` watches ``alpha`` of
 ``cfg``, not the rest of it), containers as a whole.
@@ -13,7 +13,6 @@ import functools
 import gc
 import io
 import operator
-import os
 import random
 import threading
 import types
@@ -73,7 +72,7 @@ class Entered:
         self.resolved = not code.co_freevars
 
 
-class Reach:
+class GuardCollector:
     """What user code can reach, as places with the values they had when first seen."""
 
     def __init__(self, tables: Tables | None = None) -> None:
@@ -110,7 +109,7 @@ class Reach:
         self._unrooted: set[int] = set()
         self._rooted = True
         self._spaces: dict[int, tuple[Any, dict[str, Any]]] = {}
-        #: Users' generators that can be reached, with their frames; see Watch.settle.
+        #: Users' generators that can be reached, with their frames; see FrameObserver.settle.
         self._generators: list[tuple[types.GeneratorType, int, str]] = []
 
     # -- visiting ----------------------------------------------------------------------------------
@@ -246,7 +245,7 @@ class Reach:
                 if isinstance(value, Tensor) and name in _FIELDS:
                     continue
                 if is_module and name in _TABLES and type(found) in (dict, set):
-                    # Compared apart (`environment.Snapshot`), as are the tensors and children.
+                    # Compared apart (by a `TableGuard`), as are the tensors and children.
                     what = f"the {_TABLES[name]} of {type(value).__name__}"
                     self._tables.about_to_change(value, found, what)
                     continue
@@ -368,7 +367,7 @@ class Reach:
             if is_library_module(str(base.__module__)):
                 continue
             for name, found in list(base.__dict__.items()):
-                if _visitor(type(found)) not in (Reach._function, Reach._wrapping, Reach._cached):
+                if _visitor(type(found)) not in _FUNCTIONS:
                     continue
                 code = getattr(getattr(found, "__func__", found), "__code__", None)
                 if code is not None:
@@ -379,14 +378,8 @@ class Reach:
         self._follow(cls, label, depth)
 
     def _module(self, module: types.ModuleType, label: str, depth: int) -> None:
-        if module is os:
-            if "environ" in self.names or "getenv" in self.names:
-                self._environ(os.environ, "os.environ", depth)
-        elif not is_library_file(module):
+        if not is_library_file(module):
             self._follow(module, label, depth)
-
-    def _environ(self, environ: Any, label: str, depth: int) -> None:
-        self._add(id(environ), EntriesGuard(environ._data, label))
 
     def _list(self, value: Any, label: str, depth: int) -> None:
         self._add(id(value), ItemsGuard(value, label))
@@ -549,27 +542,33 @@ def _put_contents(value: Any, contents: bytes) -> None:
 _CTYPES = (_ctypes._SimpleCData, _ctypes.Structure, _ctypes.Union, _ctypes.Array)
 _LRU = type(functools.lru_cache(is_library))
 _KINDS: tuple[tuple[Any, Callable[..., None]], ...] = (
-    (types.FunctionType, Reach._function),
-    (types.MethodType, Reach._method),
-    (functools.partial, Reach._partial),
-    ((staticmethod, classmethod, property, functools.cached_property), Reach._wrapping),
-    (functools.singledispatchmethod, Reach._wrapping),
-    (_LRU, Reach._cached),
-    ((bytearray, array.array, memoryview, *_CTYPES), Reach._buffer),
-    (threading.Event, Reach._event),
-    ((types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items()))), Reach._proxy),
-    ((operator.attrgetter, operator.methodcaller), Reach._getter),
-    (type, Reach._class),
-    (types.ModuleType, Reach._module),
-    (type(os.environ), Reach._environ),
-    ((list, set, deque), Reach._list),
-    ((tuple, frozenset), Reach._elements),
-    (dict, Reach._dict),
-    (np.ndarray, Reach._array),
-    ((random.Random, np.random.Generator, np.random.RandomState), Reach._generator),
-    (ContextVar, Reach._variable),
-    (_weakref.ReferenceType, Reach._reference),
+    (types.FunctionType, GuardCollector._function),
+    (types.MethodType, GuardCollector._method),
+    (functools.partial, GuardCollector._partial),
+    ((staticmethod, classmethod, property, functools.cached_property), GuardCollector._wrapping),
+    (functools.singledispatchmethod, GuardCollector._wrapping),
+    (_LRU, GuardCollector._cached),
+    ((bytearray, array.array, memoryview, *_CTYPES), GuardCollector._buffer),
+    (threading.Event, GuardCollector._event),
+    (
+        (types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items()))),
+        GuardCollector._proxy,
+    ),
+    ((operator.attrgetter, operator.methodcaller), GuardCollector._getter),
+    (type, GuardCollector._class),
+    (types.ModuleType, GuardCollector._module),
+    ((list, set, deque), GuardCollector._list),
+    ((tuple, frozenset), GuardCollector._elements),
+    (dict, GuardCollector._dict),
+    (np.ndarray, GuardCollector._array),
+    ((random.Random, np.random.Generator, np.random.RandomState), GuardCollector._generator),
+    (ContextVar, GuardCollector._variable),
+    (_weakref.ReferenceType, GuardCollector._reference),
 )
+
+
+#: Those of what classes keep functions in.
+_FUNCTIONS = (GuardCollector._function, GuardCollector._wrapping, GuardCollector._cached)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -580,13 +579,13 @@ def _visitor(kind: type) -> Callable[..., None] | None:
             return visitor
     top = str(kind.__module__).partition(".")[0]
     if kind.__name__ == "JitFunction" and top == "torchlike":
-        return Reach._wrapping
+        return GuardCollector._wrapping
     if issubclass(kind, Iterator):
-        return Reach._iterator
+        return GuardCollector._iterator
     if top in ("jax", "jaxlib", "numpy") or (
         # What is logged is no part of the program: a body logs once per compile, as it prints.
         kind.__module__ in ("torchlike._core.dtypes", "threading", "_thread", "logging")
         and (not issubclass(kind, threading.local))
     ):
         return None
-    return Reach._instance
+    return GuardCollector._instance

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._core import modes
-from torchlike.jit.capture.frame_observer import Watch
+from torchlike.jit.capture.frame_observer import FrameObserver
 from torchlike.jit.guards.values import ValueGuard, describe
 
 
@@ -34,7 +34,7 @@ class Seen:
                 f"first backward pass: {describe(guard.before())} → {describe(guard.now())}. Pass "
                 "it as an argument"
             )
-        watch = Watch()
+        watch = FrameObserver()
         # The collector's youngest generation is a running capture's own.
         watch.start(collect=modes.current.capture is None)
         try:
