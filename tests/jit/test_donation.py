@@ -26,7 +26,7 @@ def training(model, optimizer):
 
 def text(compiled):
     program = compiled.latest
-    return program.forward.lower(*program.input_avals).compile().as_text()
+    return program.forward.lower(*program.inputs.avals).compile().as_text()
 
 
 def two_layers(width=256):
@@ -57,9 +57,9 @@ def test_a_cell_is_updated_in_its_own_memory():
     program = compiled.latest
     head = text(compiled).partition("\n")[0]
     aliased = {int(o): int(i) for o, i in re.findall(r"\{(\d+)\}: \((\d+)", head)}
-    assert len(aliased) >= len(program.written) == len(program.donated)
-    for o, (kind, cell) in enumerate(program.written):
-        assert program.input_sources[aliased[o]] == (kind, cell)
+    assert len(aliased) >= len(program.outputs.written) == len(program.inputs.donated)
+    for o, (kind, cell) in enumerate(program.outputs.written):
+        assert program.inputs.sources[aliased[o]] == (kind, cell)
 
 
 @pytest.mark.parametrize("extreme", [float("nan"), float("inf"), -0.0, 1e-42])

@@ -16,7 +16,7 @@ def test_a_program_is_traced_once(differentiated):
     compiled = torch.jit(lambda x: (x * 2).sin() + x.exp())
     result = compiled(x)
     program = compiled.latest
-    (call,) = equations(program.forward, program.input_avals)
+    (call,) = equations(program.forward, program.inputs.avals)
     assert len(call.params["jaxpr"].eqns) >= 3
     if differentiated:
         result.sum().backward()

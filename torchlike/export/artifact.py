@@ -103,7 +103,7 @@ class Artifact:
         ]
         compiled = JitFunction(whole)
         run, closed, _ = compiled._trace(tensors, given, structure, (), avals)
-        program, capture = run.program, run.capture
+        program, capture = run.builder, run.capture
         if program.changes:
             raise Unexportable(
                 "it changes a list or dictionary that was passed as an argument, of which an "

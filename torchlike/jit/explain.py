@@ -150,7 +150,7 @@ def _explanation(
 ) -> Explanation:  # fmt: skip
     arguments, numbers, static = _names_of_arguments(compiled, program)
     started = time.perf_counter()
-    executable = program.forward.lower(*program.input_avals).compile()
+    executable = program.forward.lower(*program.inputs.avals).compile()
     seconds = time.perf_counter() - started
     cost = executable.cost_analysis() or {}
     memory = executable.memory_analysis()
@@ -158,15 +158,15 @@ def _explanation(
     values = program.guards.of(ValueGuard)
     inputs = []
     for i, (aval, (kind, what)) in enumerate(
-        zip(program.input_avals, program.input_sources, strict=True)
+        zip(program.inputs.avals, program.inputs.sources, strict=True)
     ):
         role, name = _role(kind, what, names, arguments)
         if kind == "number":
             name = numbers[what] if what < len(numbers) else "computed from the arguments"
         if kind == "host":
-            place = getattr(program.getters[what], "place", None)
+            place = getattr(program.inputs.getters[what], "place", None)
             name = "a random draw" if place is None else place[1]
-        donated = i in program.donated
+        donated = i in program.inputs.donated
         inputs.append(Entry(role, name, tuple(aval.shape), str(aval.dtype), donated))
     outputs = [
         Entry(role, name, tuple(aval.shape), str(aval.dtype))
@@ -184,7 +184,7 @@ def _explanation(
         output_bytes=getattr(memory, "output_size_in_bytes", 0),
         temporary_bytes=getattr(memory, "temp_size_in_bytes", 0),
         instructions=_instructions(executable), compile_seconds=seconds,
-        has_backward=program.backward is not None,
+        has_backward=program.gradient.executable is not None,
     )  # fmt: skip
 
 
@@ -247,15 +247,15 @@ def _output_roles(
     program: Program, names: dict[int, str], arguments: Sequence[str]
 ) -> list[tuple[str, str]]:  # fmt: skip
     roles = []
-    for kind, what in program.written:
+    for kind, what in program.outputs.written:
         if kind == "argument":
             roles.append(("written argument", arguments[what]))
         else:
             roles.append(("hidden output", _role(kind, what, names, arguments)[1]))
-    slots = {t.output: s for s, t in program.slot_outputs if t is not None and t.output >= 0}
-    for i in range(program.n_made):
+    slots = {t.output: s for s, t in program.outputs.slots if t is not None and t.output >= 0}
+    for i in range(program.outputs.n_made):
         if i in slots:
             roles.append(("hidden output", _slot_name(slots[i], names)))
         else:
             roles.append(("result", str(i)))
-    return roles + [("kept for backward", "")] * program.n_residuals
+    return roles + [("kept for backward", "")] * len(program.gradient.residual_avals)

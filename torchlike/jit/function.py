@@ -19,9 +19,10 @@ from torchlike._core.tensor import Tensor
 from torchlike._core.tracebacks import trim
 from torchlike._core.trees import containers, flatten_arguments
 from torchlike.jit.capture.tracing import Tracing, offsets_among
+from torchlike.jit.compile.delivery import deliver
 from torchlike.jit.compile.double import Double
 from torchlike.jit.compile.generated_call import UNFIT
-from torchlike.jit.compile.program import Program, compile_program, deliver
+from torchlike.jit.compile.program import Program
 from torchlike.jit.compile.warmup import WarmUp, checked
 from torchlike.jit.control_flow.conversion import Conversion
 from torchlike.jit.fallback.module_fallback import Parts
@@ -137,8 +138,8 @@ class JitFunction:
             # Nested: part of the graph being captured, or of what a torch.func transform runs.
             return self._fn(*args, **kwargs)
         latest = self.latest
-        if latest is not None and latest.recognize:
-            tensors = latest.recognize(args, kwargs, current)
+        if latest is not None and latest.state.recognize:
+            tensors = latest.state.recognize(args, kwargs, current)
             if tensors is not None:
                 return self._run(latest, tensors, ())
         try:
@@ -167,14 +168,18 @@ class JitFunction:
             traced = self._numbers.rewrite(key, _LEAVES, leaves, structure)
         whole = tuple(key)
         for program in self._programs.get(whole, ()):
-            guard = program.guard
-            if (guard is not None and guard(tensors)) or program.fits(tensors):
+            guard = program.state.guard
+            if (guard is not None and guard(tensors)) or program.guards.check(tensors):
                 numbers = (
                     program.numbers.evaluate(leaves, (args, kwargs)) if program.numbers else ()
                 )
                 if numbers is not None:
-                    if program.recognize is None and guard is not None and not self._numbers.active:
-                        program.recognize = recognizer(program.guards, args, whole)
+                    if (
+                        program.state.recognize is None
+                        and guard is not None
+                        and not self._numbers.active
+                    ):
+                        program.state.recognize = recognizer(program.guards, args, whole)
                     return self._run(program, tensors, numbers)
         if self.fell_back and (whole in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
             return self._call_in_parts(args, kwargs)
@@ -191,7 +196,7 @@ class JitFunction:
         # One capture at a time: two threads that train one model would see each other's tracers.
         with _capturing:
             for program in self._programs.get(whole, ()):
-                if program.fits(tensors):
+                if program.guards.check(tensors):
                     numbers = (
                         program.numbers.evaluate(leaves, (args, kwargs)) if program.numbers else ()
                     )
@@ -279,17 +284,18 @@ class JitFunction:
         return False  # eager_on_recompile
 
     def _run(self, program: Program, tensors: Sequence[Tensor], numbers: Any) -> Any:
-        self._calls = program.used = self._calls + 1
+        state = program.state
+        self._calls = state.used = self._calls + 1
         self.latest, self.ran_eagerly = program, False
         if program.effects:
             for effect in program.effects:
                 effect()
-        steady = program.steady or program.write_out()
-        if not (program.written or program.slot_outputs):
-            result = steady(tensors, numbers)
+        call = state.call or program.generate()
+        if not program.updates:
+            result = call(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
-        with program.lock:  # a call reads state and writes it back: two would lose one update
-            result = steady(tensors, numbers)
+        with state.lock:  # a call reads state and writes it back: two would lose one update
+            result = call(tensors, numbers)
             return program.call(tensors, numbers) if result is UNFIT else result
 
     def _fall_back(self, key: Any, why: str | JitCaptureError) -> None:
@@ -312,8 +318,8 @@ class JitFunction:
         if self._warm_up is not None:
             known += [pending.program for pending in self._warm_up.pending(key)]
         for program in known:
-            if not program.fits(tensors):
-                return program.difference(tensors)
+            if not program.guards.check(tensors):
+                return program.guards.explain(tensors)
             return "a comparison or value of a traced number changed"
         if self._latest_key is None:
             return ""
@@ -331,7 +337,7 @@ class JitFunction:
     def _keep(self, key: Any, program: Program) -> None:
         """Remember a program; the one unused for longest goes when there are too many."""
         self._programs.setdefault(key, []).insert(0, program)
-        kept = [(p.used, k, p) for k, programs in self._programs.items() for p in programs]
+        kept = [(p.state.used, k, p) for k, programs in self._programs.items() for p in programs]
         if len(kept) > self._max_programs:
             _, oldest_key, oldest = min(kept, key=lambda entry: entry[0])
             self._programs[oldest_key].remove(oldest)
@@ -403,12 +409,12 @@ class JitFunction:
         except Exception:
             return None  # perhaps for want of a plain number; if not, the error comes again
         run = found[0]
-        program, watch = run.program, run.capture.watch
-        kept = not program.cacheable or run.capture.unrepeatable or run.records
+        builder, watch = run.builder, run.capture.watch
+        kept = not builder.cacheable or run.capture.unrepeatable or run.records
         # Something may hold a traced number that outlives the capture, or look at its class.
         wrong = run.numbers.positions and (kept or watch.asks_for_types())
         # And create_graph traces once more, for one offset.
-        if wrong or (run.offsets and program.cotangent_avals):
+        if wrong or (run.offsets and builder.cotangent_avals):
             run.capture.fail()
             run.capture.undo_python()
             return None
@@ -434,7 +440,7 @@ class JitFunction:
         """Let a program do what its trace did, and remember it where later calls may use it."""
         capture = run.capture
         capture.printed.let_out()
-        self._calls = program.used = self._calls + 1
+        self._calls = program.state.used = self._calls + 1
         self.latest, self._latest_key, self.ran_eagerly = program, key, False
         numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
         ran = program.run(arguments, run.first_values, numbers)
@@ -484,28 +490,26 @@ class JitFunction:
                 raise _BodyRaised(f"{type(error).__name__}: {error}") from error
             self._numbers.refuse(structure, traced)
         run, closed, shared = found
-        capture, program = run.capture, run.program
-        program.capture_seconds = time.perf_counter() - started
+        capture, builder = run.capture, run.builder
+        builder.capture_seconds = time.perf_counter() - started
         run.check_containers(containers(call))
         if run.numbers.static:
             self._numbers.refuse(structure, [run.numbers.positions[i] for i in run.numbers.static])
         key = self._final_key(key, leaves, run)
-        compile_program(program, capture, closed, run.n_forward, run.sources())
-        program.take_for_granted(capture, arguments, shared)
         if self._fallback is not None:
-            program.effects = run.effects
+            builder.effects = run.effects
             if prints := capture.printed.effect():
-                program.effects.append(prints)
-            if run.not_again and program.cacheable:
-                program.cacheable = False
-                program.why_not = (
+                builder.effects.append(prints)
+            if run.not_again and builder.cacheable:
+                builder.do_not_keep(
                     f"it changes {', '.join(f'`{x}`' for x in run.not_again)}, which a compiled "
                     "program would do only once"
                 )
         plain = [_TENSOR if isinstance(x, Tensor) else x for x in leaves]
-        program.retrace = functools.partial(
+        builder.retrace = functools.partial(
             self._double, plain, structure, shared, run.numbers.positions
         )
+        program = builder.build(capture, closed, run.n_forward, run.sources(), arguments, shared)
         capture.inputs.clear()
         self.compiles += 1
         return key, run, program
@@ -527,7 +531,7 @@ class JitFunction:
             return None
         for pending in self._warm_up.pending(key):
             program = pending.program
-            if program.fits(tensors):
+            if program.guards.check(tensors):
                 numbers = program.numbers.evaluate(leaves, call) if program.numbers else ()
                 if numbers is not None:
                     return pending, numbers

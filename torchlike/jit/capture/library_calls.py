@@ -11,19 +11,30 @@ import inspect
 import os
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 
 from torchlike._core.errors import JitCaptureError
 from torchlike.jit.capture.libraries import is_library, line_of
 from torchlike.jit.guards.environment_variables import EnvironmentGuard, EnvironmentVariableGuard
+from torchlike.jit.guards.values import ValueGuard
 
-if TYPE_CHECKING:
-    from torchlike.jit.capture.frame_observer import FrameObserver
+
+class Observer(Protocol):
+    """What handlers ask and tell: a `FrameObserver`."""
+
+    guards: dict[Any, ValueGuard]
+    reasons: list[str]
+    errors_of_jax: list[BaseException]
+
+    def say(self, by: str) -> None: ...
+    def has_entered(self, frame: Any) -> bool: ...
+    def is_called_by_user(self, frame: Any) -> bool: ...
+
 
 #: ``handler(observer, frame, event)``.
-Handler = Callable[["FrameObserver", Any, str], None]
+Handler = Callable[[Observer, Any, str], None]
 
 _REFUSALS_OF_JAX = (
     jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError,
@@ -47,13 +58,13 @@ def _key(code: types.CodeType) -> tuple[str, str]:
     return code.co_name, os.path.basename(code.co_filename)
 
 
-def _log(observer: FrameObserver, frame: Any, event: str) -> None:
+def _log(observer: Observer, frame: Any, event: str) -> None:
     """All that loggers take goes through this function."""
     if event == "call" and _logs_for_user(observer, frame):
         observer.say("logging")
 
 
-def _logs_for_user(observer: FrameObserver, frame: Any) -> bool:
+def _logs_for_user(observer: Observer, frame: Any) -> bool:
     """Whether what the standard library's logging writes comes from user code."""
     at = frame
     while at is not None and at.f_globals.get("__name__") == "logging":
@@ -61,7 +72,7 @@ def _logs_for_user(observer: FrameObserver, frame: Any) -> bool:
     return at is not None and at is not frame and observer.has_entered(at)
 
 
-def _draw_entropy(observer: FrameObserver, frame: Any, event: str) -> None:
+def _draw_entropy(observer: Observer, frame: Any, event: str) -> None:
     """Asks the system for entropy (``Random`` only without a seed)."""
     if event == "call" and frame.f_locals.get("x") is None:
         file = os.path.basename(frame.f_code.co_filename).removesuffix(".py")
@@ -71,7 +82,7 @@ def _draw_entropy(observer: FrameObserver, frame: Any, event: str) -> None:
         )
 
 
-def _use_generator(observer: FrameObserver, frame: Any, event: str) -> None:
+def _use_generator(observer: Observer, frame: Any, event: str) -> None:
     name = frame.f_code.co_name
     if event == "call" and frame.f_globals.get("__name__") == "torchlike.random.generator":
         observer.reasons.append(
@@ -80,7 +91,7 @@ def _use_generator(observer: FrameObserver, frame: Any, event: str) -> None:
         )
 
 
-def _start_thread(observer: FrameObserver, frame: Any, event: str) -> None:
+def _start_thread(observer: Observer, frame: Any, event: str) -> None:
     """Work is about to be given to another thread, in which nothing is captured:
     JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
     if event != "call":
@@ -104,7 +115,7 @@ def _start_thread(observer: FrameObserver, frame: Any, event: str) -> None:
         )
 
 
-def _make_error(observer: FrameObserver, frame: Any, event: str) -> None:
+def _make_error(observer: Observer, frame: Any, event: str) -> None:
     """JAX refuses a traced array's value."""
     error = frame.f_locals.get("self")
     made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
@@ -112,7 +123,7 @@ def _make_error(observer: FrameObserver, frame: Any, event: str) -> None:
         observer.errors_of_jax.append(error)
 
 
-def _use_variable(observer: FrameObserver, frame: Any, event: str) -> None:
+def _use_variable(observer: Observer, frame: Any, event: str) -> None:
     """Reads, sets or deletes an environment variable."""
     environment, name = frame.f_locals.get("self"), frame.f_locals.get("key")
     own = event == "call" and isinstance(environment, _Environment)
@@ -124,7 +135,7 @@ def _use_variable(observer: FrameObserver, frame: Any, event: str) -> None:
             observer.guards["environ", encoded] = EnvironmentVariableGuard(encoded)
 
 
-def _use_environment(observer: FrameObserver, frame: Any, event: str) -> None:
+def _use_environment(observer: Observer, frame: Any, event: str) -> None:
     """Asks which environment variables there are."""
     environment = frame.f_locals.get("self")
     own = event == "call" and isinstance(environment, _Environment)

@@ -32,10 +32,10 @@ from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table, is_device
 from torchlike.jit.capture.slots import slot_value
 from torchlike.jit.compile import partitioner
+from torchlike.jit.compile.builder import ProgramBuilder
 from torchlike.jit.compile.jaxprs import make_jaxpr
 from torchlike.jit.compile.output_templates import GivenContainer
 from torchlike.jit.compile.outputs import Returned, without_unknown_place
-from torchlike.jit.compile.program import Program
 from torchlike.jit.control_flow.effects import ThreadModes
 from torchlike.jit.guards.identity import asks_for_bases
 from torchlike.jit.guards.naming import defined_at
@@ -54,7 +54,7 @@ class Tracing:
         self.fn = fn
         self.capture = Capture(name, drawn)
         self.capture.defined_at = defined_at(fn)
-        self.program = Program()
+        self.builder = ProgramBuilder()
         self.arguments = arguments
         self.n_forward = 0
         self.cotangents: list[Any] = []
@@ -94,7 +94,7 @@ class Tracing:
             next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
         ]
         self._structure = structure
-        self.returned = Returned(self.capture, self.program, self._position)
+        self.returned = Returned(self.capture, self.builder, self._position)
         made = Made()
         self.args, self.kwargs = unflatten_call(structure, self._given, made)
         watch = self.capture.watch
@@ -264,18 +264,18 @@ class Tracing:
             self.capture.refuse("a result that is nested too deeply", "fewer levels")
             raise  # never: refuse() does
         own = list(self.copies.leaves.values())
-        self.program.changes = tuple(own[i].index for i in changed)
+        self.builder.changes = tuple(own[i].index for i in changed)
         if changed or any(type(x) is GivenContainer for x in leaves):
-            self.program.numbers = CallValues(self.numbers if self.numbers.positions else None)
+            self.builder.numbers = CallValues(self.numbers if self.numbers.positions else None)
         elif self.numbers.positions:
-            self.program.numbers = self.numbers
+            self.builder.numbers = self.numbers
         return leaves, structure
 
     def check_containers(self, own: list[Any]) -> None:
         """JitCaptureError where a container that is changed was also reached past the argument: the
         body saw another one there. ``own``: the caller's."""
         n = len(own)
-        for index in self.program.changes:
+        for index in self.builder.changes:
             if self.capture.watch.has_visited(own[n + index]):
                 self.capture.fail()
                 self.capture.undo_python()
@@ -295,14 +295,14 @@ class Tracing:
 
     def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
         """Arrays of the cells written, of what is returned, and of the gradients."""
-        capture, program, returned = self.capture, self.program, self.returned
+        capture, builder, returned = self.capture, self.builder, self.returned
         written = [slot_value(s.owner, s.name) for s in capture.slots_written.values()]
         self._check_offsets([*leaves, *written])
         leaves = [without_unknown_place(x) for x in leaves]
         capture.see_plain_slots()
         capture.check_histories()
         self._check_sizes()
-        program.flags = [
+        builder.flags = [
             (capture.stand_ins.get(id(t), t), before, t._requires_grad)
             for t, before in capture.flags_written()
         ]
@@ -312,13 +312,13 @@ class Tracing:
         ]  # fmt: skip
         gradients: list[Any] = []
         templates = [returned.leaf(x) for x in leaves]
-        program.slot_outputs = [
+        builder.slot_outputs = [
             (slot, None if v is None else returned.tensor(v)) for slot, v in slots
         ]
         for i, (_, v) in enumerate(slots):
             _, condition = capture.conditions.get(id(v), (None, None))
             if condition is not None:
-                program.slot_conditions[i] = returned.add(wrap(condition)._storage)
+                builder.slot_conditions[i] = returned.add(wrap(condition)._storage)
         capture.watch.settle()
         self._find_held(leaves)
         returned.add_held()
@@ -332,8 +332,8 @@ class Tracing:
             capture.watch.settle()
         self._check_python()
         forget_examples(structure)
-        program.result = (templates, structure)
-        program.written = returned.places(capture.written)
+        builder.result = (templates, structure)
+        builder.written = returned.places(capture.written)
         outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
         if meta.involved(outputs):
             capture.refuse("a result on the meta device", "a tensor with values")
@@ -341,7 +341,7 @@ class Tracing:
             capture.refuse(
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )
-        program.n_made = len(returned.made)
+        builder.n_made = len(returned.made)
         self.n_forward = len(outputs)
         self.first_values = capture.first_values
         return outputs + gradients
@@ -383,7 +383,7 @@ class Tracing:
                 roots.append(now)
         roots += [x for x in leaves if not isinstance(x, Tensor) and is_own(x)]
         self._keep(tensors_held(roots, is_own))
-        self._n_kept = len(self.program.kept)
+        self._n_kept = len(self.builder.kept)
         self._keep(tensors_held(capture.tables.changed(), is_own))
 
     def _keep(self, tensors: list[Tensor]) -> None:
@@ -396,7 +396,7 @@ class Tracing:
             elif capture.is_adopted(t) or (
                 capture.is_created(t._storage) and isinstance(t._storage.cell, core.Tracer)
             ):  # fmt: skip
-                self.program.kept.append(self.returned.tensor(t))
+                self.builder.kept.append(self.returned.tensor(t))
 
     def _check_kept(self) -> None:
         """Tensors made inside and kept outside by other means than results and slots."""
@@ -417,8 +417,7 @@ class Tracing:
         if kept or self._n_kept:
             # They get their values from this run, but a later run could not find their owners.
             self.returned.made += kept
-            self.program.cacheable = False
-            self.program.why_not = (
+            self.builder.do_not_keep(
                 f"{len(kept) + self._n_kept} tensor(s) made inside are kept outside (in a list, "
                 "dict or attribute); return them instead"
             )
@@ -437,8 +436,7 @@ class Tracing:
             else:
                 changed.append(label)
         if changed:
-            self.program.cacheable = False
-            self.program.why_not = (
+            self.builder.do_not_keep(
                 f"it changes the Python attribute(s) {', '.join(changed)}, which a compiled "
                 "program would do only once; use a tensor (a buffer) or change it outside"
             )
@@ -450,8 +448,7 @@ class Tracing:
             before = (cell if host is None else host).shape
             if self.capture.values[storage].shape == before:
                 continue
-            self.program.cacheable = False
-            self.program.why_not = f"it changes the size of memory from outside ({list(before)})"
+            self.builder.do_not_keep(f"it changes the size of memory from outside ({list(before)})")
             if id(storage) in self._position:
                 argument = self.arguments[self._position[id(storage)]]._storage
                 if argument.host is not None or len(tensors_on(argument)) > 1:
@@ -474,7 +471,7 @@ class Tracing:
 
     def _check_python(self) -> None:
         """Plain Python values that the body changed, and what it took from clocks and iterators."""
-        watch, program = self.capture.watch, self.program
+        watch, builder = self.capture.watch, self.builder
         for p in watch.take_records():
             self._record(p.label, watch.effect_of(p))
         for p in watch.changes():
@@ -494,14 +491,14 @@ class Tracing:
             watch.reasons.append(f"it deletes {', '.join(gone)}; delete outside")
         if tables := self.capture.tables.changes():
             modes.epoch.advance()
-            program.changes_structure = program.cacheable and not watch.reasons
+            builder.changes_structure = builder.cacheable and not watch.reasons
             watch.reasons.append(
                 f"it changes {', '.join(dict.fromkeys(tables))}, which a compiled program would do "
                 "only once; do so before the first call, or outside"
             )
         if watch.reasons:
-            program.cacheable = False
-            program.why_not = "; ".join(dict.fromkeys((*watch.reasons, program.why_not))).rstrip(
+            builder.cacheable = False
+            builder.why_not = "; ".join(dict.fromkeys((*watch.reasons, builder.why_not))).rstrip(
                 "; "
             )
 
@@ -530,7 +527,7 @@ class Tracing:
         boundary = partitioner.boundary_of(edges, capture.first_sequence, self._ends_here)
         for t, _ in roots:
             aval = (tuple(t.shape), t.dtype.numpy)
-            self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
+            self.builder.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
             with capture.outside():
                 self.cotangents.append(jax.numpy.zeros(*aval))
         with partitioner.hooks_left_to_others(boundary):
@@ -543,10 +540,10 @@ class Tracing:
                 accumulate=False,
                 stop_before=capture.first_sequence,
             )
-        self.program.behind = partitioner.behind(edges, capture.first_sequence)
-        self.program.boundary = [self._origin(edge) for edge in boundary]
+        self.builder.behind = partitioner.behind(edges, capture.first_sequence)
+        self.builder.boundary = [self._origin(edge) for edge in boundary]
         flags: list[Any] = []
-        self.program.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
+        self.builder.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
         return [partial.array_of(g) for g in gradients if g is not None] + flags
 
     def _recorded_backward(self) -> list[Any]:
@@ -561,7 +558,7 @@ class Tracing:
             incoming.append(wrap(self.cotangents[-1]).requires_grad_())
         into = {tape.gradient_edge(c): ("cotangent", i) for i, c in enumerate(incoming)}
         into |= {edge: ("boundary", i) for i, edge in enumerate(boundary)}
-        self.program.boundary = [self._origin(edge) for edge in boundary]
+        self.builder.boundary = [self._origin(edge) for edge in boundary]
         with partitioner.hooks_left_to_others(boundary):
             found = engine.run(
                 edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
@@ -601,7 +598,7 @@ class Tracing:
         the template of one that each call makes), or the edge itself."""
         node, nr = edge
         if isinstance(node, AccumulateGrad) and self.capture.is_created(node.variable._storage):
-            self.program.repeats = True  # the leaf that is given back is the one of the edge
+            self.builder.repeats = True  # the leaf that is given back is the one of the edge
             return self.returned.template_of_made(node.variable)
 
         def is_of(t: Tensor) -> bool:

@@ -45,24 +45,24 @@ def _count_references() -> int:
 _SOLE = _count_references()
 
 
-def guard(guards: GuardSet) -> Callable[..., Any]:
+def generate_guard(guards: GuardSet) -> Callable[..., Any]:
     """``guard(arguments)``: True only if all guards hold, and where nothing has moved."""
     source = Source()
     source.answer(guards.expressions(source.name), "True", "False")
     return source.function(f"guard({ARGUMENTS})")
 
 
-def written_out(program: Any) -> Callable[..., Any]:
+def generate_call(program: Any) -> Callable[..., Any]:
     """``call(arguments, numbers)`` of a program; one that never fits where a call does more than
     named above (joins the tape, changes flags, gives numbers, asks whether there is a gradient)."""
-    leaves, _ = program.result
+    leaves, _ = program.outputs.result
     more = (
-        program.cotangent_avals
-        or program.flags
-        or program.slot_conditions
-        or len(program.input_avals) > MOST
+        program.gradient.cotangent_avals
+        or program.outputs.flags
+        or program.outputs.slot_conditions
+        or len(program.inputs.avals) > MOST
     )
-    held = [leaf for _, _, leaf in program.held]
+    held = [leaf for _, _, leaf in program.outputs.held]
     if more or any(isinstance(leaf, (NumberTemplate, Anew)) for leaf in (*leaves, *held)):
         return _never
     return _Call(program).write()
@@ -118,22 +118,22 @@ class _Call(Source):
 
     def write(self) -> Callable[..., Any]:
         program = self._program
-        inputs = [self._storage(*source) for source in program.input_sources
+        inputs = [self._storage(*source) for source in program.inputs.sources
                   if source[0] in ("fixed", "slot", "argument")]  # fmt: skip
-        targets = [self._storage(*where) for where in program.written]
+        targets = [self._storage(*where) for where in program.outputs.written]
         arrays = [f"a{i}" for i in range(len(inputs))]
         for array, storage in zip(arrays, inputs, strict=True):
             self.line(f"{array} = {storage}.cell")
         refused = [f"{storage}.host is not None" for storage in self._storages.values()]
-        refused += [f"getrefcount(a{i}) != {_SOLE}" for i in program.donated]
+        refused += [f"getrefcount(a{i}) != {_SOLE}" for i in program.inputs.donated]
         if refused:
             self.line(f"if {' or '.join(refused)}: return UNFIT")
-        for i, getter in enumerate(program.getters):
+        for i, getter in enumerate(program.inputs.getters):
             self.line(f"d{i} = {self.name(getter)}()")
-        arrays += [f"d{i}" for i in program.used_getters]
-        arrays += [f"numbers[{i}]" for i in program.used_numbers]
-        arrays += [f"arguments[{i}]._view.dynamic[{k}]" for i, k in program.offsets]
-        n, made = len(targets), program.n_made
+        arrays += [f"d{i}" for i in program.inputs.drawn]
+        arrays += [f"numbers[{i}]" for i in program.inputs.numbers]
+        arrays += [f"arguments[{i}]._view.dynamic[{k}]" for i, k in program.inputs.offsets]
+        n, made = len(targets), program.outputs.n_made
         outputs = "".join(f"o{i}, " for i in range(n + made))
         self.line(f"{outputs}= forward({', '.join(arrays)})" if outputs else "")
         for i, storage in enumerate(targets):
@@ -146,16 +146,16 @@ class _Call(Source):
     def _bind_and_return(self) -> None:
         """Everything is built before any slot is bound: one may hold what another one gets."""
         bound = []
-        for i, (slot, template) in enumerate(self._program.slot_outputs):
+        for i, (slot, template) in enumerate(self._program.outputs.slots):
             self._build(f"b{i}", template)
             bound.append(f"{self.name(slot)}.bind(arguments, b{i})")
-        leaves, structure = self._program.result
+        leaves, structure = self._program.outputs.result
         for i, leaf in enumerate(leaves):
             self._build(f"r{i}", leaf)
-        for of_view, of_base, made_by in self._program.views:
+        for of_view, of_base, made_by in self._program.outputs.views:
             view, base = self._object(of_view), self._object(of_base)
             self.line(f"{view}._base = {base}; {view}._made_by = {self.name(made_by)}")
-        for whose, name, leaf in self._program.held:
+        for whose, name, leaf in self._program.outputs.held:
             self.line(f"{self._object(whose)}.__dict__[{name!r}] = {self._object(leaf)}")
         self._lines += bound
         if structure is None:
@@ -163,7 +163,7 @@ class _Call(Source):
             return
         found = ", ".join(f"r{i}" for i in range(len(leaves)))
         result = f"unflatten({self.name(structure)}, [{found}])"
-        if changes := self._program.changes:
+        if changes := self._program.outputs.changes:
             result = f"{self.name(given.write)}({changes}, numbers, {result})"
         self.line(f"return {result}")
 
@@ -185,7 +185,7 @@ class _Call(Source):
         elif leaf.is_plain:
             self.line(f"{target} = new(Tensor); {target}._storage = m{leaf.output}")
         else:
-            made = ", ".join(f"m{i}" for i in range(self._program.n_made))
+            made = ", ".join(f"m{i}" for i in range(self._program.outputs.n_made))
             self.line(f"{target} = build({self.name(leaf)}, arguments, [{made}], None)")
 
     def _storage(self, kind: str, what: Any) -> str:

@@ -18,6 +18,7 @@ from torchlike._dispatch.record import OpNode
 from torchlike.jit.capture.capture import Capture
 from torchlike.jit.capture.scalars import Number
 from torchlike.jit.capture.slots import Slot
+from torchlike.jit.compile.builder import ProgramBuilder
 from torchlike.jit.compile.output_templates import (
     Again,
     Anew,
@@ -25,16 +26,15 @@ from torchlike.jit.compile.output_templates import (
     NumberTemplate,
     Template,
 )
-from torchlike.jit.compile.program import Program
 from torchlike.jit.guards.values import VALUES
 
 
 class Returned:
     """The templates of one capture, and the storages whose arrays the program has to give out."""
 
-    def __init__(self, capture: Capture, program: Program, position: dict[int, int]) -> None:
+    def __init__(self, capture: Capture, builder: ProgramBuilder, position: dict[int, int]) -> None:
         self._capture = capture
-        self._program = program
+        self._builder = builder
         #: The argument on a stand-in's storage, by the storage's id.
         self._position = position
         #: Storages made inside, in the order of the program's outputs, and their places in it.
@@ -76,8 +76,7 @@ class Returned:
             return x
         if _is_plain(x):
             return Anew(copy.deepcopy(x))
-        self._program.cacheable = False
-        self._program.why_not = (
+        self._builder.do_not_keep(
             f"it returns an object that it made, of type {type(x).__name__}, which each call has "
             "to make anew; return tensors, numbers, or tuples, lists, dictionaries or dataclasses "
             "of such"
@@ -91,7 +90,7 @@ class Returned:
         if known is None:
             known = self._templates[id(t)] = t, self._template_of(t)
         else:
-            self._program.repeats = True
+            self._builder.repeats = True
         return known[1]
 
     def _template_of(self, t: Tensor) -> Template:
@@ -162,8 +161,8 @@ class Returned:
         self._capture.check_gradient(t._grad)
         for name, value in list(vars(t).items()):
             if (name == "_grad" and value is not None) or name not in _FIELDS:
-                self._program.held.append((template, name, self.leaf(value)))
-                self._program.repeats = True
+                self._builder.held.append((template, name, self.leaf(value)))
+                self._builder.repeats = True
 
     def join_views(self) -> None:
         """Which results made inside are views of which, where that matters: of several that share
@@ -183,8 +182,8 @@ class Returned:
                     recorded = any(v._base is base and not v._made_by for v in tensors)
                     known = base, self._new_template(base, self.add(t._storage), recorded)
                     self._templates[id(base)] = known
-                self._program.views.append((self._templates[id(t)][1], known[1], t._made_by))
-                self._program.repeats = True
+                self._builder.views.append((self._templates[id(t)][1], known[1], t._made_by))
+                self._builder.repeats = True
 
     def _view_again(self, t: Tensor) -> Again | None:
         """How to make a view of an argument or of a tensor from outside anew; None for what is more

@@ -20,7 +20,7 @@ class SlotGuard(Guard):
     def __init__(self, slot: Slot) -> None:
         self.slot = slot
         value = slot.initial
-        self.described = not slot.is_missing if value is None else describe_slot(value)
+        self.described: Any = not slot.is_missing if value is None else describe_slot(value)
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
         slot = self.slot
@@ -36,9 +36,10 @@ class SlotGuard(Guard):
         now = f"{name(slot.owner)}.__dict__.get({slot.name!r})"
         if self.described is True:
             return f"{now} is None"
-        shape, dtype, *rest = self.described
-        if tuple(rest) != (*PLAIN[:4], 0, *PLAIN[4:]):
+        before = self.described
+        if not isinstance(before, tuple) or before[2:] != (*PLAIN[:4], 0, *PLAIN[4:]):
             return None
+        shape, dtype = before[:2]
         own = name(slot)  # its locals
         plain = is_plain(now, own, shape, dtype, name)
         return f"({plain} or {name(self.check)}({ARGUMENTS}))"
