@@ -9,8 +9,8 @@ from typing import Any
 from torchlike import compiler, jit
 from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
 from torchlike._dynamo.optimized_module import OptimizedModule
-from torchlike.jit.compile.warmup import of_options
 from torchlike.jit.guards import modules
+from torchlike.jit.warmup import of_options
 from torchlike.nn import Module, hooks
 from torchlike.optim import optimizer
 

@@ -102,7 +102,7 @@ class Artifact:
             for i, t in enumerate(tensors)
         ]
         compiled = JitFunction(whole)
-        run, closed, _ = compiled._trace(tensors, given, structure, (), avals)
+        run, closed, _ = compiled._tracer.trace(tensors, given, structure, (), avals)
         program, capture = run.builder, run.capture
         if program.changes:
             raise Unexportable(

@@ -193,8 +193,8 @@ def _names_of_arguments(
 ) -> tuple[list[str], list[str], dict[str, str]]:
     """The names of the tensors among the arguments and of the traced numbers, each in order, and
     all other arguments with their values."""
-    kept = compiled._programs.items()
-    key: Any = next((k for k, programs in kept if program in programs), compiled._latest_key)
+    kept = compiled._cache.programs.items()
+    key: Any = next((k for k, programs in kept if program in programs), compiled._cache.latest_key)
     names = leaf_names(key[0], parameter_names(compiled._fn))
     parts = dict(zip(names, key[-len(names) :] if names else (), strict=True))
     tensors = [name for name, part in parts.items() if is_tensor_key(part)]

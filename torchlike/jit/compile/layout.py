@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import jax
+
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.partial import When
@@ -100,3 +102,16 @@ class Gradient:
     residual_avals: list[Any]
     #: ``executable((residuals, inputs), cotangents)``.
     executable: Any
+
+
+def abstract(array: Any) -> Any:
+    """What stands for an array among the inputs of a program that is compiled before it is called:
+    its aval, and where it has to be. It does not hold the array, which may be given up meanwhile.
+    """
+    if not isinstance(array, jax.Array):
+        return array  # a number, whose type is part of the signature
+    committed = getattr(array, "_committed", True)
+    return jax.ShapeDtypeStruct(
+        array.shape, array.dtype, weak_type=getattr(array, "weak_type", False),
+        sharding=array.sharding if committed else None,
+    )  # fmt: skip

@@ -24,8 +24,7 @@ from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table
 from torchlike.jit.compile.delivery import deliver
 from torchlike.jit.compile.generated_call import generate_call, generate_guard
-from torchlike.jit.compile.layout import Gradient, Inputs, Outputs, Run
-from torchlike.jit.compile.warmup import like
+from torchlike.jit.compile.layout import Gradient, Inputs, Outputs, Run, abstract
 from torchlike.jit.guards.guard import GuardSet
 
 
@@ -79,6 +78,11 @@ class Program:
     why_not: str
     changes_structure: bool
     state: ProgramState = field(default_factory=ProgramState)
+
+    def numbers_of(self, leaves: Sequence[Any], given: Any) -> Any:
+        """The numbers of a call; None where they do not fit. ``given``: positional and keyword
+        arguments, ``leaves`` what is in them."""
+        return self.numbers.evaluate(leaves, given) if self.numbers else ()
 
     def storages(self, arguments: Sequence[Tensor]) -> list[Storage]:
         """The storages behind the inputs, now."""
@@ -140,7 +144,7 @@ class Program:
         arrays += [drawn[i] for i in self.inputs.drawn]
         arrays += [numbers[i] for i in self.inputs.numbers]
         arrays += self._numbers_of_offsets(arguments)
-        inputs, gradient = list(map(like, arrays)), self.gradient
+        inputs, gradient = list(map(abstract, arrays)), self.gradient
 
         def work() -> None:
             self.forward.lower(*inputs).compile()

@@ -11,7 +11,7 @@ from torchlike._core import modes
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import zero_gradient
 from torchlike.jit import jit
-from torchlike.jit.compile.warmup import of_options
+from torchlike.jit.warmup import of_options
 from torchlike.nn import hooks
 from torchlike.nn.class_attributes import leave_unbound
 from torchlike.nn.conversion import Conversions

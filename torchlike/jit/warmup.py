@@ -14,11 +14,16 @@ is not undone: it is the call, compiled at once.
 from __future__ import annotations
 
 import contextlib
+import enum
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-import jax
+from torchlike.jit.call import Call
+from torchlike.jit.compile.program import Program
+from torchlike.jit.fallback.recompiles import Recompiles
+from torchlike.jit.function_tracer import FunctionTracer, Traced
+from torchlike.jit.program_cache import ProgramCache, fitting
 
 #: Kinds of calls of one function that are remembered without a program; the oldest is forgotten.
 _MOST = 256
@@ -53,7 +58,7 @@ class Compilation:
         self._work: Callable[[], None] | None = work
         self._error: BaseException | None = None
         self._begun = threading.Lock()
-        self._thread = threading.Thread(target=self._in_thread, name="torchlike.jit.compile.warmup")
+        self._thread = threading.Thread(target=self._in_thread, name="torchlike.jit.warmup")
         # Where no thread can be had, or the process ends, whoever waits does it.
         with contextlib.suppress(RuntimeError):
             self._thread.start()
@@ -108,25 +113,109 @@ class _Calls:
         self.pending: list[Pending] = []
 
 
+class Way(enum.Enum):
+    """What becomes of a call that no program fits."""
+
+    #: It runs eagerly, to warm up.
+    EAGERLY = enum.auto()
+    #: It is compiled now.
+    COMPILED = enum.auto()
+
+
+class Ready(NamedTuple):
+    """Its program was compiled meanwhile."""
+
+    program: Program
+    #: Those of the call.
+    numbers: Any
+
+
 class WarmUp:
     """The calls of one function that run eagerly, by key."""
 
-    def __init__(self, calls: int) -> None:
+    def __init__(
+        self, calls: int, tracer: FunctionTracer, cache: ProgramCache, recompiles: Recompiles
+    ) -> None:
         self.calls = calls
+        self._tracer = tracer
+        self._cache = cache
+        self._recompiles = recompiles
         self._keys: dict[Any, _Calls] = {}
 
     def clear(self) -> None:
         self._keys.clear()
 
-    def pending(self, key: Any) -> Iterator[Pending]:
+    def programs(self, key: Any) -> list[Program]:
         """Programs that are being compiled for calls with this key."""
-        found = self._keys.get(key)
-        return iter(() if found is None else found.pending)
+        return [pending.program for pending in self._pending(key)]
 
-    def count(self, key: Any, reason: Callable[[], tuple[str, Any]]) -> str:
+    def find(self, call: Call) -> tuple[Program, Any] | None:
+        """The program that is being compiled for such a call, and the call's numbers."""
+        return fitting(self.programs(call.key), call)
+
+    def take(self, call: Call) -> Way | Ready | Traced:
+        """What a call is to be that no program fits; where it is `Traced`, the trace was for this
+        call alone (it may have taken from an iterator), and the call is to be its first run."""
+        found = self.find(call)
+        if found is not None:
+            return self._take_pending(call.key, *found)
+        cache = self._cache
+        before = cache.latest_key
+        if not call.traced and before is not None and call.key not in cache.programs:
+            call = self._tracer.with_numbers(call, before)
+        what = self._count(call.key, lambda: (cache.reason(call, self.programs(call.key)), before))
+        cache.latest_key = call.key
+        return (
+            self._trace(call)
+            if what == "traced"
+            else (Way.EAGERLY if what == "eager" else Way.COMPILED)
+        )
+
+    def _take_pending(self, key: Any, program: Program, numbers: Any) -> Way | Ready:
+        """One more call for which a program is being compiled."""
+        (pending,) = [p for p in self._pending(key) if p.program is program]
+        if pending.calls < self.calls:
+            pending.calls += 1
+            return Way.EAGERLY
+        try:
+            pending.compilation.wait()
+        finally:
+            self._keys[key].pending.remove(pending)
+        self._cache.keep(key, program)
+        return Ready(program, numbers)
+
+    def _trace(self, call: Call) -> Way | Traced:
+        """Trace a call that is to run eagerly, undo all that the trace did, and have the program
+        compiled meanwhile. Where it is for this call alone nothing is undone."""
+        traced = self._tracer.program_of(call, silent=True)
+        _, key, run, program = traced
+        capture = run.capture
+        if capture.unrepeatable or not program.cacheable:
+            self._not_kept(call.key, not (capture.unrepeatable or program.changes_structure))
+            return traced
+        drawn = run.first_values
+        run.returned.cut()
+        capture.fail()
+        capture.undo_python()
+        numbers = program.numbers_of(call.leaves, call.given)
+        reason, before = self._keys[call.key].reason
+        reason = self._cache.reason(call, self.programs(call.key)) or reason
+        if reason and self._tracer.traces > 1:
+            self._recompiles.note(reason, before, call.key)
+        self._cache.latest_key = key
+        self._tracer.say_recorded(run)
+        self._begin(call.key, key, program, program.compiling(call.tensors, drawn, numbers))
+        return Way.EAGERLY
+
+    def _pending(self, key: Any) -> list[Pending]:
+        found = self._keys.get(key)
+        return [] if found is None else found.pending
+
+    def _count(self, key: Any, reason: Callable[[], tuple[str, Any]]) -> str:
         """One more call that no program fits, being compiled or not: what it is to be.
 
-        "eager"; "traced" and eager then; "compiled" now.
+        "eager"; "traced" and eager then; "compiled" now. ``reason``: why it needs another program
+        than the call before, and that one's key.
         """
         found = self._keys.get(key)
         if found is None:
@@ -144,11 +233,7 @@ class WarmUp:
             return "eager"
         return "traced"
 
-    def reason(self, key: Any) -> tuple[str, Any]:
-        """Why the first call counted needed a program of its own, and the key before."""
-        return self._keys[key].reason
-
-    def begin(self, key: Any, traced_as: Any, program: Any, work: Callable[[], None]) -> None:
+    def _begin(self, key: Any, traced_as: Any, program: Any, work: Callable[[], None]) -> None:
         """Compile the program of the call counted last, for later calls with the key
         ``traced_as``."""
         calls = self._keys[key].unknown
@@ -156,26 +241,9 @@ class WarmUp:
         found = self._keys.setdefault(traced_as, _Calls())
         found.pending.insert(0, Pending(program, Compilation(work), calls))
 
-    def not_kept(self, key: Any, in_vain: bool) -> None:
+    def _not_kept(self, key: Any, in_vain: bool) -> None:
         """The program of the call counted last was for that call alone; ``in_vain`` where so will
         be those of later ones: they are not traced to warm up."""
         found = self._keys[key]
         found.in_vain = in_vain
         found.unknown -= not in_vain
-
-    def drop(self, key: Any, pending: Pending) -> None:
-        """It is a program like others from now on, or could not be compiled."""
-        self._keys[key].pending.remove(pending)
-
-
-def like(array: Any) -> Any:
-    """What stands for an array among the inputs of a program that is compiled before it is called:
-    its aval, and where it has to be. It does not hold the array, which may be given up meanwhile.
-    """
-    if not isinstance(array, jax.Array):
-        return array  # a number, whose type is part of the signature
-    committed = getattr(array, "_committed", True)
-    return jax.ShapeDtypeStruct(
-        array.shape, array.dtype, weak_type=getattr(array, "weak_type", False),
-        sharding=array.sharding if committed else None,
-    )  # fmt: skip
