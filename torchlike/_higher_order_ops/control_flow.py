@@ -15,7 +15,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike.jit.capture.scalars import is_device
-from torchlike.jit.control_flow import lowering
+from torchlike.jit.control_flow import loop_lowering
 from torchlike.jit.control_flow.cond import choose, describe
 from torchlike.jit.control_flow.effects import Effects
 from torchlike.jit.control_flow.subgraph import Leaf
@@ -238,7 +238,7 @@ def _captured_loop(cond_fn: Any, body_fn: Any, leaves: list[Any], structure: Any
         return [_truth(cond_fn(*unflatten(structure, values)))], None
 
     mismatch = _carry_changed("torch.while_loop")
-    return unflatten(structure, lowering.loop(test, body, leaves, mismatch))
+    return unflatten(structure, loop_lowering.loop(test, body, leaves, mismatch))
 
 
 # -- scan, map, associative_scan -------------------------------------------------------------------
@@ -304,7 +304,7 @@ def scan(
         return [*found, *ys], ys_structure
 
     if modes.current.capture is not None:
-        found, ys_structure = lowering.scan(step, start, rows, reverse, length, mismatch)
+        found, ys_structure = loop_lowering.scan(step, start, rows, reverse, length, mismatch)
         carry, ys = found[: len(start)], _along(found[len(start) :], along)
         return unflatten(carry_structure, carry), unflatten(ys_structure, ys)
     unwritten = _Unwritten("scan", (combine_fn,), (*start, *rows))
@@ -348,7 +348,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
         return _tensors(() if gives_nothing else result, "the results of f")
 
     if modes.current.capture is not None:
-        found, after = lowering.scan(step, [], rows, False, length, _carry_changed("map"))
+        found, after = loop_lowering.scan(step, [], rows, False, length, _carry_changed("map"))
         return None if gives_nothing else unflatten(after, found)
     unwritten = _Unwritten("map", (f,), (*rows, *flatten(list(args))[0]))
     results = [step(*(x[i] for x in rows)) for i in range(length)]

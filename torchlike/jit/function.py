@@ -37,6 +37,10 @@ _GIVE_UP_AFTER = 8
 _functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 
 
+#: Runs a call eagerly, of positional and keyword arguments.
+_Eagerly = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
+
 class JitFunction:
     """A function compiled as a whole, with the state it uses found by itself.
 
@@ -171,47 +175,49 @@ class JitFunction:
                     if state.recognize is None and guard is not None and not self._numbers.active:
                         state.recognize = recognizer(program.guards, args, whole)
                     return self._run(program, tensors, numbers)
-        return self._call_anew(Call(whole, tensors, leaves, structure, traced, args, kwargs))
-
-    def _call_anew(self, call: Call) -> Any:
-        """A call that no program fits."""
-        if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
-            return self._call_in_parts(call.args, call.kwargs)
-        if modes.current.warming or not self._may_compile(call):
-            self.ran_eagerly = True
-            return self._fn(*call.args, **call.kwargs)
-        unlike_eager = ""
-        with capturing:  # one capture at a time
-            found = self._cache.find(call)  # another thread may have compiled it
-            if found is not None:
-                return self._run(found[0], call.tensors, found[1])
+        call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
+        eagerly = self._eager_way(call)
+        if eagerly is None:
             try:
-                way = Way.COMPILED if self._warm_up is None else self._warm_up.take(call)
-                if type(way) is Ready:
-                    return self._run(way.program, call.tensors, way.numbers)
-                if type(way) is Traced:
-                    return self._first_run(way, way.call.key)
-                if way is Way.COMPILED:
-                    return self._compile(call)
-            except JitCaptureError as error:
-                falls_back = self._fallback is not None
-                if error.is_final or (error.is_final is None and not falls_back):
-                    trim(error)
-                    raise
-                self._fall_back(call.key, error)
-                way = None
-            except BodyRaised as raised:
-                unlike_eager, way = raised.args[0], None
+                with capturing:  # one capture at a time
+                    result, eagerly = self._call_captured(call)
             except Exception as error:
                 trim(error)
                 raise
-        if way is Way.EAGERLY:
-            return self._call_warming(call)
-        # What the capture did is undone; eagerly, what the body does before it raises is done.
-        result = self._call_in_parts(call.args, call.kwargs)
-        if unlike_eager:
-            self._fall_back(call.key, unlike_eager)
-        return result
+            if eagerly is None:
+                return result
+        return eagerly(args, kwargs)
+
+    def _eager_way(self, call: Call) -> _Eagerly | None:
+        """How a call that no program fits runs eagerly; None where it is to be compiled."""
+        if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
+            return self._call_in_parts
+        if modes.current.warming or not self._may_compile(call):
+            return self._call_plainly
+        return None
+
+    def _call_captured(self, call: Call) -> tuple[Any, _Eagerly | None]:
+        """The result of a call that no program fits, or how it runs eagerly after all."""
+        found = self._cache.find(call)  # another thread may have compiled it
+        if found is not None:
+            return self._run(found[0], call.tensors, found[1]), None
+        try:
+            way = Way.COMPILED if self._warm_up is None else self._warm_up.take(call)
+            if type(way) is Ready:
+                return self._run(way.program, call.tensors, way.numbers), None
+            if type(way) is Traced:
+                return self._first_run(way, way.call.key), None
+            if way is Way.COMPILED:
+                return self._compile(call), None
+            return None, self._call_warming
+        except JitCaptureError as error:
+            if error.is_final or (error.is_final is None and self._fallback is None):
+                raise
+            self._fall_back(call.key, error)
+            return None, self._call_in_parts
+        except BodyRaised as raised:
+            # What the capture did is undone; eagerly, what the body does before it raises is done.
+            return None, functools.partial(self._call_raised, call.key, raised.args[0])
 
     def _compile(self, call: Call) -> Any:
         """Trace, compile, run for the first time and remember."""
@@ -323,13 +329,27 @@ class JitFunction:
         """Whether first calls run eagerly."""
         return self._warm_up is not None
 
-    def _call_warming(self, call: Call) -> Any:
+    def _call_warming(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that runs eagerly, as do the compiled functions that it calls."""
         self.ran_eagerly = modes.current.warming = True
         try:
-            return self._fn(*call.args, **call.kwargs)
+            return self._fn(*args, **kwargs)
         finally:
             modes.current.warming = False
+
+    def _call_plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that runs eagerly."""
+        self.ran_eagerly = True
+        return self._fn(*args, **kwargs)
+
+    def _call_raised(
+        self, key: Any, why: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A call whose body raised ``why`` while it was captured. Where it does not raise eagerly,
+        calls like it are not captured again."""
+        result = self._call_in_parts(args, kwargs)
+        self._fall_back(key, why)
+        return result
 
     def _run(self, program: Program, tensors: Sequence[Tensor], numbers: Any) -> Any:
         state = program.state

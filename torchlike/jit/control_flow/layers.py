@@ -22,7 +22,7 @@ from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
 from torchlike.jit.capture.slots import set_slot, slot_value
-from torchlike.jit.control_flow import lowering
+from torchlike.jit.control_flow import loop_lowering
 from torchlike.jit.control_flow.layer_equivalence import difference, is_module
 from torchlike.jit.control_flow.subgraph import Leaf, RegionCapture, RegionNode, joined
 
@@ -283,7 +283,7 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
         which = {id(value): row for (_, value), row in zip(draws.found, rows, strict=True)}
         return {i: which[id(c)] for i, c in enumerate(closed) if id(c) in which}
 
-    found, written = lowering.scan(
+    found, written = loop_lowering.scan(
         body, start, stacked, False, len(layers), mismatch,
         functools.partial(LayerCapture, stand_ins=stand_ins, draws=draws), vary,
     )  # fmt: skip

@@ -20,7 +20,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
 from torchlike.jit.capture.scalars import device_number, is_device, weak
-from torchlike.jit.control_flow import cond, lowering
+from torchlike.jit.control_flow import cond, loop_lowering, lowering
 from torchlike.jit.control_flow.ast_transform import VALUE
 from torchlike.jit.control_flow.effects import Effects
 from torchlike.jit.control_flow.subgraph import Leaf, Region, array_of
@@ -370,7 +370,7 @@ def _captured_loop(
     def test(*state: Any) -> Any:
         return [_truth(holds(*whole(state)))], None
 
-    result = lowering.loop(
+    result = loop_lowering.loop(
         test, body, [leaves[i] for i in carried],
         lambda i, before, after: differs(owner[carried[i]], before, after),
     )  # fmt: skip
