@@ -2,7 +2,7 @@
 
 import types
 
-from torchlike.jit.capture.deferred_prints import Printed
+from torchlike.jit.capture.deferred_prints import DeferredPrints
 
 # ruff: noqa: T201
 
@@ -11,7 +11,7 @@ def printed(told):
     def refuse(what, instead):
         raise AssertionError(what, instead)
 
-    return Printed(told.append, refuse)
+    return DeferredPrints(told.append, refuse)
 
 
 def test_captures_that_overlap_without_being_nested(capsys):

@@ -13,7 +13,7 @@ def _recognizing(fn, *args):
     jitted = torch.jit(fn)
     for _ in range(3):
         jitted(*args)
-    assert jitted.latest.state.recognize
+    assert jitted.latest.state.inline_cache
     assert jitted.compiles == 1
     return jitted
 
@@ -138,7 +138,7 @@ def test_methods_of_two_instances():
     x = torch.ones(2)
     for _ in range(4):
         assert two(x).tolist() == [2.0, 2.0]
-    assert Scaled.__dict__["__call__"].latest.state.recognize
+    assert Scaled.__dict__["__call__"].latest.state.inline_cache
     for _ in range(4):
         assert three(x).tolist() == [3.0, 3.0]
         assert two(x).tolist() == [2.0, 2.0]

@@ -17,8 +17,8 @@ class _Modes(threading.local):
         self.multithreading: bool = True
         #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
         self.capture: Any = None
-        #: What compiles the modules of a function that runs eagerly (jit.parts.Parts), or None.
-        self.parts: Any = None
+        #: What compiles the modules of a function that runs eagerly (a ModuleFallback), or None.
+        self.module_fallback: Any = None
         #: Whether a jitted function's call runs eagerly in this thread to warm up: so do those that
         #: it calls and no program fits.
         self.warming: bool = False

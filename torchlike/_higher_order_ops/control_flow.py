@@ -84,7 +84,7 @@ def _pure(fn: Callable[..., Any], what: str) -> Callable[..., Any]:
     capture = modes.current.capture
     if capture is None:
         return fn
-    effects = Effects((), capture.watch, (fn,))
+    effects = Effects((), capture.observer, (fn,))
 
     def run(*given: Any) -> Any:
         with effects.refused(what):

@@ -22,7 +22,7 @@ from torchlike.autograd.partial import placed, with_flags
 from torchlike.export import trees
 from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.output_templates import NumberTemplate
-from torchlike.jit.control_flow.subgraph import ControlNode, RegionNode, filled
+from torchlike.jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
 from torchlike.jit.function import JitFunction
 
 PLATFORMS = ("cpu", "cuda", "tpu")
@@ -171,7 +171,7 @@ class Artifact:
         }
         capture.fail()
         capture.undo_python()
-        run.returned.cut()
+        run.outputs.cut()
         json.dumps(about)  # plain data, or a TypeError here rather than when it is saved
         return cls(about, forward, backward)
 
@@ -242,7 +242,9 @@ class Artifact:
         if modes.current.grad_enabled and not about["with_gradients"]:
             wanting = [t for t in (*state.values(), *arguments) if t.requires_grad]
             edges = [gradient_edge(t) for t in wanting]
-            node = RegionNode("ExportedBackward", edges, len(made), _no_backward) if edges else None
+            node = (
+                SubgraphNode("ExportedBackward", edges, len(made), _no_backward) if edges else None
+            )
         for where, array in zip(about["written"], outputs[:n], strict=True):
             tensor_at(where)._write(array)
         for name, output in about["slots"]:

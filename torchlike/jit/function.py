@@ -19,11 +19,11 @@ from torchlike.jit.call import MODES_IN_KEY, Call
 from torchlike.jit.compile.delivery import deliver
 from torchlike.jit.compile.generated_call import UNFIT
 from torchlike.jit.compile.program import Program
-from torchlike.jit.fallback.module_fallback import Parts
+from torchlike.jit.fallback.module_fallback import ModuleFallback
 from torchlike.jit.fallback.recompiles import Recompiles
 from torchlike.jit.function_tracer import BodyRaised, FunctionTracer, Traced, capturing
 from torchlike.jit.guards.arguments import Numbers
-from torchlike.jit.guards.inline_cache import recognizer
+from torchlike.jit.guards.inline_cache import generate_inline_cache
 from torchlike.jit.guards.keys import NoKey, static_key
 from torchlike.jit.guards.signatures import signature
 from torchlike.jit.program_cache import ProgramCache
@@ -88,7 +88,7 @@ class JitFunction:
         self.fell_back: dict[Any, str] = {}
         #: The places that stand in the way, of which it was warned.
         self._told: set[Any] = set()
-        self._parts: Parts | None = None
+        self._module_fallback: ModuleFallback | None = None
         #: Whether the last call did.
         self.ran_eagerly = False
         functools.update_wrapper(self, fn, updated=())
@@ -111,7 +111,7 @@ class JitFunction:
             self._warm_up.clear()
         self.fell_back.clear()
         self._told.clear()
-        self._parts = None
+        self._module_fallback = None
         self._deferred = False
 
     def __reduce__(self) -> Any:
@@ -137,8 +137,8 @@ class JitFunction:
             # Nested: part of the graph being captured, or of what a torch.func transform runs.
             return self._fn(*args, **kwargs)
         latest = self._cache.latest
-        if latest is not None and latest.state.recognize:
-            tensors = latest.state.recognize(args, kwargs, current)
+        if latest is not None and latest.state.inline_cache:
+            tensors = latest.state.inline_cache(args, kwargs, current)
             if tensors is not None:
                 return self._run(latest, tensors, ())
         try:
@@ -172,8 +172,8 @@ class JitFunction:
             if (guard is not None and guard(tensors)) or program.guards.check(tensors):
                 numbers = program.numbers_of(leaves, (args, kwargs)) if program.numbers else ()
                 if numbers is not None:
-                    if state.recognize is None and guard is not None and not self._numbers.active:
-                        state.recognize = recognizer(program.guards, args, whole)
+                    if state.inline_cache is None and guard and not self._numbers.active:
+                        state.inline_cache = generate_inline_cache(program.guards, args, whole)
                     return self._run(program, tensors, numbers)
         call = Call(whole, tensors, leaves, structure, traced, args, kwargs)
         eagerly = self._eager_way(call)
@@ -191,7 +191,7 @@ class JitFunction:
     def _eager_way(self, call: Call) -> _Eagerly | None:
         """How a call that no program fits runs eagerly; None where it is to be compiled."""
         if self.fell_back and (call.key in self.fell_back or len(self.fell_back) >= _GIVE_UP_AFTER):
-            return self._call_in_parts
+            return self._call_by_modules
         if modes.current.warming or not self._may_compile(call):
             return self._call_plainly
         return None
@@ -214,7 +214,7 @@ class JitFunction:
             if error.is_final or (error.is_final is None and self._fallback is None):
                 raise
             self._fall_back(call.key, error)
-            return None, self._call_in_parts
+            return None, self._call_by_modules
         except BodyRaised as raised:
             # What the capture did is undone; eagerly, what the body does before it raises is done.
             return None, functools.partial(self._call_raised, call.key, raised.args[0])
@@ -234,12 +234,12 @@ class JitFunction:
         """Let a program do what its trace did, and remember it where later calls may use it.
         ``asked`` is the key under which the call found no program."""
         call, key, run, program = traced
-        run.capture.printed.let_out()
+        run.capture.prints.let_out()
         self._calls = program.state.used = self._calls + 1
         self._cache.latest, self._cache.latest_key, self.ran_eagerly = program, key, False
         numbers = program.numbers_of(call.leaves, call.given)
         ran = program.run(call.tensors, run.first_values, numbers)
-        made, known = run.returned.made, run.returned.cut()
+        made, known = run.outputs.made, run.outputs.cut()
         result = deliver(program, call.tensors, ran, made, numbers, known)
         del made, known
         if run.modes_left is not None:
@@ -272,14 +272,14 @@ class JitFunction:
             raise TypeError(str(why)) from None
         if NoKey not in self.fell_back:
             self._fall_back(NoKey, str(why))
-        return self._call_in_parts(args, kwargs)
+        return self._call_by_modules(args, kwargs)
 
-    def _call_in_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_by_modules(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that cannot be compiled: eagerly, its modules compiled by themselves."""
         self.ran_eagerly = True
-        if self._parts is None:
-            self._parts = Parts(self._fn, self._part)
-        return self._parts.run(self._fn, args, kwargs)
+        if self._module_fallback is None:
+            self._module_fallback = ModuleFallback(self._fn, self._part)
+        return self._module_fallback.run(self._fn, args, kwargs)
 
     def _part(self, module: Any) -> JitFunction:
         """What compiles a module that a call in parts calls."""
@@ -347,7 +347,7 @@ class JitFunction:
     ) -> Any:
         """A call whose body raised ``why`` while it was captured. Where it does not raise eagerly,
         calls like it are not captured again."""
-        result = self._call_in_parts(args, kwargs)
+        result = self._call_by_modules(args, kwargs)
         self._fall_back(key, why)
         return result
 

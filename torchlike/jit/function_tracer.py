@@ -89,7 +89,7 @@ class FunctionTracer:
             self._numbers.refuse(call.structure, [run.numbers.positions[i] for i in static])
         if self._falls_back:
             builder.effects = run.effects
-            if prints := capture.printed.effect():
+            if prints := capture.prints.effect():
                 builder.effects.append(prints)
             if run.not_again and builder.cacheable:
                 builder.do_not_keep(
@@ -133,10 +133,10 @@ class FunctionTracer:
         except Exception:
             return None  # perhaps for want of a plain number; if not, the error comes again
         run = found[0]
-        builder, watch = run.builder, run.capture.watch
+        builder, observer = run.builder, run.capture.observer
         kept = not builder.cacheable or run.capture.unrepeatable or run.records
         # Something may hold a traced number that outlives the capture, or look at its class.
-        wrong = run.numbers.positions and (kept or watch.asks_for_types())
+        wrong = run.numbers.positions and (kept or observer.asks_for_types())
         # And create_graph traces once more, for one offset.
         if wrong or (run.offsets and builder.cotangent_avals):
             run.capture.fail()
@@ -158,7 +158,7 @@ class FunctionTracer:
                 try:
                     closed = run.trace(avals)
                 except Exception as error:
-                    known = frozenset() if avals is not None else run.acquainted_arguments()
+                    known = frozenset() if avals is not None else run.compared_arguments()
                     if known:  # the code may have looked for them, and not found the placeholders
                         shared |= known
                         continue
@@ -172,15 +172,15 @@ class FunctionTracer:
                         run.capture.fail()
                     shared, drawn = shared | reached, run.first_values
                     continue
-            self.conversion.forgive(run.capture.watch)
+            self.conversion.forgive(run.capture.observer)
             return run, closed, shared
 
     def _tracing(self, *what: Any) -> Tracing:
         """A capture of the function, not begun yet."""
         run = Tracing(self._fn, self._name, *what)
         run.capture.scripting = self._scripting
-        run.capture.printed.held = self._falls_back
-        run.capture.printed.silent = self._is_silent
+        run.capture.prints.held = self._falls_back
+        run.capture.prints.silent = self._is_silent
         return run
 
     def _double(

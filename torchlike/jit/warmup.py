@@ -194,7 +194,7 @@ class WarmUp:
             self._not_kept(call.key, not (capture.unrepeatable or program.changes_structure))
             return traced
         drawn = run.first_values
-        run.returned.cut()
+        run.outputs.cut()
         capture.fail()
         capture.undo_python()
         numbers = program.numbers_of(call.leaves, call.given)

@@ -29,7 +29,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.partial import GIVEN, When
-from torchlike.jit.capture.deferred_prints import Printed
+from torchlike.jit.capture.deferred_prints import DeferredPrints
 from torchlike.jit.capture.frame_observer import FrameObserver
 from torchlike.jit.capture.libraries import is_library, trace_counts
 from torchlike.jit.capture.slots import Slot, hooks_of, rebound_slots, set_slot
@@ -82,8 +82,8 @@ class Capture:
         #: Ids of modules that the body made.
         self.made_modules: set[int] = set()
         self.optimizers: dict[int, Any] = {}
-        #: What the function sees instead of its arguments: {id(stand-in): which argument}.
-        self.stand_ins: dict[int, int] = {}
+        #: What the function sees instead of its arguments: {id(placeholder): which argument}.
+        self.placeholders: dict[int, int] = {}
         #: Names that one branch on a value bound and the other did not, or a loop's turns alone.
         self.maybe_unbound: set[str] = set()
         #: What was refused, first things first, whatever user code made of the errors.
@@ -91,8 +91,8 @@ class Capture:
         #: Tables of modules, hooks and optimizers that the body was about to change.
         self.tables = Tables(self.slots_written.values())
         #: Plain Python values that user code can read.
-        self.watch = FrameObserver(self.stand_ins, self.tables)
-        self.printed = Printed(self.watch.say, self.refuse_value)
+        self.observer = FrameObserver(self.placeholders, self.tables)
+        self.prints = DeferredPrints(self.observer.say, self.refuse_value)
         #: Entries of parameter groups that are asked for anew at each run: (id(group), name).
         self.host_places: set[tuple[int, str]] = set()
         #: Why the program must not be used again, if somebody said so.
@@ -110,6 +110,16 @@ class Capture:
         self._hooked: dict[int, tuple[Tensor, Any]] = {}
         #: Views made during the capture.
         self._views: dict[int, weakref.ref[Tensor]] = {}
+
+    # -- out of sight ------------------------------------------------------------------------------
+
+    def paused(self) -> contextlib.AbstractContextManager[None]:
+        """Inside, library code runs that no one watches; see `FrameObserver.paused`."""
+        return self.observer.paused()
+
+    def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)`` while `paused`."""
+        return self.observer.unseen(function, *args)
 
     # -- cells -------------------------------------------------------------------------------------
 
@@ -213,7 +223,7 @@ class Capture:
         key = (id(owner), name)
         slot = self.slots.get(key)
         if slot is None:
-            slot = self.slots[key] = Slot(owner, name, self.stand_ins.get(id(owner), -1))
+            slot = self.slots[key] = Slot(owner, name, self.placeholders.get(id(owner), -1))
         return slot
 
     def slot_read(self, owner: Any, name: str) -> None:
@@ -237,15 +247,15 @@ class Capture:
     def see_plain_slots(self) -> None:
         """Slots among the plain attributes of modules, which are looked up unseen: those that some
         program binds, and that code here loads."""
-        for module in {**self.watch.modules, **self.modules}.values():
+        for module in {**self.observer.modules, **self.modules}.values():
             for name in rebound_slots.of(module):
                 if (id(module), name) not in self.slots and name not in _registered(module):
                     self._slot(module, name)
-        labels = self.watch.labels_of_storages()
+        labels = self.observer.labels_of_storages()
         for slot in self.slots.values():
             if slot.is_read or slot.of_tensor:
                 continue
-            if slot.name not in _registered(slot.owner) and self.watch.loads(slot.name):
+            if slot.name not in _registered(slot.owner) and self.observer.loads(slot.name):
                 slot.is_read = True
             elif isinstance(slot.initial, Tensor) and slot.initial._storage in self.inputs:
                 # Read past the attribute (``module.buffers()``), unless there is another way.
@@ -286,7 +296,7 @@ class Capture:
 
     def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """A switch is about to be read or set: a guard."""
-        self.watch.see_setting(name, ask, tell)
+        self.observer.see_setting(name, ask, tell)
 
     def enter_module(self, module: Any) -> None:
         """A module is being called: its plain attributes become guards."""
@@ -328,9 +338,9 @@ class Capture:
         for leaf, before in self._hooked.values():
             if hooks_of(leaf) == before:
                 continue
-            if id(leaf) in self.stand_ins:
+            if id(leaf) in self.placeholders:
                 self.refuse("registering a hook on an argument", "a hook on a clone of it")
-            self.watch.reasons.append(
+            self.observer.reasons.append(
                 "it registers a hook on a tensor from outside, which a compiled program would do "
                 "only once; register it outside"
             )
@@ -443,7 +453,7 @@ class Capture:
     def _take_refusals_of_jax(self, raised: BaseException | None) -> None:
         """Add errors by which JAX refused user code a traced array's value, and which user code
         caught (JAX catches some itself, and goes on)."""
-        errors = self.watch.errors_of_jax
+        errors = self.observer.errors_of_jax
         for error in errors:
             tb, caught_at, line = error.__traceback__, "", ""
             while tb is not None:
@@ -482,7 +492,7 @@ class Capture:
                 owner.__dict__.pop(name, None)
             else:
                 owner.__dict__[name] = value
-        self.watch.restore()
+        self.observer.restore()
         counts = trace_counts()
         counts.clear()
         counts.update(self._traces)

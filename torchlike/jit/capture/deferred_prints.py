@@ -26,8 +26,8 @@ from torchlike.jit.capture.replayed_effects import Effect
 
 
 class _Captures(threading.local):
-    #: The Printed whose capture runs in this thread, or None.
-    printed: Printed | None = None
+    #: The DeferredPrints whose capture runs in this thread, or None.
+    printed: DeferredPrints | None = None
 
 
 _captures = _Captures()
@@ -46,7 +46,7 @@ def _seen(*values: Any, **how: Any) -> None:
         printed.take(*values, **how)
 
 
-class Printed:
+class DeferredPrints:
     """A context in which this thread's ``print`` is seen, and held back if ``held``: for each call.
     With ``silent`` all is held back, for this call."""
 

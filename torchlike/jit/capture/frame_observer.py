@@ -88,12 +88,12 @@ _library_code: dict[int, types.CodeType] = {}
 class FrameObserver(GuardCollector):
     """What one capture's user code named, reached and found."""
 
-    def __init__(self, stand_ins: Container[int] = (), tables: Tables | None = None) -> None:
+    def __init__(self, placeholders: Container[int] = (), tables: Tables | None = None) -> None:
         super().__init__(tables)
         #: Errors that JAX made because it has no value yet of a traced array.
         self.errors_of_jax: list[BaseException] = []
         #: By their ids, what the function sees instead of its arguments.
-        self._stand_ins = stand_ins
+        self._placeholders = placeholders
         self._random = random.getstate()
         self._numpy_random = _numpy_state()
         self._previous: Any = None
@@ -310,7 +310,7 @@ class FrameObserver(GuardCollector):
             self.say("warnings.warn")
         elif function is id or function is hash:
             name = given_to(frame.f_code, frame.f_lasti)
-            if id(frame.f_locals.get(name)) in self._stand_ins:
+            if id(frame.f_locals.get(name)) in self._placeholders:
                 raise JitCaptureError(
                     f"{function.__name__}({name}) of an argument cannot be compiled: it is another "
                     "at each call.\n  Use a dictionary keyed by tensors, or ask for it outside."

@@ -40,7 +40,7 @@ def deliver(
     """Write outputs into cells and slots, and build the result.
 
     ``made`` are the storages of the capture itself on the first call, None on later ones, and
-    ``known`` its tensors (see `Returned.cut`).
+    ``known`` its tensors (see `CapturedOutputs.cut`).
     """
     what, gradient = program.outputs, program.gradient
     n = len(what.written)

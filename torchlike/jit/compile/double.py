@@ -22,7 +22,7 @@ from torchlike.autograd.partial import placed
 from torchlike.jit.capture.slots import Slot
 from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.output_templates import Template
-from torchlike.jit.control_flow.subgraph import RegionNode, filled
+from torchlike.jit.control_flow.subgraph import SubgraphNode, filled
 
 
 class Double:
@@ -98,7 +98,7 @@ class Double:
                 )
             return backward(residuals, given)
 
-        node = RegionNode("CompiledBackwardBackward", leading, len(self.roots), run)
+        node = SubgraphNode("CompiledBackwardBackward", leading, len(self.roots), run)
         for nr, i in enumerate(self.roots):
             # In a box, what outlives the transform is the tensor inside.
             t = boxes.innermost(gradients[i]) if boxed else gradients[i]

@@ -29,13 +29,13 @@ from torchlike.jit.compile.output_templates import (
 from torchlike.jit.guards.values import VALUES
 
 
-class Returned:
+class CapturedOutputs:
     """The templates of one capture, and the storages whose arrays the program has to give out."""
 
     def __init__(self, capture: Capture, builder: ProgramBuilder, position: dict[int, int]) -> None:
         self._capture = capture
         self._builder = builder
-        #: The argument on a stand-in's storage, by the storage's id.
+        #: The argument on a placeholder's storage, by the storage's id.
         self._position = position
         #: Storages made inside, in the order of the program's outputs, and their places in it.
         self.made: list[Storage] = []
@@ -72,7 +72,7 @@ class Returned:
     def _made_anew(self, x: Any) -> Any:
         """An object that is no tensor: itself where it was there before (or cannot change), else
         one like it at each call."""
-        if isinstance(x, VALUES) or self._capture.watch.is_from_outside(x):
+        if isinstance(x, VALUES) or self._capture.observer.is_from_outside(x):
             return x
         if _is_plain(x):
             return Anew(copy.deepcopy(x))
@@ -96,7 +96,7 @@ class Returned:
     def _template_of(self, t: Tensor) -> Template:
         storage = t._storage
         if not self._capture.is_created(storage):
-            argument = self._capture.stand_ins.get(id(t), -1)
+            argument = self._capture.placeholders.get(id(t), -1)
             if argument < 0 and (again := self._view_again(t)) is not None:
                 template = Template(t, -1, None, -1)
                 template.again = again
@@ -189,7 +189,7 @@ class Returned:
         """How to make a view of an argument or of a tensor from outside anew; None for what is more
         than a view, or where its steps cannot be told from its parent's."""
         view, parent = t._view, t._base
-        where: Any = -1 if parent is None else self._capture.stand_ins.get(id(parent), -1)
+        where: Any = -1 if parent is None else self._capture.placeholders.get(id(parent), -1)
         if where < 0:
             # Of an alias (``x.detach()[0]``), or of a tensor from outside.
             where = self._position.get(id(t._storage), -1)
@@ -201,7 +201,7 @@ class Returned:
             if self._capture.is_adopted(t) and parent is None:
                 # A new object at each call: the user may write to it. The first gets this one.
                 where = t._alias()
-            elif view is None or parent is None or self._capture.watch.is_from_outside(t):
+            elif view is None or parent is None or self._capture.observer.is_from_outside(t):
                 return None
             else:
                 where = parent

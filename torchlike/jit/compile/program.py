@@ -31,7 +31,7 @@ from torchlike.jit.guards.guard import GuardSet
 class ProgramState:
     """What the runs of a program remember."""
 
-    __slots__ = ("batched", "call", "double", "guard", "lock", "recognize", "used")
+    __slots__ = ("batched", "call", "double", "guard", "inline_cache", "lock", "used")
 
     def __init__(self) -> None:
         #: Held by a call that reads state and writes it back.
@@ -44,7 +44,7 @@ class ProgramState:
         self.guard: Callable[..., Any] | None = None
         #: ``recognize(args, kwargs, current)`` for calls like the one before: None before there was
         #: one, False where there cannot be. See ``inline_cache``.
-        self.recognize: Any = None
+        self.inline_cache: Any = None
         #: The gradient's gradient, once one asked for it; see ``double``.
         self.double: Any = None
         #: The backward executable under a transform, once one asked for it.

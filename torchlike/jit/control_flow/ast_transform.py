@@ -1,4 +1,4 @@
-"""Rewriting: a function's syntax tree with control flow as calls of ``branching``'s functions.
+"""The AST transform: a function's syntax tree with control flow as calls of ``operators``.
 
     if c:                      def yes(x):
         x = x * 2                  x = x * 2
@@ -22,7 +22,7 @@ from typing import Any
 
 from torchlike.jit.control_flow import liveness
 
-#: Stands for the module ``branching`` until the code object is made; see conversion.
+#: Stands for the module ``operators`` until the code object is made; see conversion.
 HELPER = "\0torchlike.jit.branching"
 #: A loop's ``return`` value: carried although it has none at first.
 VALUE = "__torchlike_value"

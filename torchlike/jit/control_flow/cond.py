@@ -9,7 +9,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike.jit.capture.scalars import Number
 from torchlike.jit.control_flow import lowering
-from torchlike.jit.control_flow.subgraph import Leaf, Region
+from torchlike.jit.control_flow.subgraph import Leaf, Subgraph
 from torchlike.jit.guards.values import same
 
 #: ``mismatch(part, leaf, a, b)`` raises; leaf -1 for parts of different structure.
@@ -28,7 +28,7 @@ ABSENT = _Absent()
 
 
 def is_value(x: Any) -> bool:
-    """Whether something can be an output of a region: a tensor or a number."""
+    """Whether something can be an output of a subgraph: a tensor or a number."""
     return isinstance(x, Tensor) or type(x) is Number or type(x) in (int, float, bool)
 
 
@@ -43,19 +43,19 @@ def choose(
     that only one function gives is ABSENT, or (``filled``) zeros where the other is taken.
     """
 
-    def traced(fn: Callable[[], tuple[Any, ...]], name: str) -> Region:
+    def traced(fn: Callable[[], tuple[Any, ...]], name: str) -> Subgraph:
         def body() -> Any:
             parts = [flatten(part) for part in fn()]
             return [x for leaves, _ in parts for x in leaves if is_value(x)], parts
 
-        return Region(body, [], [], name)
+        return Subgraph(body, [], [], name)
 
-    regions = [traced(fn, name) for fn, name in zip(functions, names, strict=True)]
+    subgraphs = [traced(fn, name) for fn, name in zip(functions, names, strict=True)]
     outputs: list[tuple[int, int]] = []
     results: list[Any] = []
     at = [0, 0]
     for k, ((a_leaves, a_structure), (b_leaves, b_structure)) in enumerate(
-        zip(regions[0].aux, regions[1].aux, strict=True)
+        zip(subgraphs[0].aux, subgraphs[1].aux, strict=True)
     ):
         first = list(at)
         at[0] += sum(map(is_value, a_leaves))
@@ -82,17 +82,17 @@ def choose(
             first = [first[0] + is_value(a), first[1] + is_value(b)]
             if a is b or same(a, b):
                 leaves.append((False, a))
-            elif is_value(a) and is_value(b) and regions[0].outputs[here[0]].alike(
-                regions[1].outputs[here[1]]
+            elif is_value(a) and is_value(b) and subgraphs[0].outputs[here[0]].alike(
+                subgraphs[1].outputs[here[1]]
             ):  # fmt: skip
                 leaves.append((True, len(outputs)))
                 outputs.append(here)
             else:
                 mismatch(k, i, a, b)
         results.append((a_structure, leaves))
-    for region in regions:
-        region.aux = None  # the tape will hold the regions: not the user's tensors as well
-    picked = lowering.select(test, regions, outputs) if outputs else []
+    for subgraph in subgraphs:
+        subgraph.aux = None  # the tape will hold the subgraphs: not the user's tensors as well
+    picked = lowering.select(test, subgraphs, outputs) if outputs else []
     return tuple(
         ABSENT if leaves == [ABSENT] else unflatten(
             structure, [picked[x] if is_picked else x for is_picked, x in leaves]

@@ -93,9 +93,9 @@ class Conversion:
             error.args = (f"{error.args[0]}\n{why_not}", *error.args[1:])
         return found
 
-    def forgive(self, watch: Any) -> None:
+    def forgive(self, observer: Any) -> None:
         """The code that a capture saw is not the code that functions have at other times."""
-        for guard in watch.guards.values():
+        for guard in observer.guards.values():
             if isinstance(guard, FunctionGuard):
                 guard.code = self._originals.get(guard.code, guard.code)
 

@@ -36,34 +36,34 @@ class Effects:
     """The Python values that functions can reach, as they are now."""
 
     def __init__(
-        self, functions: Iterable[Callable[..., Any]], watch: Any, called: Iterable[Any] = ()
+        self, functions: Iterable[Callable[..., Any]], observer: Any, called: Iterable[Any] = ()
     ) -> None:
         """``functions`` are parts of a user's function, whose variables are theirs to bind;
         ``called`` are the user's own."""
-        self.watch = watch
+        self.observer = observer
         self._guards: dict[int, ValueGuard] = {}
         for fn in functions:
             self._function(fn, 0)
         for fn in called:
             self._visit(fn, getattr(fn, "__qualname__", type(fn).__name__), 0)
         #: Variables seen from here on may be those of the traced functions themselves.
-        self._known = {id(p) for p in watch.guards.values()}
+        self._known = {id(p) for p in observer.guards.values()}
         #: What the function itself had changed before it came here.
-        self._changed_before = {id(p): p.now() for p in watch.changes()}
+        self._changed_before = {id(p): p.now() for p in observer.changes()}
         self._modes = ThreadModes()
 
     @contextlib.contextmanager
     def refused(self, what: str) -> Iterator[None]:
         """While one of the functions is traced: JitCaptureError where it tells the outside
         something, and afterwards where something changed."""
-        with self.watch.tracing(what):
+        with self.observer.tracing(what):
             yield
         self._check(what)
 
     def _check(self, what: str) -> None:
         changed: list[ValueGuard] = [p for p in self._guards.values() if not p.check()]
         changed += [
-            p for p in self.watch.changes()
+            p for p in self.observer.changes()
             if not (id(p) in self._changed_before and _alike(self._changed_before[id(p)], p.now()))
             and (id(p) in self._known or not isinstance(p, CellGuard))
         ]  # fmt: skip

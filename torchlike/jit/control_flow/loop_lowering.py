@@ -27,8 +27,8 @@ from torchlike.jit.capture.scalars import weak
 from torchlike.jit.control_flow.lowering import merged, zeros_of
 from torchlike.jit.control_flow.subgraph import (
     Leaf,
-    Region,
-    RegionCapture,
+    Subgraph,
+    SubgraphCapture,
     array_of,
     filled,
     joined,
@@ -39,22 +39,22 @@ _PLACES = 64
 
 
 def _stable(
-    make: Callable[[list[Leaf]], Region], leaves: list[Leaf], mismatch: Callable[..., None]
-) -> Region:
+    make: Callable[[list[Leaf]], Subgraph], leaves: list[Leaf], mismatch: Callable[..., None]
+) -> Subgraph:
     """The body of a loop, with ``requires_grad`` of its state as it is after any number of turns.
 
     ``mismatch(i, before, after)`` must raise where the state's kind changes in a turn.
     """
     while True:
-        region = make(leaves)
+        subgraph = make(leaves)
         changed = False
-        for i, (before, after) in enumerate(zip(leaves, region.outputs, strict=False)):
+        for i, (before, after) in enumerate(zip(leaves, subgraph.outputs, strict=False)):
             if not before.alike(after):
                 mismatch(i, before, after)
             if after.requires_grad and not before.requires_grad:
                 before.requires_grad = changed = True
         if not changed:
-            return region
+            return subgraph
 
 
 def _edge(x: Any) -> Any:
@@ -77,12 +77,14 @@ def loop(
     avals = [jax.typeof(a) for a in init]
     leaves = [Leaf(x) for x in state]
     body = _stable(
-        lambda given: Region(body_fn, given, avals, "a loop on a tensor's value"), leaves, mismatch
+        lambda given: Subgraph(body_fn, given, avals, "a loop on a tensor's value"),
+        leaves,
+        mismatch,
     )
     untracked = [Leaf(x) for x in state]
     for leaf in untracked:
         leaf.requires_grad = False
-    test = Region(test_fn, untracked, avals, "the test of a loop")
+    test = Subgraph(test_fn, untracked, avals, "the test of a loop")
     found = _While(test, body, init, [i for i, leaf in enumerate(leaves) if leaf.requires_grad])
     with_grad = bool(found.rooted)
     outgoing = [_edge(state[i]) for i in found.rooted] + list(body.edges)
@@ -94,7 +96,7 @@ def loop(
 class _While:
     """One ``lax.while_loop``, which runs when it is made, and its backward."""
 
-    def __init__(self, test: Region, body: Region, init: list[Any], rooted: list[int]) -> None:
+    def __init__(self, test: Subgraph, body: Subgraph, init: list[Any], rooted: list[int]) -> None:
         self._test = test
         self._body = body
         self._init = init
@@ -173,7 +175,7 @@ class _While:
         return new, of_edges, flags
 
 
-def _in_any_turn(body: Region, seen: Sequence[Any]) -> list[Any]:
+def _in_any_turn(body: Subgraph, seen: Sequence[Any]) -> list[Any]:
     """For each edge out of a loop's body: True where every turn uses it, else whether one did."""
     return [
         functools.reduce(either, (True if c is True else seen[c] for c in when.values()))
@@ -192,7 +194,7 @@ def _as_weak_as(value: Any, like: Any) -> Any:
 
 def scan(
     fn: Callable[..., Any], init: Sequence[Any], xs: Sequence[Tensor], reverse: bool, length: int,
-    mismatch: Callable[..., None], seen_as: Callable[..., RegionCapture] = RegionCapture,
+    mismatch: Callable[..., None], seen_as: Callable[..., SubgraphCapture] = SubgraphCapture,
     vary: Callable[[Sequence[Any]], dict[int, Any]] | None = None,
 ) -> tuple[list[Any], Any]:  # fmt: skip
     """``fn(*state, *slices) -> ([*state, *ys], aux)`` over the first dimension of ``xs``.
@@ -211,33 +213,31 @@ def scan(
         leaf.shape = leaf.shape[1:]
     row_avals = [jax.ShapeDtypeStruct(r.shape[1:], r.dtype) for r in rows]
     avals = [jax.typeof(a) for a in start] + row_avals
-    region = _stable(
-        lambda given: Region(fn, [*given, *slices], avals, "a scan", seen_as), leaves, mismatch
+    subgraph = _stable(
+        lambda given: Subgraph(fn, [*given, *slices], avals, "a scan", seen_as), leaves, mismatch
     )
-    results = [*leaves, *(_stacked(leaf, length) for leaf in region.outputs[n:])]
+    results = [*leaves, *(_stacked(leaf, length) for leaf in subgraph.outputs[n:])]
     found = _Scan(
-        region, start, rows, vary(region.closed) if vary is not None else {}, reverse, length,
+        subgraph, start, rows, vary(subgraph.closed) if vary is not None else {}, reverse, length,
         [i for i, leaf in enumerate(results) if leaf.requires_grad],
     )  # fmt: skip
     edges = [_edge(init[i]) for i in found.state_roots] + [
         _edge(xs[i - n]) for i in found.row_roots
     ]
-    return (
-        joined("ScanBackward", results, found.arrays, edges + list(region.edges), found.backward),
-        region.aux,
-    )
+    edges += subgraph.edges
+    return joined("ScanBackward", results, found.arrays, edges, found.backward), subgraph.aux
 
 
 class _Scan:
     """One ``lax.scan``, which runs when it is made, and its backward."""
 
     def __init__(
-        self, region: Region, start: list[Any], rows: list[Any], varying: dict[int, Any],
+        self, subgraph: Subgraph, start: list[Any], rows: list[Any], varying: dict[int, Any],
         reverse: bool, length: int, rooted: list[int],
     ) -> None:  # fmt: skip
         """``rooted``: the results that require grad; those of the last state come first."""
         n = len(start)
-        self._region = region
+        self._subgraph = subgraph
         self._start = start
         self._rows = rows
         self._reverse = reverse
@@ -248,9 +248,10 @@ class _Scan:
         self._rooted = rooted
         self.state_roots = [i for i in rooted if i < n]
         #: The inputs of a step that are rows of ``xs`` and get gradients.
-        self.row_roots = [i for i in region.reached if i >= n]
+        self.row_roots = [i for i in subgraph.reached if i >= n]
         # Of the state going into a step, what its backward asks for.
-        asked = [i - len(region.closed) for i in region.residual_inputs if i >= len(region.closed)]
+        first = len(subgraph.closed)
+        asked = [i - first for i in subgraph.residual_inputs if i >= first]
         self._saved_state = [i for i in asked if i < n]
         last, (ys, self._residuals, self._states) = lax.scan(
             self._step, start, (rows, self._varied), reverse=reverse, length=length
@@ -259,32 +260,32 @@ class _Scan:
 
     def _closed_at(self, values: Sequence[Any]) -> list[Any]:
         """What the body reads outside, at one step."""
-        found = list(self._region.closed)
+        found = list(self._subgraph.closed)
         for i, value in zip(self._varying, values, strict=True):
             found[i] = value
         return found
 
     def _step(self, carry: Any, x: Any) -> Any:
         row, values = x
-        found, residuals = self._region.run_forward(self._closed_at(values), [*carry, *row])
+        found, residuals = self._subgraph.run_forward(self._closed_at(values), [*carry, *row])
         n = len(self._start)
         return found[:n], (found[n:], residuals, [carry[i] for i in self._saved_state])
 
     def _step_backward(self, carry: Any, x: Any) -> Any:
-        region, roots = self._region, self.state_roots
+        subgraph, roots = self._subgraph, self.state_roots
         of_state, sums, seen = carry
         residuals, states, row, at, of_ys = x
-        arrived = zeros_of(region)
+        arrived = zeros_of(subgraph)
         for i, c in zip(self._rooted, [*of_state, *of_ys], strict=True):
             if i in arrived:
                 arrived[i] += c
         values: list[Any] = [jnp.zeros(a.shape, a.dtype) for a in self._start]
         for i, v in zip(self._saved_state, states, strict=True):
             values[i] = v
-        of_inputs, of_edges, flags = region.run_backward(
+        of_inputs, of_edges, flags = subgraph.run_backward(
             residuals, self._closed_at(at), [*values, *row], arrived
         )
-        by_input = dict(zip(region.reached, of_inputs, strict=True))
+        by_input = dict(zip(subgraph.reached, of_inputs, strict=True))
         new = [
             by_input[i] if i in by_input else jnp.zeros_like(c)
             for i, c in zip(roots, of_state, strict=True)
@@ -295,12 +296,12 @@ class _Scan:
 
     def backward(self, cotangents: Sequence[Any]) -> Any:
         """Gradients of the first state, of the rows, and of what the body read outside."""
-        region = self._region
+        subgraph = self._subgraph
         given = filled(cotangents, [self.arrays[i] for i in self._rooted])
         n = len(self.state_roots)
-        avals = region.gradient_avals[len(region.reached) :]
+        avals = subgraph.gradient_avals[len(subgraph.reached) :]
         sums = [jnp.zeros(a.shape, a.dtype) for a in avals]
-        seen = [jnp.zeros((), bool)] * region.n_flags
+        seen = [jnp.zeros((), bool)] * subgraph.n_flags
         (of_init, sums, seen), of_rows = lax.scan(
             self._step_backward, (given[:n], sums, seen),
             (self._residuals, self._states, self._rows, self._varied, given[n:]),
@@ -308,7 +309,7 @@ class _Scan:
         )  # fmt: skip
         when = [
             None if in_turn is True else dict.fromkeys(range(len(self._rooted)), in_turn)
-            for in_turn in _in_any_turn(region, seen)
+            for in_turn in _in_any_turn(subgraph, seen)
         ]
         return [*of_init, *of_rows, *sums], [None] * (len(of_init) + len(of_rows)) + when
 

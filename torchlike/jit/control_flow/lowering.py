@@ -17,7 +17,7 @@ from torchlike.autograd.partial import When, union
 from torchlike.jit.capture.scalars import weak
 from torchlike.jit.control_flow.subgraph import (
     Leaf,
-    Region,
+    Subgraph,
     array_of,
     filled,
     joined,
@@ -30,23 +30,23 @@ def predicate(x: Any) -> Any:
     return (array if array.dtype == bool else array != 0).reshape(())
 
 
-def select(test: Any, regions: Sequence[Region], pairs: Sequence[tuple[int, int]]) -> list[Any]:
-    """Outputs of the region that ``test`` chooses: pair (i, j) is output i of the first region or
+def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, int]]) -> list[Any]:
+    """Outputs of the subgraph that ``test`` chooses: pair (i, j) is output i of the first or
     output j of the second, which must be alike; -1 stands for zeros that nobody will look at."""
-    closed: dict[int, Any] = {id(c): c for r in regions for c in r.closed}
+    closed: dict[int, Any] = {id(c): c for r in subgraphs for c in r.closed}
     every = list(closed.values())
     position = {key: i for i, key in enumerate(closed)}
-    taken = [[position[id(c)] for c in r.closed] for r in regions]
+    taken = [[position[id(c)] for c in r.closed] for r in subgraphs]
 
     def forward(k: int) -> Callable[..., Any]:
         def branch(every: Any) -> Any:
-            outputs, residuals = regions[k].run_forward([every[i] for i in taken[k]], [])
+            outputs, residuals = subgraphs[k].run_forward([every[i] for i in taken[k]], [])
             kept = [
                 residuals if j == k else [jnp.zeros(a.shape, a.dtype) for a in r.residual_avals]
-                for j, r in enumerate(regions)
+                for j, r in enumerate(subgraphs)
             ]
             return [
-                outputs[pair[k]] if pair[k] >= 0 else _blank(regions[1 - k], pair[1 - k])
+                outputs[pair[k]] if pair[k] >= 0 else _blank(subgraphs[1 - k], pair[1 - k])
                 for pair in pairs
             ], kept
 
@@ -54,12 +54,12 @@ def select(test: Any, regions: Sequence[Region], pairs: Sequence[tuple[int, int]
 
     chosen = predicate(test)
     arrays, residuals = lax.cond(chosen, forward(0), forward(1), every)
-    edges = list(dict.fromkeys(e for r in regions for e in r.edges))
-    avals = {e: a for r in regions for e, a in zip(r.edges, r.gradient_avals, strict=True)}
+    edges = list(dict.fromkeys(e for r in subgraphs for e in r.edges))
+    avals = {e: a for r in subgraphs for e, a in zip(r.edges, r.gradient_avals, strict=True)}
     leaves = [
         merged(
-            regions[0].outputs[i] if i >= 0 else regions[1].outputs[j],
-            regions[1].outputs[j] if j >= 0 else regions[0].outputs[i],
+            subgraphs[0].outputs[i] if i >= 0 else subgraphs[1].outputs[j],
+            subgraphs[1].outputs[j] if j >= 0 else subgraphs[0].outputs[i],
         )
         for i, j in pairs
     ]
@@ -69,22 +69,22 @@ def select(test: Any, regions: Sequence[Region], pairs: Sequence[tuple[int, int]
         given = filled(cotangents, [arrays[n] for n in rooted])
 
         def half(k: int) -> Callable[..., Any]:
-            region = regions[k]
+            subgraph = subgraphs[k]
 
             def branch(every: Any, residuals: Any, given: Any) -> Any:
-                arrived = zeros_of(region)
+                arrived = zeros_of(subgraph)
                 for n, c in zip(rooted, given, strict=True):
                     if pairs[n][k] in arrived:
                         arrived[pairs[n][k]] += c
                 closed = [every[i] for i in taken[k]]
-                _, found, flags = region.run_backward(residuals[k], closed, [], arrived)
-                by_edge = dict(zip(region.edges, found, strict=True))
+                _, found, flags = subgraph.run_backward(residuals[k], closed, [], arrived)
+                by_edge = dict(zip(subgraph.edges, found, strict=True))
                 return [
                     by_edge[e] if e in by_edge else jnp.zeros(avals[e].shape, avals[e].dtype)
                     for e in edges
                 ], [
                     flags if j == k else [jnp.zeros((), bool)] * r.n_flags
-                    for j, r in enumerate(regions)
+                    for j, r in enumerate(subgraphs)
                 ]  # fmt: skip
 
             return branch
@@ -93,7 +93,7 @@ def select(test: Any, regions: Sequence[Region], pairs: Sequence[tuple[int, int]
         is_taken = [chosen, ~chosen]
         yes, no = (
             _ways_out(r, [pairs[n][k] for n in rooted], is_taken[k], flags[k])
-            for k, r in enumerate(regions)
+            for k, r in enumerate(subgraphs)
         )
         return found, [_in_either(yes.get(e, {}), no.get(e, {}), is_taken) for e in edges]
 
@@ -101,16 +101,16 @@ def select(test: Any, regions: Sequence[Region], pairs: Sequence[tuple[int, int]
 
 
 def _ways_out(
-    region: Region, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
+    subgraph: Subgraph, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
 ) -> dict[Any, When]:  # fmt: skip
     """For each edge out of a branch, which of these outputs of it lead there, and when."""
-    roots = {i: region.roots.index(o) for i, o in enumerate(outputs) if o in region.roots}
+    roots = {i: subgraph.roots.index(o) for i, o in enumerate(outputs) if o in subgraph.roots}
     return {
         edge: {
             i: is_taken if own[root] is True else flags[own[root]]
             for i, root in roots.items() if root in own
         }
-        for edge, own in zip(region.edges, region.when, strict=True)
+        for edge, own in zip(subgraph.edges, subgraph.when, strict=True)
     }  # fmt: skip
 
 
@@ -129,14 +129,14 @@ def merged(a: Leaf, b: Leaf) -> Leaf:
     return found
 
 
-def _blank(region: Region, i: int) -> Any:
-    """Zeros of the kind of a region's output."""
-    leaf, aval = region.outputs[i], region.output_avals[i]
+def _blank(subgraph: Subgraph, i: int) -> Any:
+    """Zeros of the kind of a subgraph's output."""
+    leaf, aval = subgraph.outputs[i], subgraph.output_avals[i]
     zeros = jnp.zeros(aval.shape, aval.dtype)
     return zeros if leaf.kind is None else weak(leaf.kind, zeros)
 
 
-def zeros_of(region: Region) -> dict[int, Any]:
-    """Cotangents of a region's outputs, still zero."""
-    avals = region.output_avals
-    return {i: jnp.zeros(avals[i].shape, avals[i].dtype) for i in region.roots}
+def zeros_of(subgraph: Subgraph) -> dict[int, Any]:
+    """Cotangents of a subgraph's outputs, still zero."""
+    avals = subgraph.output_avals
+    return {i: jnp.zeros(avals[i].shape, avals[i].dtype) for i in subgraph.roots}

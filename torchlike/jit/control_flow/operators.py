@@ -23,7 +23,7 @@ from torchlike.jit.capture.scalars import device_number, is_device, weak
 from torchlike.jit.control_flow import cond, loop_lowering, lowering
 from torchlike.jit.control_flow.ast_transform import VALUE
 from torchlike.jit.control_flow.effects import Effects
-from torchlike.jit.control_flow.subgraph import Leaf, Region, array_of
+from torchlike.jit.control_flow.subgraph import Leaf, Subgraph, array_of
 from torchlike.jit.guards.values import same
 
 #: More turns than this are not unrolled as conditions (and a row source may have no end).
@@ -168,7 +168,7 @@ def _choose(
     filled: Sequence[int] = (),
 ) -> Any:  # fmt: skip
     what = f"a branch on a tensor's value ({where})"
-    effects = Effects((yes, no), modes.current.capture.watch)
+    effects = Effects((yes, no), modes.current.capture.observer)
 
     def mismatch(part: int, i: int, a: Any, b: Any) -> None:
         raise JitCaptureError(
@@ -323,7 +323,7 @@ def _captured_loop(
 ) -> tuple[Any, ...]:  # fmt: skip
     """``lax.while_loop`` from here on. Names that have no value yet live within a turn."""
     what = f"a loop on a tensor's value ({where})"
-    effects = Effects((holds, turn), modes.current.capture.watch)
+    effects = Effects((holds, turn), modes.current.capture.observer)
     holds, turn = _watched(holds, effects, what), _watched(turn, effects, what)
     values = _with_return_value(turn, values, names, what)
     modes.current.capture.maybe_unbound.update(
@@ -396,7 +396,7 @@ def _with_return_value(
             seen[k] = [Leaf(x) if cond.is_value(x) else x for x in leaves], structure
         return [], None
 
-    Region(probe, [], [], what)
+    Subgraph(probe, [], [], what)
     filled = list(values)
     for k, (leaves, structure) in seen.items():
         filled[k] = unflatten(structure, [_zero(x) if isinstance(x, Leaf) else x for x in leaves])

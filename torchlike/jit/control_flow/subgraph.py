@@ -1,12 +1,13 @@
-"""Regions: parts of a capture that become the body of a lax.cond, while_loop or scan.
+"""Subgraphs: parts of a capture that become the body of a lax.cond, while_loop or scan.
 
-A region is traced like a capture of its own, inside the running one. What it reads from outside
+A subgraph is traced like a capture of its own, inside the running one. What it reads from outside
 (cells, and values made earlier in the capture) turns up among its jaxpr's constants and becomes an
 operand of the control-flow op. Its tape is joined as a jitted function's is: the outputs that
 require grad are run backward on placeholder cotangents in the same trace, and the joint graph is
-cut in two (``joint``). So detach, no_grad and custom Functions keep their meaning inside.
+cut in two (``partitioner``). So detach, no_grad and custom Functions keep their meaning inside.
 
-A region may not write outside itself: both branches of a condition are traced, a loop's body once.
+A subgraph may not write outside itself: both branches of a condition are traced, and a loop's body
+once.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from torchlike.jit.compile import partitioner
 from torchlike.jit.compile.jaxprs import make_jaxpr
 
 
-class RegionCapture:
-    """The running capture as seen from inside a region: it refuses effects."""
+class SubgraphCapture:
+    """The running capture as seen from inside a subgraph: it refuses effects."""
 
     def __init__(self, outer: Any, what: str) -> None:
         self.outer = outer
@@ -51,10 +52,10 @@ class RegionCapture:
         return self._own.get(id(storage)) is storage
 
     def give(self, index: int, leaf: Leaf, array: Any) -> Any:
-        """The explicit input ``index`` as the region's user sees it."""
+        """The explicit input ``index`` as the subgraph's user sees it."""
         x = tensor_of(leaf, array)
         if isinstance(x, Tensor):
-            # Read as the region's own, but not to be written to.
+            # Read as the subgraph's own, but not to be written to.
             del self._own[id(x._storage)]
             self._given[id(x._storage)] = x._storage
         return x
@@ -65,7 +66,7 @@ class RegionCapture:
         return self.outer.is_created(storage)
 
     def leave(self) -> None:
-        """The region has been traced: what it made holds its tracers, and is nobody's any more."""
+        """The subgraph has been traced: what it made holds its tracers, and is nobody's now."""
         self._own.clear()
         self._modules.clear()
         self._given.clear()
@@ -144,7 +145,7 @@ class RegionCapture:
 
 
 class Leaf:
-    """What goes into or comes out of a region: a tensor, or a number that the program knows."""
+    """What goes into or comes out of a subgraph: a tensor, or a number that the program knows."""
 
     __slots__ = ("dtype", "kind", "requires_grad", "shape")
 
@@ -175,7 +176,7 @@ def array_of(x: Any) -> Any:
 
 
 def tensor_of(leaf: Leaf, array: Any) -> Any:
-    """What a region's user sees for an array: a new leaf tensor, or a number."""
+    """What a subgraph's user sees for an array: a new leaf tensor, or a number."""
     if leaf.kind is not None:
         return device_number(leaf.kind, array)
     t = wrap(array)
@@ -184,8 +185,8 @@ def tensor_of(leaf: Leaf, array: Any) -> Any:
     return t
 
 
-class Region:
-    """A traced region.
+class Subgraph:
+    """A traced subgraph.
 
     Attributes:
       inputs: leaves of the explicit inputs.
@@ -200,7 +201,7 @@ class Region:
     def __init__(
         self, fn: Callable[..., tuple[list[Any], Any]], inputs: Sequence[Leaf],
         avals: Sequence[Any], what: str,
-        seen_as: Callable[[Any, str], RegionCapture] = RegionCapture,
+        seen_as: Callable[[Any, str], SubgraphCapture] = SubgraphCapture,
     ) -> None:  # fmt: skip
         self.inputs = list(inputs)
         self.outputs: list[Leaf] = []
@@ -246,7 +247,7 @@ class Region:
             for t in found:
                 node = t._node if isinstance(t, Tensor) else None
                 if node is not None and node.sequence >= capture.first_sequence:
-                    t._node = None  # it holds the region's tracers
+                    t._node = None  # it holds the subgraph's tracers
             return results + [partial.array_of(g) for g in gradients] + flags
 
         try:
@@ -304,7 +305,7 @@ class Region:
 def _gradients(
     roots: list[Any], cotangents: list[Any], targets: list[Any], first_sequence: int
 ) -> dict[Any, Any]:
-    """The region's part of backward, by edge; no entry where a Function gave None."""
+    """The subgraph's part of backward, by edge; no entry where a Function gave None."""
     given = [Partial(c, {i: True}) for i, c in enumerate(cotangents)]
     with partitioner.hooks_left_to_others(targets):
         found = engine.run(
@@ -314,7 +315,7 @@ def _gradients(
     return {e: g for e, g in zip(targets, found, strict=True) if g is not None}
 
 
-class RegionNode(tape.Node):
+class SubgraphNode(tape.Node):
     """The tape's node of a control-flow op: its backward is another one."""
 
     __slots__ = ("_backward", "_n_outputs")
@@ -343,7 +344,7 @@ class RegionNode(tape.Node):
         )
 
 
-class ControlNode(RegionNode):
+class ControlNode(SubgraphNode):
     """One whose gradients are there or not, as values decide.
 
     ``backward`` gives, beside the gradients, on which of the cotangents each depends and under
@@ -360,7 +361,7 @@ class ControlNode(RegionNode):
 
 def joined(
     name: str, leaves: Sequence[Leaf], arrays: Sequence[Any], edges: list[Any],
-    backward: Callable[..., Any], kind: type[RegionNode] = ControlNode,
+    backward: Callable[..., Any], kind: type[SubgraphNode] = ControlNode,
 ) -> list[Any]:  # fmt: skip
     """The results of a control-flow op as tensors and numbers, on one node if any needs it."""
     rooted = [i for i, leaf in enumerate(leaves) if leaf.requires_grad]

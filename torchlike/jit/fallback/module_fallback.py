@@ -12,7 +12,7 @@ from torchlike._core import modes
 _MOST = 256
 
 
-class Parts:
+class ModuleFallback:
     """What compiles the modules called by a function that runs eagerly.
 
     A module is compiled at its second call (one made for a single call never is) by a
@@ -60,10 +60,13 @@ def _keep(table: dict[int, Any], key: int, value: Any) -> None:
 
 
 def _with(
-    parts: Parts | None, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    fallback: ModuleFallback | None,
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
-    before, modes.current.parts = modes.current.parts, parts
+    before, modes.current.module_fallback = modes.current.module_fallback, fallback
     try:
         return fn(*args, **kwargs)
     finally:
-        modes.current.parts = before
+        modes.current.module_fallback = before

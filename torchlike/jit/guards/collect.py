@@ -77,7 +77,7 @@ def guards_of(
 
 def _modules(capture: Capture) -> list[Any]:
     """The modules that were called, or reached by name."""
-    return list({**capture.watch.modules, **capture.modules}.values())
+    return list({**capture.observer.modules, **capture.modules}.values())
 
 
 def _bound(capture: Capture) -> set[tuple[int, str]]:
@@ -100,9 +100,9 @@ def _of_slots(capture: Capture) -> Iterator[Guard]:
 
 def _of_values(capture: Capture) -> Iterator[Guard]:
     """Plain Python values that user code read, and the tables of modules."""
-    watch, bound = capture.watch, _bound(capture)
+    observer, bound = capture.observer, _bound(capture)
     found = [
-        guard for guard in watch.guards.values()
+        guard for guard in observer.guards.values()
         if not isinstance(guard, NameGuard) or not (
             (id(guard.owner), guard.name) in bound or _is_library_module(guard.value)
         )
@@ -114,7 +114,7 @@ def _of_values(capture: Capture) -> Iterator[Guard]:
             value = m.__dict__.get(name)
             if type(value) is list and all(isinstance(x, PLAIN_VALUES) for x in value):
                 yield ItemsGuard(value, f"{type(m).__name__}.{name}")
-    yield from (AttributesOfGuard(owner, space) for owner, space in watch.spaces())
+    yield from (AttributesOfGuard(owner, space) for owner, space in observer.spaces())
     # Modules without children are passed over (most have none, and get none so), but for containers
     # and those whose table the code names.
     named = {id(owner) for owner in capture.tables.owners()}
@@ -135,9 +135,9 @@ def _of_values(capture: Capture) -> Iterator[Guard]:
 
 def _of_tensors(capture: Capture) -> Iterator[Guard]:
     """Tensors that were reached by name."""
-    watch = capture.watch
-    for t in watch.tensors.values():
-        label = watch.label_of(t)
+    observer = capture.observer
+    for t in observer.tensors.values():
+        label = observer.label_of(t)
         yield HistoryGuard(t, label)
         yield TensorGuard(t, label)
         if t._base is not None:
@@ -151,7 +151,7 @@ def _of_memory(
     rebound = _rebound(capture)
     own = [(i, arguments[i]._storage) for i in as_themselves]
     yield from (ArgumentCellGuard(i, cell) for i, cell in own)
-    if capture.watch.compares or asks_for_bases(capture):
+    if capture.observer.compares or asks_for_bases(capture):
         guard = IdentityGuard(arguments, capture, cells)
         if guard.asks:
             yield guard
@@ -173,7 +173,7 @@ def _of_memory(
 
 def _of_modules(capture: Capture) -> Iterator[Guard]:
     """What changes of modules and settings only with ``modes.epoch``."""
-    watch, changed = capture.watch, capture.attributes_written
+    observer, changed = capture.observer, capture.attributes_written
     yield PrecisionGuard()
     for owner, name, value in capture.attributes.values():
         if (id(owner), name) not in changed:
@@ -181,11 +181,11 @@ def _of_modules(capture: Capture) -> Iterator[Guard]:
     own = [t for o in capture.optimizers.values() for t in o._hooks.values()]
     yield from map(HookTableGuard, (*hook_tables, *own))
     # What is only counted up does not matter, whoever does it (an eager call).
-    recorded = {(owner, name) for owner, name in changed if watch.only_records(name)}
-    bound, names = _bound(capture) | recorded, frozenset(watch.names)
+    recorded = {(owner, name) for owner, name in changed if observer.only_records(name)}
+    bound, names = _bound(capture) | recorded, frozenset(observer.names)
     for m in _modules(capture):
         skip = rebound_slots.of(m) | {name for owner, name in bound if owner == id(m)}
-        yield ModuleGuard(m, skip, None if watch.is_whole(m) or is_by_key(m) else names)
+        yield ModuleGuard(m, skip, None if observer.is_whole(m) or is_by_key(m) else names)
 
 
 def _shared(
@@ -199,7 +199,7 @@ def _shared(
         if isinstance(slot.initial, Tensor):
             key = id(slot.initial._storage)
             slots[key] = slots.get(key, 0) + 1
-    labels = capture.watch.labels_of_storages()
+    labels = capture.observer.labels_of_storages()
     found = []
     for slot in rebound:
         if not isinstance(slot.initial, Tensor):

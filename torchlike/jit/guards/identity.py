@@ -21,8 +21,8 @@ _OF_VIEWS = frozenset(("_base", "_is_view"))
 
 
 def asks_for_bases(capture: Capture) -> bool:
-    """Whether code may ask what an argument is a view of, which a stand-in for it does not know."""
-    return capture.watch.names_any(_OF_VIEWS)
+    """Whether code may ask what an argument is a view of: its placeholder does not know."""
+    return capture.observer.names_any(_OF_VIEWS)
 
 
 class IdentityGuard(Guard):
@@ -42,7 +42,7 @@ class IdentityGuard(Guard):
             for i, t in enumerate(arguments)
             if t._view is not None and asks_for_bases(capture)
         ]
-        if not capture.watch.compares:
+        if not capture.observer.compares:
             self._slots, self._expected, self._strangers = [], {}, {}
             return
         positions = _positions(arguments)
@@ -51,7 +51,7 @@ class IdentityGuard(Guard):
             (s, positions.get(id(s.initial), -1)) for s in capture.slots.values()
             if s.is_read and capture.is_rebound(s)
         ]  # fmt: skip
-        reached = capture.watch.comparable_tensors()
+        reached = capture.observer.comparable_tensors()
         known = {id(t): weakref.ref(t) for t in reached}
         #: The tensors that some arguments must be, and those that the others must not be.
         self._expected = {i: known[id(t)] for i, t in enumerate(arguments) if id(t) in known}

@@ -23,7 +23,7 @@ from torchlike.jit.guards.signatures import PLAIN, is_plain
 _MOST = 6
 
 
-def recognizer(guards: GuardSet, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
+def generate_inline_cache(guards: GuardSet, args: tuple[Any, ...], key: tuple[Any, ...]) -> Any:
     """``recognize(args, kwargs, current)``, which gives the tensors among the arguments of
     a call without keywords whose key is ``key``, where the program fits, and None otherwise.
 

@@ -1,4 +1,4 @@
-"""Seen: plain Python values read by a function that is traced once and then kept.
+"""TraceGuards: plain Python values read by a function that is traced once and then kept.
 
 An operation made of a user's JAX function keeps its trace, in which such values are frozen. What it
 read is therefore compared when the trace is to be used again, and handed on to a capture that uses
@@ -16,7 +16,7 @@ from torchlike.jit.capture.frame_observer import FrameObserver
 from torchlike.jit.guards.values import ValueGuard, describe
 
 
-class Seen:
+class TraceGuards:
     """The places that traces of one function read, with the values they had."""
 
     def __init__(self) -> None:
@@ -34,19 +34,19 @@ class Seen:
                 f"first backward pass: {describe(guard.before())} → {describe(guard.now())}. Pass "
                 "it as an argument"
             )
-        watch = FrameObserver()
+        observer = FrameObserver()
         # The collector's youngest generation is a running capture's own.
-        watch.start(collect=modes.current.capture is None)
+        observer.start(collect=modes.current.capture is None)
         try:
             yield
-            watch.settle()
+            observer.settle()
         finally:
-            watch.stop()
-        for key, guard in watch.guards.items():
+            observer.stop()
+        for key, guard in observer.guards.items():
             if guard.check():  # what the function changes, JAX's functions change once a trace
                 self._guards.setdefault(key, guard)
 
-    def holds(self) -> bool:
+    def check(self) -> bool:
         """Whether every value is what it was."""
         for guard in self._guards.values():  # noqa: SIM110 - a generator costs 0.3 µs more
             if not guard.check():
@@ -58,4 +58,4 @@ class Seen:
         capture = modes.current.capture
         if capture is not None:
             for key, guard in self._guards.items():
-                capture.watch.guards.setdefault(key, guard)
+                capture.observer.guards.setdefault(key, guard)

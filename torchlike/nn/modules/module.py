@@ -113,10 +113,10 @@ class Module(StateDicts, Hooks, Conversions):
         capture = modes.current.capture
         if capture is not None:
             capture.enter_module(self)
-        elif (parts := modes.current.parts) is not None and (
-            (compiled := parts.compiled(self)) is not None
+        elif (fallback := modes.current.module_fallback) is not None and (
+            (compiled := fallback.compiled(self)) is not None
         ):  # fmt: skip
-            return parts.call(compiled, args, kwargs)
+            return fallback.call(compiled, args, kwargs)
         elif self._compiled_call_impl is not None:
             forward = self._compiled_call_impl
         if (
