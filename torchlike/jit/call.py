@@ -1,4 +1,4 @@
-"""One call of a jitted function, as those who find or make its program need it."""
+"""`Call`: one call of a jitted function that no program fits yet."""
 
 from __future__ import annotations
 

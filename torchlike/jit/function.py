@@ -1,4 +1,4 @@
-"""JitFunction: from a call's arguments to the program that fits, capturing one when none does."""
+"""`JitFunction` finds the program that fits a call, and makes one where none does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`FunctionTracer`: from one call of a function to a program that has not run."""
+"""`FunctionTracer` traces one call of a function and compiles a program that has not run."""
 
 from __future__ import annotations
 

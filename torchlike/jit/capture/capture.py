@@ -1,4 +1,4 @@
-"""Capture: what a function reads, writes, makes and draws while its graph is being recorded.
+"""`Capture` records what a function reads, writes, makes and draws while it is traced.
 
 While a capture runs, every read of a Storage comes here. ``jax.make_jaxpr`` keeps each concrete
 array that it meets among ``jaxpr.consts`` as the very same object, so it is enough to remember

@@ -1,4 +1,4 @@
-"""What a body prints while it is captured.
+"""Deferred prints: what a body prints while it is captured is printed at each call of its program.
 
 A function under ``torch.compile`` prints at each call, as in PyTorch: what the capture printed is
 held back, comes out when the program is there, and again at each of its later calls. It is the same

@@ -1,4 +1,4 @@
-"""`FrameObserver`: every plain Python value that user code could reach while it was captured.
+"""`FrameObserver` sees user code run during a capture, and notes which Python values it can read.
 
 A compiled graph has the Python values frozen into it that the body read: globals, closure
 variables, attributes, elements of lists. So while the one run of the body is going on, a profile

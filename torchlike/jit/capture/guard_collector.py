@@ -1,4 +1,4 @@
-"""GuardCollector: from the values that code names to everything it can read through them.
+"""`GuardCollector` follows the values that code names to everything that it can read through them.
 
 Objects are followed by the names that entered code mentions (``cfg.alpha`` watches ``alpha`` of
 ``cfg``, not the rest of it), containers as a whole.

@@ -1,4 +1,4 @@
-"""Which code is a library's, and not looked into while user code is watched."""
+"""Says which code belongs to a library: a capture does not look into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a body only records (a counter, a log), done again at the later calls of its program.
+"""Replayed effects: counters and logs that a body adds to go on at the later calls of its program.
 
 PyTorch's compiler does what a function does to Python's objects at each call; so do functions with
 a fallback, for what ``bytecode.only_records`` finds: ``name += constant`` and, as a statement,

@@ -1,4 +1,4 @@
-"""Python numbers that a capture does not freeze.
+"""Traced numbers: Python numbers among the arguments that a capture does not freeze.
 
 A *host number* stands for an argument that changes from call to call (``lr``, ``step``), and for
 what Python computes from it: the capture notes the steps, each call takes them again on the numbers

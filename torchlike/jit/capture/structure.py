@@ -1,4 +1,4 @@
-"""Structure: the tables of modules and optimizers that a body changes, as they were before.
+"""Keeps the tables of modules and optimizers that a body changes as they were before.
 
 Parameters, buffers, children, hooks and parameter groups are kept in plain dictionaries and lists.
 Whoever is about to change one says so first (`modes.table_changes`), and code that names one may

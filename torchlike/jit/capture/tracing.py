@@ -1,4 +1,4 @@
-"""Tracing: one run of the Python body under make_jaxpr, and what it left behind."""
+"""`Tracing` runs a Python body once under make_jaxpr and finds what the run left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ProgramBuilder`: what a trace finds out about a program, and how a program is made of it."""
+"""`ProgramBuilder` gathers what a trace finds out, and compiles it to a `Program`."""
 
 from __future__ import annotations
 

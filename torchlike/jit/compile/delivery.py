@@ -1,4 +1,4 @@
-"""Delivery: a program's outputs go into cells and slots, and become the function's result."""
+"""Delivers a program's outputs: into cells and slots, and as the function's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a compiled program writes what it updates, and after what.
+"""Donation: a program writes each update into the memory of the input that it replaces.
 
 Each cell in its own memory (`each_in_its_memory`), and after all that reads its old value. XLA may
 write into the memory of an input once nobody reads the input any more. The gradient with respect to

@@ -1,4 +1,4 @@
-"""create_graph through a jitted call: the backward of its backward.
+"""Double backward through a jitted call, for ``create_graph``.
 
 The joint graph of a jitted function has the tape's meaning, but no tape. When a gradient is asked
 for with ``create_graph``, the body is therefore traced once more, on the arrays that the call had,

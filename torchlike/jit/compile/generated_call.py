@@ -1,4 +1,4 @@
-"""The calls of a program, written out: what it asks before, and what it does.
+"""Generates a guard and a call for a program: Python source with one line for each cell.
 
 A call takes the arrays out of the cells, asks whether anybody else holds those to be donated, runs
 the executable, puts its outputs into cells and builds the result. `Program.run` and `deliver` do so

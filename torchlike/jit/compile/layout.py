@@ -1,4 +1,4 @@
-"""What a program's executable takes and gives, and where a call finds and puts it."""
+"""Describes what a program's executable takes and gives, and where a call finds and puts it."""
 
 from __future__ import annotations
 

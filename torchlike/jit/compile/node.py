@@ -1,4 +1,4 @@
-"""A jitted call on the tape: one node, whose backward is the second executable of its program."""
+"""`CompiledNode` is a jitted call on the tape: its backward is a second executable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compiled call gives back: tensors, numbers and objects, by templates of the capture."""
+"""Templates by which each call of a program makes the tensors, numbers and objects it returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a captured function returns, as templates by which each call gives it back."""
+"""`CapturedOutputs` turns what a captured function gave back into templates for later calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cut a joint graph in two: the backward is what depends on the cotangents.
+"""The partitioner cuts a joint graph in two: the backward is what depends on the cotangents.
 
 During a capture whose outputs require grad, the tape's backward is run in the same trace on
 placeholder cotangents. That joint graph keeps all of eager autograd's meaning (detach, no_grad,

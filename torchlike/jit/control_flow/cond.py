@@ -1,4 +1,4 @@
-"""A choice between two functions in a captured graph: both are traced, lax.cond picks results."""
+"""Traces two functions in a captured graph, of whose results lax.cond picks one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion: user functions whose control flow asks for a tensor's value, rewritten for a capture.
+"""Rewrites user functions whose control flow asks for a tensor's value, while a capture runs.
 
 A capture runs Python as it is. Only when ``bool()`` of a tensor was refused are the user's
 functions on the stack rewritten (see ``ast_transform``) and the capture tried again. The rewritten

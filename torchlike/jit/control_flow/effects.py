@@ -1,4 +1,4 @@
-"""Effects: what a branch or a loop's body changed in Python while it was traced.
+"""Finds what a branch or a loop's body changed in Python while it was traced.
 
 Both branches are traced and a loop's body once, so a list that one of them appends to would be
 wrong afterwards. What the functions can reach through their closures is compared before and after,

@@ -1,4 +1,4 @@
-"""Whether layers are identical but for the values of their parameters and buffers.
+"""Layer equivalence: compares layers in all but the values of their parameters and buffers.
 
 What a layer's code could read is compared: plain values, containers, functions with their closures,
 submodules, and names, shapes and flags of tensors. What cannot be compared counts as different.

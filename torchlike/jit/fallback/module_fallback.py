@@ -1,4 +1,4 @@
-"""A function that cannot be compiled whole, in parts: each module that it calls is compiled."""
+"""`ModuleFallback` compiles the modules of a function that cannot be compiled whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a function was compiled again: a log, and one warning when it happens too often.
+"""Tells why a function was compiled again: in a log, and in a warning when it happens too often.
 
 ``TORCHLIKE_LOGS=recompiles`` prints each recompilation; otherwise they go to the logger
 ``torchlike.recompiles`` at level INFO.

@@ -1,4 +1,4 @@
-"""The guards of a program: everything that its capture took for granted, as one list.
+"""Collects the guards of a program: all that its capture took for granted, as one list.
 
 The order matters twice: a guard may rely on those before it, and a recompilation is explained by
 the first that does not hold.

@@ -1,4 +1,4 @@
-"""Whether a call is like one that a program ran for, written out.
+"""The inline cache: generated source that recognises a call like the one before.
 
 A call is described by a key (its structure, the modes, each argument's signature), under which the
 programs that may fit are found: 1.5 µs for one tensor, before the guard takes 0.7. Most calls are

@@ -1,4 +1,4 @@
-"""Signatures: what of a tensor chooses the program, among the arguments or in a slot."""
+"""Signatures of tensors: what of one chooses the program, among the arguments or in a slot."""
 
 from __future__ import annotations
 
