@@ -46,8 +46,17 @@ class ModuleGuard(Guard):
             return f"`{kind}.{bound}` is now bound by a jitted function"
         now = _plain(self.module, self.skip, self.names)
         name = next(n for n in (*before, *now) if before.get(n) != now.get(n))
+        if name.endswith("_hooks"):
+            return f"the hooks of {kind} changed"
         was, became = before.get(name, MISSING), now.get(name, MISSING)
-        return f"`{kind}.{name}` changed: {was} → {became}"
+        label = f"`{kind}.{name.rpartition('.')[2]}`"
+        if not (_is_of_tensor(was) or _is_of_tensor(became)):
+            return f"{label} changed: {_shown(was)} → {_shown(became)}"
+        if MISSING in (was, became):
+            return f"{label} was {'added' if was is MISSING else 'removed'}"
+        if _is_of_tensor(was) and _is_of_tensor(became) and was[0] == became[0]:
+            return f"requires_grad of {label} changed: {was[1]} → {became[1]}"
+        return f"{label} was bound to another object"
 
     def _newly_bound(self) -> str | None:
         """A slot of the module that some program has begun to bind."""
@@ -158,6 +167,17 @@ def _plain(module: Any, skip: frozenset[str], names: frozenset[str] | None) -> d
                 flag = value.requires_grad if isinstance(value, Tensor) else None
                 found[f"{table}.{name}"] = id(value), flag
     return found
+
+
+def _is_of_tensor(entry: Any) -> bool:
+    """Whether this stands in what `_plain` gives for a tensor or a submodule."""
+    return isinstance(entry, tuple) and isinstance(entry[0], int)
+
+
+def _shown(entry: Any) -> str:
+    """What stands in what `_plain` gives, for messages: a value's name of its kind is left out."""
+    found = entry[1] if isinstance(entry, tuple) else entry
+    return found if isinstance(found, str) else repr(found)
 
 
 class _HeldAs:
