@@ -237,7 +237,7 @@ class LayerCapture(SubgraphCapture):
 
 
 def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
-    outer = modes.current.capture
+    outer = modes.the_capture()
     for i, layer in enumerate(layers):
         outer.observer.visit(layer, f"layers[{i}]")
         for module in layer.modules():
@@ -269,7 +269,8 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
         found, after = flatten(result)
         if after != structure:
             raise RuntimeError("scan_layers: a layer must return what it is given, nested alike")
-        written, contents = modes.current.capture.written()
+        inside: Any = modes.the_capture()  # a LayerCapture
+        written, contents = inside.written()
         return [*found, *contents], written
 
     def mismatch(i: int, before: Leaf, after: Leaf) -> None:

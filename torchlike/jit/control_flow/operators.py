@@ -168,7 +168,7 @@ def _choose(
     filled: Sequence[int] = (),
 ) -> Any:  # fmt: skip
     what = f"a branch on a tensor's value ({where})"
-    effects = Effects((yes, no), modes.current.capture.observer)
+    effects = Effects((yes, no), modes.the_capture().observer)
 
     def mismatch(part: int, i: int, a: Any, b: Any) -> None:
         raise JitCaptureError(
@@ -192,7 +192,7 @@ def _choose(
     found = cond.choose(test, functions, [what, what], mismatch, filled)
     for name, part, a, b in zip(names, found, *missing, strict=True):
         if part is UNDEFINED and a is not b:
-            modes.current.capture.maybe_unbound.add(name.strip("`"))
+            modes.the_capture().maybe_unbound.add(name.strip("`"))
     return found
 
 
@@ -254,7 +254,7 @@ def range_(function: Any, *args: Any) -> Any:
         numbers.append(a)
     start, stop, step = (0, *numbers, 1) if len(numbers) == 1 else (*numbers, 1)[:3]
     if is_device(step):
-        modes.current.capture.refuse_value("range() with a step that is a tensor", "a plain step")
+        modes.the_capture().refuse_value("range() with a step that is a tensor", "a plain step")
     return Turns(start, stop, step)
 
 
@@ -323,10 +323,10 @@ def _captured_loop(
 ) -> tuple[Any, ...]:  # fmt: skip
     """``lax.while_loop`` from here on. Names that have no value yet live within a turn."""
     what = f"a loop on a tensor's value ({where})"
-    effects = Effects((holds, turn), modes.current.capture.observer)
+    effects = Effects((holds, turn), modes.the_capture().observer)
     holds, turn = _watched(holds, effects, what), _watched(turn, effects, what)
     values = _with_return_value(turn, values, names, what)
-    modes.current.capture.maybe_unbound.update(
+    modes.the_capture().maybe_unbound.update(
         name for name, value in zip(names, values, strict=True) if value is UNDEFINED
     )
     flat = [flatten(v) for v in values]

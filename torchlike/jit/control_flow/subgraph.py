@@ -213,7 +213,8 @@ class Subgraph:
         self.edges: list[Edge] = []
         self.when: list[When] = []
         flags: list[Any] = []
-        capture = seen_as(modes.current.capture, what)
+        # Typed Any: it passes on what it has not itself, see `SubgraphCapture.__getattr__`.
+        capture: Any = seen_as(modes.the_capture(), what)
         cotangents: list[Any] = []
 
         def body(*arrays: Any) -> list[Any]:
