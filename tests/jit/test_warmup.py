@@ -420,7 +420,7 @@ def test_modules_of_a_function_that_falls_back_warm_up_too():
         compiled(x)
     for _ in range(4):
         torch.testing.assert_close(compiled(x), expected)
-    (part,) = compiled._parts._compiled.values()
+    (part,) = compiled._module_fallback._compiled.values()
     assert part.compiles == 1
     assert not part.ran_eagerly
 
