@@ -197,12 +197,12 @@ class FunctionTracer:
                 again = self._tracing(
                     list(run.arguments), leaves, structure, shared, traced, run.drawn
                 )
-                again.create_graph = again.capture.is_retraced = True
+                backward = again.record_backward()
                 closed = again.trace()
                 again.capture.undo_python()
         finally:
             modes.current.grad_enabled = was
-        return Double(again, closed)
+        return Double(again, backward, closed)
 
     def with_numbers(self, call: Call, before: Any) -> Call:
         """A call that recompiles, with the numbers traced that have done so too often: all that

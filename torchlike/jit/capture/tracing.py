@@ -14,7 +14,7 @@ from jax import core, lax
 from torchlike._core import boxes, meta, modes, tape
 from torchlike._core.sharing import tensors_on
 from torchlike._core.storage import Storage
-from torchlike._core.tape import AccumulateGrad, Edge
+from torchlike._core.tape import AccumulateGrad
 from torchlike._core.tensor import _FIELDS, Tensor, wrap
 from torchlike._core.trees import (
     Made,
@@ -23,15 +23,14 @@ from torchlike._core.trees import (
     unflatten_call,
 )
 from torchlike._core.views import UNKNOWN
-from torchlike.autograd import engine, partial, saved
-from torchlike.autograd.partial import Partial
+from torchlike.autograd import saved
 from torchlike.jit.capture.capture import Capture
 from torchlike.jit.capture.given import CallValues, Copies
 from torchlike.jit.capture.held import tensors_held
 from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table, is_device
 from torchlike.jit.capture.slots import slot_value
-from torchlike.jit.compile import partitioner
+from torchlike.jit.compile.backward_trace import JointBackward, RecordedBackward
 from torchlike.jit.compile.builder import ProgramBuilder
 from torchlike.jit.compile.jaxprs import make_jaxpr
 from torchlike.jit.compile.output_templates import GivenContainer
@@ -57,7 +56,6 @@ class Tracing:
         self.builder = ProgramBuilder()
         self.arguments = arguments
         self.n_forward = 0
-        self.cotangents: list[Any] = []
         self.first_values: list[Any] = []
         #: The modes that the body left set, where it changed any.
         self.modes_left: ThreadModes | None = None
@@ -104,14 +102,15 @@ class Tracing:
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
                 observer.visit(leaf, f"argument {i}")
-        #: For create_graph (see double): record the backward, and run that one's backward too.
-        self.create_graph = False
-        self.first_gradients: list[Any] = []
-        #: Whether there is one, for each edge of the boundary.
-        self.first_arrived: list[bool] = []
-        self.second_roots: list[int] = []
-        self.second_targets: list[tuple[str, int]] = []
-        self._second: list[Any] = []
+        self.backward = JointBackward(self.capture, self.builder, self.outputs, self._seen)
+
+    def record_backward(self) -> RecordedBackward:
+        """For create_graph (see ``double``): the backward is to be recorded."""
+        self.capture.is_retraced = True
+        self.backward = recorded = RecordedBackward(
+            self.capture, self.builder, self.outputs, self._seen
+        )
+        return recorded
 
     def _placeholders(self) -> list[Tensor]:
         """What the function gets for its arguments: the same values in cells of their own, so that
@@ -325,9 +324,9 @@ class Tracing:
         capture.conditions.clear()  # they would keep gradients that were dropped
         self._check_kept()
         if returned.roots:
-            if self.create_graph:
-                return self._recorded_backward()
-            gradients = self._joint_backward()
+            gradients = self.backward.trace()
+            if isinstance(self.backward, RecordedBackward):
+                return gradients
             capture.observer.settle()
         self._check_python()
         forget_examples(structure)
@@ -351,14 +350,11 @@ class Tracing:
         found = dict(zip(map(id, inputs.values()), self.outputs.places(inputs), strict=True))
         for i, (_, placeholder) in enumerate(self.capture.host_values):
             found[id(placeholder)] = ("host", i)
-        for i, placeholder in enumerate(self.cotangents):
-            found[id(placeholder)] = ("cotangent", i)
+        found |= self.backward.sources()
         for i, placeholder in self.numbers.placeholders.items():
             found[id(placeholder)] = ("number", i)
         for offset, placeholder in self._offset_arrays.items():
             found[id(placeholder)] = ("offset", offset)
-        for i, placeholder in enumerate(self._second):
-            found[id(placeholder)] = ("second cotangent", i)
         return found
 
     def _find_held(self, leaves: list[Any]) -> None:
@@ -519,103 +515,6 @@ class Tracing:
             self.capture.refuse(
                 f"keeping a number that depends on a tensor in `{label}`", "a returned value"
             )
-
-    # -- joining the tape --------------------------------------------------------------------------
-
-    def _joint_backward(self) -> list[Any]:
-        """Gradients of everything outside that the outputs depend on, from placeholders."""
-        capture, roots = self.capture, self.outputs.roots
-        edges = [edge for _, edge in roots]
-        boundary = partitioner.boundary_of(edges, capture.first_sequence, self._ends_here)
-        for t, _ in roots:
-            aval = (tuple(t.shape), t.dtype.numpy)
-            self.builder.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
-            with capture.outside():
-                self.cotangents.append(jax.numpy.zeros(*aval))
-        with partitioner.hooks_left_to_others(boundary):
-            gradients = engine.run(
-                edges,
-                [Partial(c, {i: True}) for i, c in enumerate(self.cotangents)],
-                retain_graph=True,
-                create_graph=False,
-                targets=boundary,
-                accumulate=False,
-                stop_before=capture.first_sequence,
-            )
-        self.builder.behind = partitioner.behind(edges, capture.first_sequence)
-        self.builder.boundary = [self._origin(edge) for edge in boundary]
-        flags: list[Any] = []
-        self.builder.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
-        return [partial.array_of(g) for g in gradients if g is not None] + flags
-
-    def _recorded_backward(self) -> list[Any]:
-        """The gradients, recorded, and their own gradients from placeholders (see double)."""
-        capture = self.capture
-        edges = [edge for _, edge in self.outputs.roots]
-        boundary = partitioner.boundary_of(edges, capture.first_sequence, self._ends_here)
-        incoming = []
-        for t, _ in self.outputs.roots:
-            with capture.outside():
-                self.cotangents.append(jax.numpy.zeros(tuple(t.shape), t.dtype.numpy))
-            incoming.append(wrap(self.cotangents[-1]).requires_grad_())
-        into = {tape.gradient_edge(c): ("cotangent", i) for i, c in enumerate(incoming)}
-        into |= {edge: ("boundary", i) for i, edge in enumerate(boundary)}
-        self.builder.boundary = [self._origin(edge) for edge in boundary]
-        with partitioner.hooks_left_to_others(boundary):
-            found = engine.run(
-                edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
-                accumulate=False, stop_before=capture.first_sequence,
-            )  # fmt: skip
-        self.first_arrived = [g is not None for g in found]
-        found = [g for g in found if g is not None]
-        roots: dict[int, Any] = {
-            i: tape.gradient_edge(g) for i, g in enumerate(found)
-            if isinstance(g, Tensor) and g.requires_grad
-        }  # fmt: skip
-        self.second_roots = list(roots)
-        reached = partitioner.boundary_of(
-            list(roots.values()), capture.first_sequence, lambda s: False
-        )  # fmt: skip
-        targets = [e for e in into if e in reached]
-        self.second_targets = [into[e] for e in targets]
-        self.first_gradients = [g._read() for g in found]
-        for i in roots:
-            with capture.outside():
-                like = self.first_gradients[i]
-                self._second.append(jax.numpy.zeros(like.shape, like.dtype))
-        with partitioner.hooks_left_to_others(targets):
-            second = engine.run(
-                list(roots.values()), self._second, retain_graph=True, create_graph=False,
-                targets=targets, accumulate=False, stop_before=capture.first_sequence,
-            )  # fmt: skip
-        return self.first_gradients + [partial.array_of(g) for g in second]
-
-    def _ends_here(self, leaf: Tensor) -> Any:
-        """Whether a leaf was made inside, and no call gives it back."""
-        created = self.capture.is_created(leaf._storage)
-        return created and self.outputs.template_of_made(leaf) is None
-
-    def _origin(self, edge: Edge) -> Any:
-        """How to find a boundary edge at the next call: an argument, a leaf (from outside, or by
-        the template of one that each call makes), or the edge itself."""
-        node, nr = edge
-        if isinstance(node, AccumulateGrad) and self.capture.is_created(node.variable._storage):
-            self.builder.repeats = True  # the leaf that is given back is the one of the edge
-            return self.outputs.template_of_made(node.variable)
-
-        def is_of(t: Tensor) -> bool:
-            leaf = isinstance(node, AccumulateGrad) and node.variable is t
-            return leaf or (t._node is node and t._output_nr == nr)
-
-        for i, t in enumerate(self._seen):
-            if is_of(t):
-                return i
-        for slot in self.capture.slots.values():
-            if slot.is_read and self.capture.is_rebound(slot) and (
-                isinstance(slot.initial, Tensor) and is_of(slot.initial)
-            ):  # fmt: skip
-                return slot
-        return node.variable if isinstance(node, AccumulateGrad) else edge
 
 
 class OffsetNeeded(Exception):

@@ -28,7 +28,8 @@ from torchlike.jit.control_flow.subgraph import SubgraphNode, filled
 class Double:
     """The compiled gradient of one program, and its own gradient."""
 
-    def __init__(self, run: Any, closed: Any) -> None:
+    def __init__(self, run: Any, backward: Any, closed: Any) -> None:
+        """``backward``: the `RecordedBackward` of the trace ``run``."""
         sources = run.sources()
         self.inputs: list[Any] = []
         variables, constants, bound = [], [], []
@@ -43,16 +44,16 @@ class Double:
             else:
                 variables.append(var)
                 self.inputs.append(source_key((kind, what)))
-        n = len(run.first_gradients)
+        n = len(backward.gradients)
         split = partitioner.partition(
-            closed.jaxpr, n, variables, constants, cotangents, len(run.second_roots)
+            closed.jaxpr, n, variables, constants, cotangents, len(backward.roots)
         )
         self.n = n
         #: Which gradients depend on what requires grad, and where theirs lead.
-        self.roots = run.second_roots
-        self.targets = run.second_targets
+        self.roots = backward.roots
+        self.targets = backward.targets
         self.boundary = run.builder.boundary
-        self.arrived = run.first_arrived
+        self.arrived = backward.arrived
         self.forward = jax.jit(partitioner.evaluator(split.forward, bound))
         self.residual_inputs = split.residual_inputs
         #: `forward` and `backward` under a transform, once one asked for them.
