@@ -137,8 +137,8 @@ class JitFunction:
             # Nested: part of the graph being captured, or of what a torch.func transform runs.
             return self._fn(*args, **kwargs)
         latest = self._cache.latest
-        if latest is not None and latest.state.inline_cache:
-            tensors = latest.state.inline_cache(args, kwargs, current)
+        if latest is not None and (recognize := latest.state.inline_cache):
+            tensors = recognize(args, kwargs, current)
             if tensors is not None:
                 return self._run(latest, tensors, ())
         try:
