@@ -264,7 +264,7 @@ def peak_of_steps(label: str, name: str) -> tuple[float, float]:
 
         def lower() -> Any:
             program = compiled.latest
-            return program.forward.lower(*program.input_avals)
+            return program.forward.lower(*program.inputs.avals)
 
     del problem
     for _ in range(2):

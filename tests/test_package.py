@@ -25,6 +25,7 @@ FLOORS = [
         "futures",
         "_core.homes",
         "_core.modes",
+        "_core.running_capture",
         "_core.printing",
         "_core.layouts",
         "_core.shared_hooks",

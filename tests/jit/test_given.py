@@ -362,8 +362,8 @@ def test_the_calls_from_the_second_on_are_written_out():
         assert f(row(1), d) is d
     assert d["k"].tolist() == [4.0, 8.0]
     assert f.compiles == 1
-    assert f.latest.steady.__module__ == "torchlike.jit.compile.steady"
-    assert f.latest.steady.__name__ == "call"
+    assert f.latest.state.call.__module__ == "torchlike.jit.compile.generated_call"
+    assert f.latest.state.call.__name__ == "call"
 
 
 GLOBAL = []

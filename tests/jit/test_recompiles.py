@@ -6,6 +6,7 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import torchlike as torch
@@ -360,3 +361,67 @@ def test_explain_names_traced_numbers():
     (number,) = (e for e in found.inputs if e.role == "number")
     assert number.name in ("step", "computed from the arguments")
     assert found.static_arguments == {}
+
+
+class Head(torch.nn.Module):
+    """A module of a user's, with one of each kind of attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2)
+        self.scale = 2
+        self.act = torch.relu
+        self.register_buffer("shift", torch.ones(2))
+
+    def forward(self, x):
+        return self.act(self.layer(x)) * self.scale + self.shift
+
+
+CHANGES_OF_MODULES = {
+    "a value": (lambda m: setattr(m, "scale", 3), "`Head.scale` changed: 2 → 3"),
+    "a function": (lambda m: setattr(m, "act", torch.tanh), "`Head.act` changed: relu → tanh"),
+    "a child": (
+        lambda m: setattr(m, "layer", torch.nn.Linear(2, 2)),
+        "`Head.layer` was bound to another Linear",
+    ),
+    "a child in its table": (
+        lambda m: m._modules.update(layer=torch.nn.Linear(2, 2)),
+        "`Head.layer` was bound to another Linear",
+    ),
+    "a parameter": (
+        lambda m: setattr(m.layer, "bias", torch.nn.Parameter(torch.zeros(2))),
+        "`Linear.bias` was bound to another tensor",
+    ),
+    "a buffer": (
+        lambda m: setattr(m, "shift", torch.zeros(2)), "`Head.shift` was bound to another tensor",
+    ),
+    "a flag": (
+        lambda m: m.layer.weight.requires_grad_(False),
+        "requires_grad of `Linear.weight` changed: True → False",
+    ),
+    "a mode": (lambda m: m.layer.eval(), "`Linear.training` changed: True → False"),
+    "a hook": (
+        lambda m: m.layer.register_forward_hook(lambda *a: None), "the hooks of Linear changed",
+    ),
+    "another child": (
+        lambda m: m.add_module("more", torch.nn.ReLU()), "`Head.more` was added",
+    ),
+    "data": (
+        lambda m: setattr(m.layer.weight, "data", torch.zeros(2, 2)),
+        "the .data of a tensor was replaced",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES_OF_MODULES)
+def test_what_of_a_module_changed(caplog, change):
+    module, (make, words) = Head(), CHANGES_OF_MODULES[change]
+    f, x = torch.jit(lambda x: module(x)), torch.ones(1, 2)
+    f(x)
+    f(x)
+    make(module)
+    with caplog.at_level("INFO", logger="torchlike.recompiles"):
+        found = f(x)
+    assert caplog.messages[0].endswith(f": {words}")
+    np.testing.assert_allclose(found.detach(), module(x).detach(), rtol=1e-5)
+    assert f.compiles == 2

@@ -15,7 +15,7 @@ import torchlike as torch
 import torchlike.nn.functional as F
 from torchlike import nn
 from torchlike._core.errors import JitCaptureError
-from torchlike.jit.compile import warmup
+from torchlike.jit import warmup
 
 STEPS = 8
 
@@ -239,9 +239,9 @@ def test_xla_compiles_in_another_thread(monkeypatch):
     for _ in range(2):
         f(torch.ones(3))
     for thread in threading.enumerate():
-        if thread.name == "torchlike.jit.compile.warmup":
+        if thread.name == "torchlike.jit.warmup":
             thread.join()
-    assert threads == ["torchlike.jit.compile.warmup"]
+    assert threads == ["torchlike.jit.warmup"]
     f(torch.ones(3))
     assert not f.ran_eagerly
 
@@ -420,7 +420,7 @@ def test_modules_of_a_function_that_falls_back_warm_up_too():
         compiled(x)
     for _ in range(4):
         torch.testing.assert_close(compiled(x), expected)
-    (part,) = compiled._parts._compiled.values()
+    (part,) = compiled._module_fallback._compiled.values()
     assert part.compiles == 1
     assert not part.ran_eagerly
 

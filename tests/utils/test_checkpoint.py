@@ -378,7 +378,7 @@ def compiled_step(checkpointed, **options):
 
     step(torch.randn(1024, 128, requires_grad=True))
     program = step.latest
-    compiled = program.forward.lower(*program.input_avals).compile()
+    compiled = program.forward.lower(*program.inputs.avals).compile()
     products = compiled.as_text().count(" dot(") + compiled.as_text().count("custom-call(")
     return compiled.memory_analysis().temp_size_in_bytes, products
 
@@ -409,7 +409,7 @@ def test_what_crosses_from_a_jitted_forward_to_its_backward(checkpointed):
         return (checkpoint(model, x, use_reentrant=False) if checkpointed else model(x)).sum()
 
     forward(torch.randn(8, 16, requires_grad=True)).backward()
-    residuals = forward.latest.n_residuals
+    residuals = len(forward.latest.gradient.residual_avals)
     assert residuals == 0 if checkpointed else residuals >= 12
 
 

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._core.running_capture import RunningCapture
+
 
 class _Modes(threading.local):
     def __init__(self) -> None:  # in every thread; a read costs ~40 ns
@@ -15,10 +17,10 @@ class _Modes(threading.local):
         self.inference: int = 0
         #: What autograd.set_multithreading_enabled said.
         self.multithreading: bool = True
-        #: The torchlike.jit capture that runs in this thread, or None. Typed Any: jit stands above.
-        self.capture: Any = None
-        #: What compiles the modules of a function that runs eagerly (jit.parts.Parts), or None.
-        self.parts: Any = None
+        #: The torchlike.jit capture that runs in this thread, or None.
+        self.capture: RunningCapture | None = None
+        #: What compiles the modules of a function that runs eagerly (a ModuleFallback), or None.
+        self.module_fallback: Any = None
         #: Whether a jitted function's call runs eagerly in this thread to warm up: so do those that
         #: it calls and no program fits.
         self.warming: bool = False
@@ -64,7 +66,7 @@ class unrecorded:
 class capturing:
     """``with capturing(capture):`` what runs inside is seen by that capture, or (None) by none."""
 
-    def __init__(self, capture: Any) -> None:
+    def __init__(self, capture: RunningCapture | None) -> None:
         self._capture = capture
 
     def __enter__(self) -> None:
@@ -73,6 +75,13 @@ class capturing:
 
     def __exit__(self, *exc: object) -> None:
         current.capture = self._previous
+
+
+def the_capture() -> RunningCapture:
+    """The capture that runs in this thread, for code that only runs in one."""
+    capture = current.capture
+    assert capture is not None
+    return capture
 
 
 def outside() -> Any:

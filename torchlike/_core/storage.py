@@ -47,7 +47,7 @@ def device_array(values: np.ndarray) -> jax.Array:
         if found.dtype != values.dtype:
             x64.require()
         return found
-    return capture.watch.unseen(jnp.asarray, values)
+    return capture.unseen(jnp.asarray, values)
 
 
 def host_value(values: np.ndarray) -> Any:

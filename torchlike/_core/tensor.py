@@ -265,7 +265,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         """Where in the storage the tensor begins, in elements."""
         offset = 0 if self._view is None else self._view.geometry.offset
         if offset != offset:  # views.UNKNOWN
-            modes.current.capture.refuse_value(
+            modes.the_capture().refuse_value(
                 "the storage_offset() of a view at an index that is a tensor", "an int as index"
             )
         return offset

@@ -66,7 +66,7 @@ def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
         capture = modes.current.capture
         if capture is None:
             return function(*args)
-        with capture.watch.paused():
+        with capture.paused():
             return function(*args)
 
     return traced
@@ -78,7 +78,7 @@ def called(exe: Executable, form: Callable[..., Any], *args: Any) -> Any:
     capture = modes.current.capture
     if capture is None or not exe.library:
         return form(*args)
-    return capture.watch.unseen(form, *args)
+    return capture.unseen(form, *args)
 
 
 @tree_util.register_pytree_node_class

@@ -15,9 +15,10 @@ from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike.jit.capture.scalars import is_device
-from torchlike.jit.control_flow import choice, control
+from torchlike.jit.control_flow import loop_lowering
+from torchlike.jit.control_flow.cond import choose, describe
 from torchlike.jit.control_flow.effects import Effects
-from torchlike.jit.control_flow.regions import Leaf
+from torchlike.jit.control_flow.subgraph import Leaf
 
 _table = NAMESPACES[""]
 
@@ -83,7 +84,7 @@ def _pure(fn: Callable[..., Any], what: str) -> Callable[..., Any]:
     capture = modes.current.capture
     if capture is None:
         return fn
-    effects = Effects((), capture.watch, (fn,))
+    effects = Effects((), capture.observer, (fn,))
 
     def run(*given: Any) -> Any:
         with effects.refused(what):
@@ -139,15 +140,13 @@ def cond(
             )
         raise RuntimeError(
             f"The results of true_fn and false_fn in torch.cond differ: result {i} is "
-            f"{choice.describe(a)} in true_fn and {choice.describe(b)} in false_fn. Make them "
+            f"{describe(a)} in true_fn and {describe(b)} in false_fn. Make them "
             "alike, with .to(dtype), expand or padding."
         )
 
     names = ["true_fn of torch.cond", "false_fn of torch.cond"]
     yes, no = _pure(true_fn, names[0]), _pure(false_fn, names[1])
-    (result,) = choice.choose(
-        pred, [lambda: (yes(*operands),), lambda: (no(*operands),)], names, mismatch
-    )
+    (result,) = choose(pred, [lambda: (yes(*operands),), lambda: (no(*operands),)], names, mismatch)
     return result
 
 
@@ -241,7 +240,7 @@ def _captured_loop(
         return [_truth(cond_fn(*unflatten(structure, values)))], None
 
     mismatch = _carry_changed("torch.while_loop")
-    return unflatten(structure, control.loop(test, body, leaves, mismatch))
+    return unflatten(structure, loop_lowering.loop(test, body, leaves, mismatch))
 
 
 # -- scan, map, associative_scan -------------------------------------------------------------------
@@ -307,7 +306,7 @@ def scan(
         return [*found, *ys], ys_structure
 
     if modes.current.capture is not None:
-        found, ys_structure = control.scan(step, start, rows, reverse, length, mismatch)
+        found, ys_structure = loop_lowering.scan(step, start, rows, reverse, length, mismatch)
         carry, ys = found[: len(start)], _along(found[len(start) :], along)
         return unflatten(carry_structure, carry), unflatten(ys_structure, ys)
     unwritten = _Unwritten("scan", (combine_fn,), (*start, *rows))
@@ -351,7 +350,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Tensor | None:
         return _tensors(() if gives_nothing else result, "the results of f")
 
     if modes.current.capture is not None:
-        found, after = control.scan(step, [], rows, False, length, _carry_changed("map"))
+        found, after = loop_lowering.scan(step, [], rows, False, length, _carry_changed("map"))
         return None if gives_nothing else unflatten(after, found)
     unwritten = _Unwritten("map", (f,), (*rows, *flatten(list(args))[0]))
     results = [step(*(x[i] for x in rows)) for i in range(length)]

@@ -152,7 +152,7 @@ def grad(
     results: list[Tensor | None] = []
     for i, (t, g) in enumerate(zip(wanted, found, strict=True)):
         if type(g) is Partial and not materialize_grads:
-            modes.current.capture.refuse_value(
+            modes.the_capture().refuse_value(
                 "autograd.grad by a tensor that only one branch on a value used",
                 "materialize_grads=True, which gives zeros where it was not used",
             )

@@ -285,7 +285,7 @@ def _before(
             t._set_grad(g if present is None else present + g)
         elif partial.GIVEN in whens[nr]:
             # Else the pass is a capture's own, on placeholders.
-            capture = modes.current.capture
+            capture = modes.the_capture()
             when = partial.union([capture.condition_of(present), whens[nr]])
             t._set_grad(g if present is None else present + g)
             capture.hold_gradient(t, when)

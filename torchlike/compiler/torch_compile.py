@@ -9,7 +9,7 @@ from typing import Any
 from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
 from torchlike import jit
 from torchlike.compiler.optimized_module import OptimizedModule
-from torchlike.jit.compile.warmup import of_options
+from torchlike.jit.warmup import of_options
 from torchlike.nn import Module
 
 

@@ -20,9 +20,9 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, flatten_call, unflatten
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.export import trees
-from torchlike.jit.compile import joint
-from torchlike.jit.compile.templates import NumberTemplate
-from torchlike.jit.control_flow.regions import ControlNode, RegionNode, filled
+from torchlike.jit.compile import partitioner
+from torchlike.jit.compile.output_templates import NumberTemplate
+from torchlike.jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
 from torchlike.jit.function import JitFunction
 
 PLATFORMS = ("cpu", "cuda", "tpu")
@@ -102,28 +102,29 @@ class Artifact:
             for i, t in enumerate(tensors)
         ]
         compiled = JitFunction(whole)
-        run, closed, _ = compiled._trace(tensors, given, structure, (), avals)
-        program, capture = run.program, run.capture
+        run, closed, _ = compiled._tracer.trace(tensors, given, structure, (), avals)
+        program, capture = run.builder, run.capture
         if program.changes:
             raise Unexportable(
                 "it changes a list or dictionary that was passed as an argument, of which an "
                 "exported program knows only the tensors: return a new one"
             )
         inputs, constants, cotangents = _lifted(closed, run.sources(), names)
-        split = joint.partition(
+        split = partitioner.partition(
             closed.jaxpr, run.n_forward, [v for v, _ in inputs], [v for v, _ in constants],
             cotangents, len(program.cotangent_avals),
         )  # fmt: skip
         bound = [c for _, c in constants]
         input_avals = [_aval(v) for v, _ in inputs]
-        forward = _exported(joint.evaluator(split.forward, bound), input_avals, platforms)
+        forward = _exported(partitioner.evaluator(split.forward, bound), input_avals, platforms)
         backward = None
         if split.backward is not None:
             residuals = [_aval(v) for v in split.forward.outvars[run.n_forward :]]
             kept = [input_avals[i] for i in split.residual_inputs]
             incoming = [_aval(closed.jaxpr.outvars[len(program.written) + o])
                         for o in _root_outputs(program)]  # fmt: skip
-            flat = _flat_backward(joint.backward_evaluator(split, bound), len(residuals), len(kept))
+            gradients = partitioner.backward_evaluator(split, bound)
+            flat = _flat_backward(gradients, len(residuals), len(kept))
             backward = _exported(flat, [*residuals, *kept, *incoming], platforms)
         about = {
             "name": whole.__qualname__,
@@ -144,7 +145,7 @@ class Artifact:
         }
         capture.fail()
         capture.undo_python()
-        run.returned.cut()
+        run.outputs.cut()
         json.dumps(about)  # plain data, or a TypeError here rather than when it is saved
         return cls(about, forward, backward)
 
@@ -215,7 +216,9 @@ class Artifact:
         if modes.current.grad_enabled and not about["with_gradients"]:
             wanting = [t for t in (*state.values(), *arguments) if t.requires_grad]
             edges = [gradient_edge(t) for t in wanting]
-            node = RegionNode("ExportedBackward", edges, len(made), _no_backward) if edges else None
+            node = (
+                SubgraphNode("ExportedBackward", edges, len(made), _no_backward) if edges else None
+            )
         for where, array in zip(about["written"], outputs[:n], strict=True):
             tensor_at(where)._write(array)
         for name, output in about["slots"]:

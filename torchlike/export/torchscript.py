@@ -77,7 +77,7 @@ class ScriptFunction(JitFunction):
     def graph(self) -> str:
         """The jaxpr of the program that ran last, as text. RuntimeError before the first call."""
         program = self._program()
-        return str(jax.make_jaxpr(program.forward)(*program.input_avals))
+        return str(jax.make_jaxpr(program.forward)(*program.inputs.avals))
 
     inlined_graph = graph
 
@@ -85,7 +85,7 @@ class ScriptFunction(JitFunction):
     def code(self) -> str:
         """Its StableHLO text."""
         program = self._program()
-        return program.forward.lower(*program.input_avals).as_text()
+        return program.forward.lower(*program.inputs.avals).as_text()
 
     def artifacts(self, state: Mapping[str, Tensor]) -> list[Artifact]:
         """An exported program for each kind of call so far. RuntimeError when there was none."""
@@ -252,7 +252,7 @@ def trace(
     compiled: Any = getattr(traced, "_script", traced)
     generator, buffers = random.get_rng_state(), _buffers(func)
     result = traced(*args, **kwargs)
-    if compiled._conversion.active:
+    if compiled._tracer.conversion.active:
         warnings.warn(
             f"{compiled._name} branches on a tensor's value. PyTorch's trace would keep the branch "
             "taken for the example inputs; here both stay in the graph.",

@@ -18,7 +18,7 @@ from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute
 from torchlike.interop import modules
 from torchlike.jit.guards.keys import static_key
-from torchlike.jit.guards.seen import Seen
+from torchlike.jit.guards.trace_guards import TraceGuards
 from torchlike.nn import Module
 
 #: Executables of one function; of more signatures, the one unused for longest goes.
@@ -28,7 +28,7 @@ _MOST = 256
 class _Compiled:
     """The function for one signature: its executable, and the structure of what it returns."""
 
-    __slots__ = ("exe", "out_tree", "seen")
+    __slots__ = ("exe", "out_tree", "trace_guards")
 
     def __init__(
         self, function: Callable[..., Any], tree: Any, statics: tuple[Any, ...], mask: int,
@@ -36,7 +36,7 @@ class _Compiled:
     ) -> None:  # fmt: skip
         self.out_tree: Any = None
         #: Plain Python values that the function read, which its trace has frozen.
-        self.seen = Seen()
+        self.trace_guards = TraceGuards()
 
         def pure(*operands: Any) -> tuple[Any, ...]:
             arrays = iter(operands)
@@ -47,7 +47,7 @@ class _Compiled:
                 for s in statics
             ]  # fmt: skip
             args, kwargs = jax.tree_util.tree_unflatten(tree, leaves)
-            with self.seen.watching(), _as_in_jax():
+            with self.trace_guards.watching(), _as_in_jax():
                 result = function(*args, **kwargs)
             found, self.out_tree = jax.tree_util.tree_flatten(result)
             return tuple(jnp.asarray(o) for o in found)
@@ -148,7 +148,7 @@ def from_jax_function(
                 key.append(static_key(leaf))
         signature = (*key, mask)
         compiled = cache.get(signature)
-        if compiled is None or not compiled.seen.holds():
+        if compiled is None or not compiled.trace_guards.check():
             compiled = _Compiled(fn, tree, tuple(statics), mask, len(operands), residuals)
             cache[signature] = compiled
             if len(cache) > _MOST:
@@ -156,7 +156,7 @@ def from_jax_function(
         else:
             cache.move_to_end(signature)
         found = execute(compiled.exe, arrays, operands)
-        compiled.seen.hand_on()
+        compiled.trace_guards.hand_on()
         return jax.tree_util.tree_unflatten(compiled.out_tree, list(found))
 
     return op

@@ -26,7 +26,6 @@ from typing import Any
 import torchlike.jit.annotations as annotations
 from torchlike._core.errors import JitCaptureError
 from torchlike.jit.buckets import bucket_of, pad_to_bucket
-from torchlike.jit.compile.warmup import checked
 from torchlike.jit.control_flow.layers import scan_layers
 from torchlike.jit.explain import Entry, Explanation, explain
 from torchlike.jit.function import JitFunction
@@ -42,6 +41,7 @@ from torchlike.jit.markers import (
     script_if_tracing,
     unused,
 )
+from torchlike.jit.warmup import checked
 
 _script_if_tracing = script_if_tracing  # PyTorch's own name, which torchvision uses
 

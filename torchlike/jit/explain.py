@@ -15,7 +15,12 @@ from torchlike._runtime.lazy import LazyModule
 from torchlike.jit.compile.program import Program
 from torchlike.jit.fallback.recompiles import is_tensor_key, shown
 from torchlike.jit.function import JitFunction
+from torchlike.jit.guards.guard import GuardSet
+from torchlike.jit.guards.modules import ModuleGuard
 from torchlike.jit.guards.naming import leaf_names, parameter_names
+from torchlike.jit.guards.optimizers import OptimizerGuard
+from torchlike.jit.guards.tensors import TensorGuard
+from torchlike.jit.guards.values import ValueGuard, describe
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -145,22 +150,23 @@ def _explanation(
 ) -> Explanation:  # fmt: skip
     arguments, numbers, static = _names_of_arguments(compiled, program)
     started = time.perf_counter()
-    executable = program.forward.lower(*program.input_avals).compile()
+    executable = program.forward.lower(*program.inputs.avals).compile()
     seconds = time.perf_counter() - started
     cost = executable.cost_analysis() or {}
     memory = executable.memory_analysis()
-    names = program.snapshot.storage_names()
+    names = _storage_names(program.guards)
+    values = program.guards.of(ValueGuard)
     inputs = []
     for i, (aval, (kind, what)) in enumerate(
-        zip(program.input_avals, program.input_sources, strict=True)
+        zip(program.inputs.avals, program.inputs.sources, strict=True)
     ):
         role, name = _role(kind, what, names, arguments)
         if kind == "number":
             name = numbers[what] if what < len(numbers) else "computed from the arguments"
         if kind == "host":
-            place = getattr(program.getters[what], "place", None)
+            place = getattr(program.inputs.getters[what], "place", None)
             name = "a random draw" if place is None else place[1]
-        donated = i in program.donated
+        donated = i in program.inputs.donated
         inputs.append(Entry(role, name, tuple(aval.shape), str(aval.dtype), donated))
     outputs = [
         Entry(role, name, tuple(aval.shape), str(aval.dtype))
@@ -170,7 +176,7 @@ def _explanation(
     ]
     return Explanation(
         name=compiled._name, result=result, inputs=inputs, outputs=outputs,
-        guards=program.snapshot.labels(), guard_values=program.snapshot.values(),
+        guards=[g.label for g in values], guard_values=[describe(g.before()) for g in values],
         static_arguments=static, capture_seconds=program.capture_seconds,
         call_seconds=call_seconds, not_kept="" if program.cacheable else program.why_not,
         flops=float(cost.get("flops", 0.0)), bytes_accessed=float(cost.get("bytes accessed", 0.0)),
@@ -178,7 +184,7 @@ def _explanation(
         output_bytes=getattr(memory, "output_size_in_bytes", 0),
         temporary_bytes=getattr(memory, "temp_size_in_bytes", 0),
         instructions=_instructions(executable), compile_seconds=seconds,
-        has_backward=program.backward is not None,
+        has_backward=program.gradient.executable is not None,
     )  # fmt: skip
 
 
@@ -187,8 +193,8 @@ def _names_of_arguments(
 ) -> tuple[list[str], list[str], dict[str, str]]:
     """The names of the tensors among the arguments and of the traced numbers, each in order, and
     all other arguments with their values."""
-    kept = compiled._programs.items()
-    key: Any = next((k for k, programs in kept if program in programs), compiled._latest_key)
+    kept = compiled._cache.programs.items()
+    key: Any = next((k for k, programs in kept if program in programs), compiled._cache.latest_key)
     names = leaf_names(key[0], parameter_names(compiled._fn))
     parts = dict(zip(names, key[-len(names) :] if names else (), strict=True))
     tensors = [name for name, part in parts.items() if is_tensor_key(part)]
@@ -204,6 +210,19 @@ def _instructions(executable: Any) -> int:
     """How many instructions are in the entry computation, its parameters not counted."""
     entry = executable.as_text().partition("\nENTRY ")[2].partition("\n}")[0]
     return sum(" = " in line and " parameter(" not in line for line in entry.splitlines())
+
+
+def _storage_names(guards: GuardSet) -> dict[int, str]:
+    """Names of tensors that the program reached: {id(storage): name}."""
+    names = {id(g.storage): g.label for g in guards.of(TensorGuard)}
+    for module in (guard.module for guard in guards.of(ModuleGuard)):
+        for table in ("_parameters", "_buffers"):
+            for name, t in module.__dict__.get(table, {}).items():
+                if t is not None:
+                    names.setdefault(id(t._storage), f"{type(module).__name__}.{name}")
+    for optimizer in guards.of(OptimizerGuard):
+        optimizer.name_states(names)
+    return names
 
 
 def _role(kind: str, what: Any, names: dict[int, str], arguments: Sequence[str]) -> tuple[str, str]:
@@ -228,15 +247,15 @@ def _output_roles(
     program: Program, names: dict[int, str], arguments: Sequence[str]
 ) -> list[tuple[str, str]]:  # fmt: skip
     roles = []
-    for kind, what in program.written:
+    for kind, what in program.outputs.written:
         if kind == "argument":
             roles.append(("written argument", arguments[what]))
         else:
             roles.append(("hidden output", _role(kind, what, names, arguments)[1]))
-    slots = {t.output: s for s, t in program.slot_outputs if t is not None and t.output >= 0}
-    for i in range(program.n_made):
+    slots = {t.output: s for s, t in program.outputs.slots if t is not None and t.output >= 0}
+    for i in range(program.outputs.n_made):
         if i in slots:
             roles.append(("hidden output", _slot_name(slots[i], names)))
         else:
             roles.append(("result", str(i)))
-    return roles + [("kept for backward", "")] * program.n_residuals
+    return roles + [("kept for backward", "")] * len(program.gradient.residual_avals)

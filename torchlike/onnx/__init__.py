@@ -18,7 +18,7 @@ from torchlike import autograd
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
 from torchlike.export.artifact import Unexportable
-from torchlike.jit.compile.templates import Template
+from torchlike.jit.compile.output_templates import Template
 from torchlike.jit.function import JitFunction
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
@@ -130,16 +130,16 @@ def _pure(
     with autograd.no_grad():
         compiled(*args, **kwargs)
     program = compiled.latest
-    if program is None or program.written or program.getters or program.slot_outputs:
+    if program is None or program.updates or program.inputs.getters:
         raise Unexportable(
             "the model writes state or draws random numbers: call model.eval() before"
         )
     tensors = [x for x in flatten_call(args, kwargs)[0] if isinstance(x, Tensor)]
-    results = [x for x in program.result[0] if isinstance(x, Template)]
+    results = [x for x in program.outputs.result[0] if isinstance(x, Template)]
     if not results or any(x.output < 0 or x.view is not None for x in results):
         raise Unexportable("the model must return tensors that it made")
     held = [storage.read() for storage in program.storages(tensors)]
-    place = {what: i for i, (kind, what) in enumerate(program.input_sources) if kind == "argument"}
+    place = {what: i for i, (kind, what) in enumerate(program.inputs.sources) if kind == "argument"}
 
     def fn(*arrays: Any) -> Any:
         inputs = list(held)

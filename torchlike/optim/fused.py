@@ -168,7 +168,7 @@ def update_group(
         elif capture is None:
             new = (donating if donate else plain)(owned, gradients, values)
         else:
-            new = capture.watch.unseen(plain, owned, gradients, values)
+            new = capture.unseen(plain, owned, gradients, values)
     except TypeError:
         if not meta.involved((owned, gradients)):
             raise
@@ -229,7 +229,7 @@ def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) ->
     with modes.outside():
         if capture is None:
             return _full(p, value, dtype, shape)
-        return capture.watch.unseen(_full, p, value, dtype, shape)
+        return capture.unseen(_full, p, value, dtype, shape)
 
 
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:

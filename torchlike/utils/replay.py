@@ -26,7 +26,7 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from torchlike.autograd.saved import pack, unpack
-from torchlike.jit.capture.capture import set_slot, slot_value
+from torchlike.jit.capture.slots import set_slot, slot_value
 from torchlike.random import fork_rng, get_rng_state, set_rng_state
 
 

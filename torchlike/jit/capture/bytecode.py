@@ -1,4 +1,4 @@
-"""What a function's code names: globals, attributes, methods; read from its bytecode."""
+"""Reads from a function's bytecode which globals, attributes and methods it names."""
 
 from __future__ import annotations
 

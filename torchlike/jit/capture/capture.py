@@ -1,4 +1,4 @@
-"""Capture: what a function reads, writes, makes and draws while its graph is being recorded.
+"""`Capture` records what a function reads, writes, makes and draws while it is traced.
 
 While a capture runs, every read of a Storage comes here. ``jax.make_jaxpr`` keeps each concrete
 array that it meets among ``jaxpr.consts`` as the very same object, so it is enough to remember
@@ -29,12 +29,13 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.partial import GIVEN, When
+from torchlike.jit.capture.deferred_prints import DeferredPrints
+from torchlike.jit.capture.frame_observer import FrameObserver
 from torchlike.jit.capture.libraries import is_library, trace_counts
-from torchlike.jit.capture.printed import Printed
+from torchlike.jit.capture.slots import Slot, hooks_of, rebound_slots, set_slot
 from torchlike.jit.capture.structure import Tables
-from torchlike.jit.capture.watch import Watch
 from torchlike.jit.fallback import advice
-from torchlike.jit.guards.places import MISSING
+from torchlike.jit.guards.values import MISSING
 
 #: The module whose frames stand around a body that is captured.
 _AROUND = "torchlike.jit.capture.tracing"
@@ -44,111 +45,6 @@ def _registered(module: Any) -> set[str]:
     """The names of a module's parameters and buffers, whose look-ups are seen."""
     own = module.__dict__
     return {*own.get("_parameters", ()), *own.get("_buffers", ())}
-
-
-def hooks_of(t: Tensor) -> Any:
-    """Which hooks a leaf has, by the ids of their handles."""
-    if t._hooks is None:
-        return (), ()
-    before, after = t._hooks
-    return tuple(after), tuple([i for hooks in before.values() for i in hooks])
-
-
-class Slot:
-    """An attribute that holds a tensor or None: who has it, its name, its value at first sight."""
-
-    __slots__ = ("argument", "initial", "is_missing", "is_read", "name", "of_tensor", "owner")
-
-    def __init__(self, owner: Any, name: str, argument: int) -> None:
-        self.owner = owner
-        #: Which argument the owner is, -1 for an object from outside.
-        self.argument = argument
-        self.name = name
-        #: Whether it is a tensor's own (``_grad``), kept in its dictionary and nowhere else.
-        self.of_tensor = isinstance(owner, Tensor)
-        self.initial = slot_value(owner, name)
-        #: Whether there was none, not even None.
-        self.is_missing = not self.is_there()
-        self.is_read = False
-
-    def value(self, arguments: Sequence[Any]) -> Any:
-        """What the slot holds at a call with these arguments."""
-        owner = self.owner if self.argument < 0 else arguments[self.argument]
-        if self.of_tensor:
-            return owner.__dict__.get(self.name)
-        return slot_value(owner, self.name)
-
-    def is_there(self) -> bool:
-        """Whether the owner has an attribute of this name. A tensor always has its own."""
-        return self.of_tensor or any(self.name in table for table in _tables(self.owner))
-
-    def remove(self) -> None:
-        """Take away what the owner has under this name."""
-        for table in _tables(self.owner):
-            table.pop(self.name, None)
-
-    def bind(self, arguments: Sequence[Any], value: Any) -> None:
-        """Bind the slot at a call with these arguments."""
-        owner = self.owner if self.argument < 0 else arguments[self.argument]
-        if self.of_tensor:
-            owner.__dict__[self.name] = value
-        else:
-            set_slot(owner, self.name, value)
-
-
-def _tables(owner: Any) -> Iterator[dict[str, Any]]:
-    """The dictionaries in which an owner keeps attributes (a module has three)."""
-    own = owner.__dict__
-    for table in ("_parameters", "_buffers"):
-        if table in own:
-            yield own[table]
-    yield own
-
-
-def slot_value(owner: Any, name: str) -> Any:
-    """The slot's present value, past any property or hook; None when there is none."""
-    for table in _tables(owner):
-        if name in table:
-            return table[name]
-    return None
-
-
-def set_slot(owner: Any, name: str, value: Any) -> None:
-    """Bind the slot where it is kept, past any property or hook."""
-    for table in _tables(owner):
-        if name in table:
-            table[name] = value
-            return
-    owner.__dict__[name] = value
-
-
-class _Rebound:
-    """Slots of modules that some program binds: what they hold differs from call to call, for every
-    other program too, whether it was captured before or is captured after."""
-
-    def __init__(self) -> None:
-        self._names: dict[int, tuple[weakref.ref[Any], set[str]]] = {}
-
-    def add(self, owner: Any, name: str) -> None:
-        """Say so; programs that took the slot for fixed will look again."""
-        if self.has(owner, name):
-            return
-        key = id(owner)
-        if key not in self._names:
-            self._names[key] = weakref.ref(owner, lambda _: self._names.pop(key, None)), set()
-        self._names[key][1].add(name)
-        modes.epoch.advance()
-
-    def has(self, owner: Any, name: str) -> bool:
-        return name in self.of(owner)
-
-    def of(self, owner: Any) -> frozenset[str]:
-        """The names of an owner's."""
-        found = self._names.get(id(owner))
-        return frozenset() if found is None else frozenset(found[1])
-
-
-rebound_slots = _Rebound()
 
 
 class Capture:
@@ -186,8 +82,8 @@ class Capture:
         #: Ids of modules that the body made.
         self.made_modules: set[int] = set()
         self.optimizers: dict[int, Any] = {}
-        #: What the function sees instead of its arguments: {id(stand-in): which argument}.
-        self.stand_ins: dict[int, int] = {}
+        #: What the function sees instead of its arguments: {id(placeholder): which argument}.
+        self.placeholders: dict[int, int] = {}
         #: Names that one branch on a value bound and the other did not, or a loop's turns alone.
         self.maybe_unbound: set[str] = set()
         #: What was refused, first things first, whatever user code made of the errors.
@@ -195,8 +91,8 @@ class Capture:
         #: Tables of modules, hooks and optimizers that the body was about to change.
         self.tables = Tables(self.slots_written.values())
         #: Plain Python values that user code can read.
-        self.watch = Watch(self.stand_ins, self.tables)
-        self.printed = Printed(self.watch.say, self.refuse_value)
+        self.observer = FrameObserver(self.placeholders, self.tables)
+        self.prints = DeferredPrints(self.observer.say, self.refuse_value)
         #: Entries of parameter groups that are asked for anew at each run: (id(group), name).
         self.host_places: set[tuple[int, str]] = set()
         #: Why the program must not be used again, if somebody said so.
@@ -214,6 +110,16 @@ class Capture:
         self._hooked: dict[int, tuple[Tensor, Any]] = {}
         #: Views made during the capture.
         self._views: dict[int, weakref.ref[Tensor]] = {}
+
+    # -- out of sight ------------------------------------------------------------------------------
+
+    def paused(self) -> contextlib.AbstractContextManager[None]:
+        """Inside, library code runs that no one watches; see `FrameObserver.paused`."""
+        return self.observer.paused()
+
+    def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)`` while `paused`."""
+        return self.observer.unseen(function, *args)
 
     # -- cells -------------------------------------------------------------------------------------
 
@@ -317,7 +223,7 @@ class Capture:
         key = (id(owner), name)
         slot = self.slots.get(key)
         if slot is None:
-            slot = self.slots[key] = Slot(owner, name, self.stand_ins.get(id(owner), -1))
+            slot = self.slots[key] = Slot(owner, name, self.placeholders.get(id(owner), -1))
         return slot
 
     def slot_read(self, owner: Any, name: str) -> None:
@@ -341,15 +247,15 @@ class Capture:
     def see_plain_slots(self) -> None:
         """Slots among the plain attributes of modules, which are looked up unseen: those that some
         program binds, and that code here loads."""
-        for module in {**self.watch.modules, **self.modules}.values():
+        for module in {**self.observer.modules, **self.modules}.values():
             for name in rebound_slots.of(module):
                 if (id(module), name) not in self.slots and name not in _registered(module):
                     self._slot(module, name)
-        labels = self.watch.labels_of_storages()
+        labels = self.observer.labels_of_storages()
         for slot in self.slots.values():
             if slot.is_read or slot.of_tensor:
                 continue
-            if slot.name not in _registered(slot.owner) and self.watch.loads(slot.name):
+            if slot.name not in _registered(slot.owner) and self.observer.loads(slot.name):
                 slot.is_read = True
             elif isinstance(slot.initial, Tensor) and slot.initial._storage in self.inputs:
                 # Read past the attribute (``module.buffers()``), unless there is another way.
@@ -390,7 +296,7 @@ class Capture:
 
     def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         """A switch is about to be read or set: a guard."""
-        self.watch.see_setting(name, ask, tell)
+        self.observer.see_setting(name, ask, tell)
 
     def enter_module(self, module: Any) -> None:
         """A module is being called: its plain attributes become guards."""
@@ -432,9 +338,9 @@ class Capture:
         for leaf, before in self._hooked.values():
             if hooks_of(leaf) == before:
                 continue
-            if id(leaf) in self.stand_ins:
+            if id(leaf) in self.placeholders:
                 self.refuse("registering a hook on an argument", "a hook on a clone of it")
-            self.watch.reasons.append(
+            self.observer.reasons.append(
                 "it registers a hook on a tensor from outside, which a compiled program would do "
                 "only once; register it outside"
             )
@@ -547,7 +453,7 @@ class Capture:
     def _take_refusals_of_jax(self, raised: BaseException | None) -> None:
         """Add errors by which JAX refused user code a traced array's value, and which user code
         caught (JAX catches some itself, and goes on)."""
-        errors = self.watch.errors_of_jax
+        errors = self.observer.errors_of_jax
         for error in errors:
             tb, caught_at, line = error.__traceback__, "", ""
             while tb is not None:
@@ -586,7 +492,7 @@ class Capture:
                 owner.__dict__.pop(name, None)
             else:
                 owner.__dict__[name] = value
-        self.watch.restore()
+        self.observer.restore()
         counts = trace_counts()
         counts.clear()
         counts.update(self._traces)

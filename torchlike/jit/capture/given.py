@@ -1,4 +1,4 @@
-"""Lists and dictionaries among a call's arguments: each call changes the caller's own.
+"""Lists and dictionaries that are passed as arguments: each call changes the caller's own.
 
 A function that is captured sees copies, in which tensors of its own stand for the caller's. What it
 leaves in one that it changed is given out by the program like a result, and each call puts it into
@@ -15,7 +15,7 @@ from typing import Any
 from torchlike._core import trees
 from torchlike._core.tensor import Tensor
 from torchlike.jit.capture.scalars import Number, Table
-from torchlike.jit.compile.templates import GivenContainer
+from torchlike.jit.compile.output_templates import GivenContainer
 
 
 class CallValues:

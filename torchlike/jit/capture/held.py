@@ -1,4 +1,4 @@
-"""Held: tensors that are reached from what a body left changed outside.
+"""Finds the tensors that a body has put into objects from outside.
 
 A tensor that the body made (or was given) may be put into a list, an attribute, a closure, a new
 module's table, an optimizer's groups. Whoever holds it holds the very object that the function
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from torchlike._core.tensor import _FIELDS, Tensor
-from torchlike.jit.capture.reach import ATOMS
+from torchlike.jit.capture.guard_collector import ATOMS
 
 _PASSED_OVER = (type, types.ModuleType, types.CodeType)
 

@@ -1,4 +1,4 @@
-"""Which code is a library's, and not looked into while user code is watched."""
+"""Says which code belongs to a library: a capture does not look into it."""
 
 from __future__ import annotations
 
@@ -49,3 +49,8 @@ def is_library_file(module: types.ModuleType) -> bool:
     if filename is None:
         return module.__name__ in sys.builtin_module_names
     return is_library(module.__name__, filename)
+
+
+def line_of(code: types.CodeType, line: int) -> str:
+    """``model.py:12``: a line, for messages."""
+    return f"{code.co_filename.rpartition('/')[2]}:{line}"

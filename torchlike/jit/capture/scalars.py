@@ -1,4 +1,4 @@
-"""Python numbers that a capture does not freeze.
+"""Traced numbers: Python numbers among the arguments that a capture does not freeze.
 
 A *host number* stands for an argument that changes from call to call (``lr``, ``step``), and for
 what Python computes from it: the capture notes the steps, each call takes them again on the numbers
@@ -27,7 +27,7 @@ from torchlike._core import modes
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._core.views import Geometry
-from torchlike.jit.guards.places import same
+from torchlike.jit.guards.values import same
 
 _SCALAR_GEOMETRY = Geometry((), (), 0)
 
@@ -82,7 +82,7 @@ class Table:
         """The number as an input of the program."""
         found = self.placeholders.get(number.index)
         if found is None:
-            with modes.current.capture.outside():
+            with modes.the_capture().outside():
                 found = self.placeholders[number.index] = jnp.asarray(number.value)
         return found
 
@@ -138,14 +138,14 @@ class Number:
 
     def _plain(self, asked: str) -> Any:
         if self.table is None:
-            modes.current.capture.refuse_value(asked, "a tensor")
+            modes.the_capture().refuse_value(asked, "a tensor")
         return self.table.needed(self)  # type: ignore[union-attr]
 
     # -- asked for in Python -----------------------------------------------------------------------
 
     def __bool__(self) -> Any:
         if self.table is None:
-            modes.current.capture.refuse_value("bool(tensor)", "torchlike.where or torchlike.cond")
+            modes.the_capture().refuse_value("bool(tensor)", "torchlike.where or torchlike.cond")
         return self.table.step(operator.truth, self)  # type: ignore[union-attr]
 
     def __float__(self) -> float:
@@ -242,7 +242,7 @@ def _of_numbers(name: str, a: Any, b: Any) -> Any:
         table: Any = (a if type(a) is Number else b).table
         return table.step(_HOST.get(name) or getattr(operator, name), a, b)
     if name == "pow" and _kind_of(a, b) is int:
-        modes.current.capture.refuse_value("int ** int", "floats, or torchlike.pow on tensors")
+        modes.the_capture().refuse_value("int ** int", "floats, or torchlike.pow on tensors")
     bools = all((o.kind if type(o) is Number else type(o)) is bool for o in (a, b))
     kind: type = _kind_of(a, b)
     if name in _COMPARISONS or (bools and name in ("and", "or", "xor")):
@@ -288,7 +288,7 @@ for _name, _host, _on_device in (
         if self.table is not None:
             return self.table.step(host, self)
         if on_device is None:
-            return modes.current.capture.refuse_value(
+            return modes.the_capture().refuse_value(
                 host.__name__, "torchlike's function of that name"
             )
         return _device(on_device, int if self.kind is bool else self.kind, self)
@@ -298,7 +298,7 @@ for _name, _host, _on_device in (
 
 def _round(self: Any, digits: Any = None) -> Any:
     if self.table is None:
-        return modes.current.capture.refuse_value("round()", "torchlike.round")
+        return modes.the_capture().refuse_value("round()", "torchlike.round")
     return self.table.step(round, self, digits)
 
 

@@ -1,4 +1,4 @@
-"""Structure: the tables of modules and optimizers that a body changes, as they were before.
+"""Keeps the tables of modules and optimizers that a body changes as they were before.
 
 Parameters, buffers, children, hooks and parameter groups are kept in plain dictionaries and lists.
 Whoever is about to change one says so first (`modes.table_changes`), and code that names one may
@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from torchlike.jit.guards.places import Entries, Items, Place
+from torchlike.jit.guards.containers import EntriesGuard, ItemsGuard
+from torchlike.jit.guards.values import ValueGuard
 
 
 class Tables:
@@ -22,14 +23,14 @@ class Tables:
         """``slots``: those that the body binds."""
         self._slots = slots
         #: By the table's id: whose it is, what it held, and what is to be said of a change.
-        self._seen: dict[int, tuple[Any, Place, str]] = {}
+        self._seen: dict[int, tuple[Any, ValueGuard, str]] = {}
 
     def about_to_change(
         self, owner: Any, table: Any, what: str, where: Callable[[], str] = str
     ) -> None:
         """``table`` of ``owner`` is about to change; the first one told of counts."""
         if id(table) not in self._seen:
-            kind = Entries if isinstance(table, dict) else Items
+            kind = EntriesGuard if isinstance(table, dict) else ItemsGuard
             self._seen[id(table)] = owner, kind(table, what), what + where()
 
     def owners(self) -> Iterator[Any]:
@@ -47,10 +48,10 @@ class Tables:
 
     def changed(self) -> list[Any]:
         """What the tables hold now that were left changed."""
-        return [place.now() for _, place, _ in self._left_changed()]
+        return [guard.now() for _, guard, _ in self._left_changed()]
 
-    def _left_changed(self) -> list[tuple[Any, Place, str]]:
-        found = [seen for seen in self._seen.values() if not seen[1].holds()]
+    def _left_changed(self) -> list[tuple[Any, ValueGuard, str]]:
+        found = [seen for seen in self._seen.values() if not seen[1].check()]
         if not found:
             return found
         bound: dict[int, set[str]] = {}
@@ -60,16 +61,16 @@ class Tables:
 
     def restore(self) -> None:
         """Put every table back as it was."""
-        for _, place, _ in self._seen.values():
-            if not place.holds():
-                place.restore()
+        for _, guard, _ in self._seen.values():
+            if not guard.check():
+                guard.restore()
 
 
-def _is_changed(place: Place, bound: set[str]) -> bool:
+def _is_changed(guard: ValueGuard, bound: set[str]) -> bool:
     """Whether a table holds something else, but for the names ``bound``, where it has them yet."""
-    if not bound or not isinstance(place, Entries):
+    if not bound or not isinstance(guard, EntriesGuard):
         return True
-    before, now = place.items, place.now()
+    before, now = guard.items, guard.now()
     return list(before) != list(now) or any(
         before[name] is not value and name not in bound for name, value in now.items()
     )

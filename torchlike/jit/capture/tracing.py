@@ -1,4 +1,4 @@
-"""Tracing: one run of the Python body under make_jaxpr, and what it left behind."""
+"""`Tracing` runs a Python body once under make_jaxpr and finds what the run left behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax import core, lax
 from torchlike._core import boxes, meta, modes, tape
 from torchlike._core.sharing import tensors_on
 from torchlike._core.storage import Storage
-from torchlike._core.tape import AccumulateGrad, Edge
+from torchlike._core.tape import AccumulateGrad
 from torchlike._core.tensor import _FIELDS, Tensor, wrap
 from torchlike._core.trees import (
     Made,
@@ -23,22 +23,23 @@ from torchlike._core.trees import (
     unflatten_call,
 )
 from torchlike._core.views import UNKNOWN
-from torchlike.autograd import engine, partial, saved
-from torchlike.autograd.partial import Partial
-from torchlike.jit.capture.capture import Capture, slot_value
+from torchlike.autograd import saved
+from torchlike.jit.capture.capture import Capture
 from torchlike.jit.capture.given import CallValues, Copies
 from torchlike.jit.capture.held import tensors_held
-from torchlike.jit.capture.recorded import Effect
+from torchlike.jit.capture.replayed_effects import Effect
 from torchlike.jit.capture.scalars import Table, is_device
-from torchlike.jit.compile import joint
+from torchlike.jit.capture.slots import slot_value
+from torchlike.jit.compile.backward_trace import JointBackward, RecordedBackward
+from torchlike.jit.compile.builder import ProgramBuilder
 from torchlike.jit.compile.jaxprs import make_jaxpr
-from torchlike.jit.compile.program import Program
-from torchlike.jit.compile.returning import Returned, without_unknown_place
-from torchlike.jit.compile.templates import GivenContainer
+from torchlike.jit.compile.output_templates import GivenContainer
+from torchlike.jit.compile.outputs import CapturedOutputs, without_unknown_place
 from torchlike.jit.control_flow.effects import ThreadModes
-from torchlike.jit.guards.acquaintances import asks_for_bases
+from torchlike.jit.guards.identity import asks_for_bases
 from torchlike.jit.guards.naming import defined_at
-from torchlike.jit.guards.places import MISSING, Name, describe, same
+from torchlike.jit.guards.values import MISSING, describe, same
+from torchlike.jit.guards.variables import NameGuard
 
 
 class Tracing:
@@ -52,10 +53,9 @@ class Tracing:
         self.fn = fn
         self.capture = Capture(name, drawn)
         self.capture.defined_at = defined_at(fn)
-        self.program = Program()
+        self.builder = ProgramBuilder()
         self.arguments = arguments
         self.n_forward = 0
-        self.cotangents: list[Any] = []
         self.first_values: list[Any] = []
         #: The modes that the body left set, where it changed any.
         self.modes_left: ThreadModes | None = None
@@ -69,7 +69,7 @@ class Tracing:
         #: were, other than into tables.
         self._held_arguments: set[int] = set()
         self._n_kept = 0
-        self._seen = self._stand_ins()
+        self._seen = self._placeholders()
         self._position: dict[int, int] = {}
         for i, t in enumerate(self._seen):
             if i not in as_themselves:
@@ -92,26 +92,27 @@ class Tracing:
             next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
         ]
         self._structure = structure
-        self.returned = Returned(self.capture, self.program, self._position)
+        self.outputs = CapturedOutputs(self.capture, self.builder, self._position)
         made = Made()
         self.args, self.kwargs = unflatten_call(structure, self._given, made)
-        watch = self.capture.watch
+        observer = self.capture.observer
         self.copies = Copies(made, self._refuse_of_container)
-        watch.containers = self.copies.leaves.keys()
-        watch.visit(fn, name)
+        observer.containers = self.copies.leaves.keys()
+        observer.visit(fn, name)
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
-                watch.visit(leaf, f"argument {i}")
-        #: For create_graph (see double): record the backward, and run that one's backward too.
-        self.create_graph = False
-        self.first_gradients: list[Any] = []
-        #: Whether there is one, for each edge of the boundary.
-        self.first_arrived: list[bool] = []
-        self.second_roots: list[int] = []
-        self.second_targets: list[tuple[str, int]] = []
-        self._second: list[Any] = []
+                observer.visit(leaf, f"argument {i}")
+        self.backward = JointBackward(self.capture, self.builder, self.outputs, self._seen)
 
-    def _stand_ins(self) -> list[Tensor]:
+    def record_backward(self) -> RecordedBackward:
+        """For create_graph (see ``double``): the backward is to be recorded."""
+        self.capture.is_retraced = True
+        self.backward = recorded = RecordedBackward(
+            self.capture, self.builder, self.outputs, self._seen
+        )
+        return recorded
+
+    def _placeholders(self) -> list[Tensor]:
         """What the function gets for its arguments: the same values in cells of their own, so that
         an argument and the same tensor reached from outside can be told apart."""
         storages: dict[int, Storage] = {}
@@ -130,17 +131,17 @@ class Tracing:
                 storage = storages[id(original)] = Storage(original.concrete())
                 storage.strides = original.strides
             edge = tape.gradient_edge(t)
-            stand_in = object.__new__(type(t))
-            vars(stand_in).update(vars(t))
-            stand_in._storage, stand_in._base, stand_in._accumulator = storage, None, None
-            stand_in._requires_grad = t.requires_grad
+            placeholder = object.__new__(type(t))
+            vars(placeholder).update(vars(t))
+            placeholder._storage, placeholder._base, placeholder._accumulator = storage, None, None
+            placeholder._requires_grad = t.requires_grad
             if edge is not None and not isinstance(edge[0], AccumulateGrad):
-                stand_in._node, stand_in._output_nr = edge
+                placeholder._node, placeholder._output_nr = edge
             if t._view is not None:
-                stand_in._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
-            self.capture.stand_ins[id(stand_in)] = i
-            objects[id(t)] = stand_in
-            seen.append(stand_in)
+                placeholder._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
+            self.capture.placeholders[id(placeholder)] = i
+            objects[id(t)] = placeholder
+            seen.append(placeholder)
         return seen
 
     def trace(self, avals: Sequence[Any] | None = None) -> Any:
@@ -163,7 +164,7 @@ class Tracing:
         saved.choose_node()
         try:
             # JAX folds a number's conversion in NumPy, which warns of 1e30 as float16.
-            with np.errstate(over="ignore"), capture.printed:
+            with np.errstate(over="ignore"), capture.prints:
                 if avals is not None:
                     closed = make_jaxpr(with_arguments, *avals)
                 else:
@@ -185,19 +186,18 @@ class Tracing:
             capture.roll_back()
 
     def arguments_that_are_state(self) -> frozenset[int]:
-        """Arguments whose own storage was used as well, reached past the stand-in, or compared
-        with it, and those of which the body put the stand-in, or a view of it, somewhere outside.
-        """
+        """Arguments whose own storage was used as well, reached past the placeholder, or compared
+        with it, and those whose placeholder, or a view of it, the body put somewhere outside."""
         used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
-        return self.acquainted_arguments() | self._held_arguments | {
+        return self.compared_arguments() | self._held_arguments | {
             i for i, t in enumerate(self.arguments)
             if i not in self._as_themselves and id(t._storage) in used
         }  # fmt: skip
 
-    def acquainted_arguments(self) -> frozenset[int]:
-        """Those that the code may have compared the stand-in with, or asked what they are views
+    def compared_arguments(self) -> frozenset[int]:
+        """Those that the code may have compared the placeholder with, or asked what they are views
         of."""
-        known = set(map(id, self.capture.watch.acquaintances()))
+        known = set(map(id, self.capture.observer.comparable_tensors()))
         asks = asks_for_bases(self.capture)
         return frozenset(
             i for i, t in enumerate(self.arguments)
@@ -207,16 +207,16 @@ class Tracing:
 
     def body(self) -> list[Any]:
         """What is traced: the function, then its backward on placeholders if outputs need one."""
-        watch, before = self.capture.watch, ThreadModes()
+        observer, before = self.capture.observer, ThreadModes()
         self._trace_offsets()
-        watch.start()
+        observer.start()
         try:
             result = self.fn(*self.args, **self.kwargs)
             self.capture.end_refused()
             leaves, structure = self._flattened(result)
             del result
             if changed := before.changed():
-                watch.reasons.append(
+                observer.reasons.append(
                     f"it sets {' and '.join(changed)} for good; use it as a context manager, or "
                     "set it outside"
                 )
@@ -227,10 +227,10 @@ class Tracing:
             self.capture.check_hooks()
             return self._results(leaves, structure)
         finally:
-            watch.stop()
+            observer.stop()
 
     def _trace_offsets(self) -> None:
-        """Let the stand-ins for views begin where the call says."""
+        """Let the placeholders for views begin where the call says."""
         for i in self.offsets:
             view: Any = self._seen[i]._view
             numbers = [
@@ -262,46 +262,46 @@ class Tracing:
             self.capture.refuse("a result that is nested too deeply", "fewer levels")
             raise  # never: refuse() does
         own = list(self.copies.leaves.values())
-        self.program.changes = tuple(own[i].index for i in changed)
+        self.builder.changes = tuple(own[i].index for i in changed)
         if changed or any(type(x) is GivenContainer for x in leaves):
-            self.program.numbers = CallValues(self.numbers if self.numbers.positions else None)
+            self.builder.numbers = CallValues(self.numbers if self.numbers.positions else None)
         elif self.numbers.positions:
-            self.program.numbers = self.numbers
+            self.builder.numbers = self.numbers
         return leaves, structure
 
     def check_containers(self, own: list[Any]) -> None:
         """JitCaptureError where a container that is changed was also reached past the argument: the
         body saw another one there. ``own``: the caller's."""
         n = len(own)
-        for index in self.program.changes:
-            if self.capture.watch.has_visited(own[n + index]):
+        for index in self.builder.changes:
+            if self.capture.observer.has_visited(own[n + index]):
                 self.capture.fail()
                 self.capture.undo_python()
                 self._refuse_of_container(
                     "changing a list or dictionary that was passed as an argument and is also "
-                    f"reached as `{self.capture.watch.label_of(own[n + index])}`",
+                    f"reached as `{self.capture.observer.label_of(own[n + index])}`",
                     "one of the two ways", self.copies.copy(index),
                 )  # fmt: skip
 
     def _refuse_of_container(self, asked: str, instead: str, container: Any) -> None:
-        watch = self.capture.watch
-        self.capture.refuse(asked, instead, watch.lines_that_change(container))
+        observer = self.capture.observer
+        self.capture.refuse(asked, instead, observer.lines_that_change(container))
 
     def _is_own(self, x: Any) -> bool:
         """Whether the body made an object, so that each call has to make another."""
-        return not self.capture.watch.is_from_outside(x)
+        return not self.capture.observer.is_from_outside(x)
 
     def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
         """Arrays of the cells written, of what is returned, and of the gradients."""
-        capture, program, returned = self.capture, self.program, self.returned
+        capture, builder, returned = self.capture, self.builder, self.outputs
         written = [slot_value(s.owner, s.name) for s in capture.slots_written.values()]
         self._check_offsets([*leaves, *written])
         leaves = [without_unknown_place(x) for x in leaves]
         capture.see_plain_slots()
         capture.check_histories()
         self._check_sizes()
-        program.flags = [
-            (capture.stand_ins.get(id(t), t), before, t._requires_grad)
+        builder.flags = [
+            (capture.placeholders.get(id(t), t), before, t._requires_grad)
             for t, before in capture.flags_written()
         ]
         slots = [
@@ -310,28 +310,28 @@ class Tracing:
         ]  # fmt: skip
         gradients: list[Any] = []
         templates = [returned.leaf(x) for x in leaves]
-        program.slot_outputs = [
+        builder.slot_outputs = [
             (slot, None if v is None else returned.tensor(v)) for slot, v in slots
         ]
         for i, (_, v) in enumerate(slots):
             _, condition = capture.conditions.get(id(v), (None, None))
             if condition is not None:
-                program.slot_conditions[i] = returned.add(wrap(condition)._storage)
-        capture.watch.settle()
+                builder.slot_conditions[i] = returned.add(wrap(condition)._storage)
+        capture.observer.settle()
         self._find_held(leaves)
         returned.add_held()
         returned.join_views()
         capture.conditions.clear()  # they would keep gradients that were dropped
         self._check_kept()
         if returned.roots:
-            if self.create_graph:
-                return self._recorded_backward()
-            gradients = self._joint_backward()
-            capture.watch.settle()
+            gradients = self.backward.trace()
+            if isinstance(self.backward, RecordedBackward):
+                return gradients
+            capture.observer.settle()
         self._check_python()
         forget_examples(structure)
-        program.result = (templates, structure)
-        program.written = returned.places(capture.written)
+        builder.result = (templates, structure)
+        builder.written = returned.places(capture.written)
         outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
         if meta.involved(outputs):
             capture.refuse("a result on the meta device", "a tensor with values")
@@ -339,7 +339,7 @@ class Tracing:
             capture.refuse(
                 "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
             )
-        program.n_made = len(returned.made)
+        builder.n_made = len(returned.made)
         self.n_forward = len(outputs)
         self.first_values = capture.first_values
         return outputs + gradients
@@ -347,24 +347,21 @@ class Tracing:
     def sources(self) -> dict[int, Any]:
         """What each constant of the jaxpr is."""
         inputs = self.capture.inputs
-        found = dict(zip(map(id, inputs.values()), self.returned.places(inputs), strict=True))
+        found = dict(zip(map(id, inputs.values()), self.outputs.places(inputs), strict=True))
         for i, (_, placeholder) in enumerate(self.capture.host_values):
             found[id(placeholder)] = ("host", i)
-        for i, placeholder in enumerate(self.cotangents):
-            found[id(placeholder)] = ("cotangent", i)
+        found |= self.backward.sources()
         for i, placeholder in self.numbers.placeholders.items():
             found[id(placeholder)] = ("number", i)
         for offset, placeholder in self._offset_arrays.items():
             found[id(placeholder)] = ("offset", offset)
-        for i, placeholder in enumerate(self._second):
-            found[id(placeholder)] = ("second cotangent", i)
         return found
 
     def _find_held(self, leaves: list[Any]) -> None:
         """Tensors that the body put into what it changed outside, or into an object of its own that
         it returns."""
-        capture, watch = self.capture, self.capture.watch
-        is_own = watch.own_objects()
+        capture, observer = self.capture, self.capture.observer
+        is_own = observer.own_objects()
         capture.tables.drop(is_own)
         for owner in capture.tables.owners():
             own = getattr(owner, "__dict__", {})  # the handle of a hook has none
@@ -374,27 +371,27 @@ class Tracing:
                 capture.enter_optimizer(owner)
         for key in capture.made_modules:
             capture.modules.pop(key, None)
-        roots = [p.now() for p in watch.changes()]
+        roots = [p.now() for p in observer.changes()]
         for owner, name, before in capture.attributes_written.values():
             now = owner.__dict__.get(name, MISSING)
             if now is not before and not is_own(owner):
                 roots.append(now)
         roots += [x for x in leaves if not isinstance(x, Tensor) and is_own(x)]
         self._keep(tensors_held(roots, is_own))
-        self._n_kept = len(self.program.kept)
+        self._n_kept = len(self.builder.kept)
         self._keep(tensors_held(capture.tables.changed(), is_own))
 
     def _keep(self, tensors: list[Tensor]) -> None:
         """These are held outside: the first call gives them values, history and memory."""
         capture = self.capture
         for t in tensors:
-            argument = capture.stand_ins.get(id(t), self._position.get(id(t._storage), -1))
+            argument = capture.placeholders.get(id(t), self._position.get(id(t._storage), -1))
             if argument >= 0:
                 self._held_arguments.add(argument)
             elif capture.is_adopted(t) or (
                 capture.is_created(t._storage) and isinstance(t._storage.cell, core.Tracer)
             ):  # fmt: skip
-                self.program.kept.append(self.returned.tensor(t))
+                self.builder.kept.append(self.outputs.tensor(t))
 
     def _check_kept(self) -> None:
         """Tensors made inside and kept outside by other means than results and slots."""
@@ -402,7 +399,7 @@ class Tracing:
         # A module that the body made (a loss) is made again by the next capture; asked before
         # anything collects garbage.
         own = {key for key, owner in written.items() if self._is_own(owner)}
-        kept = [s for s in self.capture.created_alive() if s not in self.returned]
+        kept = [s for s in self.capture.created_alive() if s not in self.outputs]
         for generation in range(3):
             # What the body left in cycles is young, since collections were off while it ran; one of
             # everything takes 150 ms where a million lists live.
@@ -410,18 +407,17 @@ class Tracing:
                 break
             del kept
             gc.collect(generation)
-            kept = [s for s in self.capture.created_alive() if s not in self.returned]
+            kept = [s for s in self.capture.created_alive() if s not in self.outputs]
         kept = [s for s in kept if isinstance(s.cell, core.Tracer)]
         if kept or self._n_kept:
             # They get their values from this run, but a later run could not find their owners.
-            self.returned.made += kept
-            self.program.cacheable = False
-            self.program.why_not = (
+            self.outputs.made += kept
+            self.builder.do_not_keep(
                 f"{len(kept) + self._n_kept} tensor(s) made inside are kept outside (in a list, "
                 "dict or attribute); return them instead"
             )
         slots = self.capture.slots_written
-        watch, changed = self.capture.watch, []
+        observer, changed = self.capture.observer, []
         for key, (owner, name, before) in self.capture.attributes_written.items():
             label, space = f"{type(owner).__name__}.{name}", owner.__dict__
             self._refuse_kept_number(space.get(name), label)
@@ -430,26 +426,26 @@ class Tracing:
                 same(space.get(name, MISSING), before)
             ):  # fmt: skip
                 continue
-            if watch.only_records(name):
-                self._record(label, watch.effect_of(Name(owner, space, name, before, label)))
+            if observer.only_records(name):
+                self._record(
+                    label, observer.effect_of(NameGuard(owner, space, name, before, label))
+                )
             else:
                 changed.append(label)
         if changed:
-            self.program.cacheable = False
-            self.program.why_not = (
+            self.builder.do_not_keep(
                 f"it changes the Python attribute(s) {', '.join(changed)}, which a compiled "
                 "program would do only once; use a tensor (a buffer) or change it outside"
             )
 
     def _check_sizes(self) -> None:
         """Memory from outside that has another size now: the next call finds it so, and is another
-        program's. A stand-in has its memory to itself; the argument may share it."""
+        program's. A placeholder has its memory to itself; the argument may share it."""
         for storage, (cell, host, _) in self.capture.written.items():
             before = (cell if host is None else host).shape
             if self.capture.values[storage].shape == before:
                 continue
-            self.program.cacheable = False
-            self.program.why_not = f"it changes the size of memory from outside ({list(before)})"
+            self.builder.do_not_keep(f"it changes the size of memory from outside ({list(before)})")
             if id(storage) in self._position:
                 argument = self.arguments[self._position[id(storage)]]._storage
                 if argument.host is not None or len(tensors_on(argument)) > 1:
@@ -472,34 +468,35 @@ class Tracing:
 
     def _check_python(self) -> None:
         """Plain Python values that the body changed, and what it took from clocks and iterators."""
-        watch, program = self.capture.watch, self.program
-        for p in watch.take_records():
-            self._record(p.label, watch.effect_of(p))
-        for p in watch.changes():
+        observer, builder = self.capture.observer, self.builder
+        for p in observer.take_records():
+            self._record(p.label, observer.effect_of(p))
+        for p in observer.changes():
             self._refuse_kept_number(p.now(), p.label)
             self.copies.check_kept(p.now(), p.label)
         changes = [
-            f"`{p.label}` ({describe(p.before())} → {describe(p.now())})" for p in watch.changes()
+            f"`{p.label}` ({describe(p.before())} → {describe(p.now())})"
+            for p in observer.changes()
         ]
         if changes:
-            watch.reasons.insert(
+            observer.reasons.insert(
                 0, f"it changes the Python value(s) {', '.join(changes[:5])}, which a compiled "
                 "program would do only once; use a tensor, return the value, or change it outside",
             )  # fmt: skip
         gone = [f"`{type(s.owner).__name__}.{s.name}`" for s in self.capture.slots_written.values()
                 if not s.is_missing and not s.is_there()]  # fmt: skip
         if gone:
-            watch.reasons.append(f"it deletes {', '.join(gone)}; delete outside")
+            observer.reasons.append(f"it deletes {', '.join(gone)}; delete outside")
         if tables := self.capture.tables.changes():
             modes.epoch.advance()
-            program.changes_structure = program.cacheable and not watch.reasons
-            watch.reasons.append(
+            builder.changes_structure = builder.cacheable and not observer.reasons
+            observer.reasons.append(
                 f"it changes {', '.join(dict.fromkeys(tables))}, which a compiled program would do "
                 "only once; do so before the first call, or outside"
             )
-        if watch.reasons:
-            program.cacheable = False
-            program.why_not = "; ".join(dict.fromkeys((*watch.reasons, program.why_not))).rstrip(
+        if observer.reasons:
+            builder.cacheable = False
+            builder.why_not = "; ".join(dict.fromkeys((*observer.reasons, builder.why_not))).rstrip(
                 "; "
             )
 
@@ -518,103 +515,6 @@ class Tracing:
             self.capture.refuse(
                 f"keeping a number that depends on a tensor in `{label}`", "a returned value"
             )
-
-    # -- joining the tape --------------------------------------------------------------------------
-
-    def _joint_backward(self) -> list[Any]:
-        """Gradients of everything outside that the outputs depend on, from placeholders."""
-        capture, roots = self.capture, self.returned.roots
-        edges = [edge for _, edge in roots]
-        boundary = joint.boundary_of(edges, capture.first_sequence, self._ends_here)
-        for t, _ in roots:
-            aval = (tuple(t.shape), t.dtype.numpy)
-            self.program.cotangent_avals.append(jax.ShapeDtypeStruct(*aval))
-            with capture.outside():
-                self.cotangents.append(jax.numpy.zeros(*aval))
-        with joint.hooks_left_to_others(boundary):
-            gradients = engine.run(
-                edges,
-                [Partial(c, {i: True}) for i, c in enumerate(self.cotangents)],
-                retain_graph=True,
-                create_graph=False,
-                targets=boundary,
-                accumulate=False,
-                stop_before=capture.first_sequence,
-            )
-        self.program.behind = joint.behind(edges, capture.first_sequence)
-        self.program.boundary = [self._origin(edge) for edge in boundary]
-        flags: list[Any] = []
-        self.program.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
-        return [partial.array_of(g) for g in gradients if g is not None] + flags
-
-    def _recorded_backward(self) -> list[Any]:
-        """The gradients, recorded, and their own gradients from placeholders (see double)."""
-        capture = self.capture
-        edges = [edge for _, edge in self.returned.roots]
-        boundary = joint.boundary_of(edges, capture.first_sequence, self._ends_here)
-        incoming = []
-        for t, _ in self.returned.roots:
-            with capture.outside():
-                self.cotangents.append(jax.numpy.zeros(tuple(t.shape), t.dtype.numpy))
-            incoming.append(wrap(self.cotangents[-1]).requires_grad_())
-        into = {tape.gradient_edge(c): ("cotangent", i) for i, c in enumerate(incoming)}
-        into |= {edge: ("boundary", i) for i, edge in enumerate(boundary)}
-        self.program.boundary = [self._origin(edge) for edge in boundary]
-        with joint.hooks_left_to_others(boundary):
-            found = engine.run(
-                edges, incoming, retain_graph=True, create_graph=True, targets=boundary,
-                accumulate=False, stop_before=capture.first_sequence,
-            )  # fmt: skip
-        self.first_arrived = [g is not None for g in found]
-        found = [g for g in found if g is not None]
-        roots: dict[int, Any] = {
-            i: tape.gradient_edge(g) for i, g in enumerate(found)
-            if isinstance(g, Tensor) and g.requires_grad
-        }  # fmt: skip
-        self.second_roots = list(roots)
-        reached = joint.boundary_of(
-            list(roots.values()), capture.first_sequence, lambda s: False
-        )  # fmt: skip
-        targets = [e for e in into if e in reached]
-        self.second_targets = [into[e] for e in targets]
-        self.first_gradients = [g._read() for g in found]
-        for i in roots:
-            with capture.outside():
-                like = self.first_gradients[i]
-                self._second.append(jax.numpy.zeros(like.shape, like.dtype))
-        with joint.hooks_left_to_others(targets):
-            second = engine.run(
-                list(roots.values()), self._second, retain_graph=True, create_graph=False,
-                targets=targets, accumulate=False, stop_before=capture.first_sequence,
-            )  # fmt: skip
-        return self.first_gradients + [partial.array_of(g) for g in second]
-
-    def _ends_here(self, leaf: Tensor) -> Any:
-        """Whether a leaf was made inside, and no call gives it back."""
-        created = self.capture.is_created(leaf._storage)
-        return created and self.returned.template_of_made(leaf) is None
-
-    def _origin(self, edge: Edge) -> Any:
-        """How to find a boundary edge at the next call: an argument, a leaf (from outside, or by
-        the template of one that each call makes), or the edge itself."""
-        node, nr = edge
-        if isinstance(node, AccumulateGrad) and self.capture.is_created(node.variable._storage):
-            self.program.repeats = True  # the leaf that is given back is the one of the edge
-            return self.returned.template_of_made(node.variable)
-
-        def is_of(t: Tensor) -> bool:
-            leaf = isinstance(node, AccumulateGrad) and node.variable is t
-            return leaf or (t._node is node and t._output_nr == nr)
-
-        for i, t in enumerate(self._seen):
-            if is_of(t):
-                return i
-        for slot in self.capture.slots.values():
-            if slot.is_read and self.capture.is_rebound(slot) and (
-                isinstance(slot.initial, Tensor) and is_of(slot.initial)
-            ):  # fmt: skip
-                return slot
-        return node.variable if isinstance(node, AccumulateGrad) else edge
 
 
 class OffsetNeeded(Exception):

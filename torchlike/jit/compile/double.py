@@ -1,4 +1,4 @@
-"""create_graph through a jitted call: the backward of its backward.
+"""Double backward through a jitted call, for ``create_graph``.
 
 The joint graph of a jitted function has the tape's meaning, but no tape. When a gradient is asked
 for with ``create_graph``, the body is therefore traced once more, on the arrays that the call had,
@@ -19,16 +19,17 @@ from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import wrap
 from torchlike._dispatch.executable import Executable
 from torchlike.autograd.partial import placed
-from torchlike.jit.capture.capture import Slot
-from torchlike.jit.compile import joint
-from torchlike.jit.compile.templates import Template
-from torchlike.jit.control_flow.regions import RegionNode, filled
+from torchlike.jit.capture.slots import Slot
+from torchlike.jit.compile import partitioner
+from torchlike.jit.compile.output_templates import Template
+from torchlike.jit.control_flow.subgraph import SubgraphNode, filled
 
 
 class Double:
     """The compiled gradient of one program, and its own gradient."""
 
-    def __init__(self, run: Any, closed: Any) -> None:
+    def __init__(self, run: Any, backward: Any, closed: Any) -> None:
+        """``backward``: the `RecordedBackward` of the trace ``run``."""
         sources = run.sources()
         self.inputs: list[Any] = []
         variables, constants, bound = [], [], []
@@ -43,23 +44,23 @@ class Double:
             else:
                 variables.append(var)
                 self.inputs.append(source_key((kind, what)))
-        n = len(run.first_gradients)
-        split = joint.partition(
-            closed.jaxpr, n, variables, constants, cotangents, len(run.second_roots)
+        n = len(backward.gradients)
+        split = partitioner.partition(
+            closed.jaxpr, n, variables, constants, cotangents, len(backward.roots)
         )
         self.n = n
         #: Which gradients depend on what requires grad, and where theirs lead.
-        self.roots = run.second_roots
-        self.targets = run.second_targets
-        self.boundary = run.program.boundary
-        self.arrived = run.first_arrived
-        self.forward = jax.jit(joint.evaluator(split.forward, bound))
+        self.roots = backward.roots
+        self.targets = backward.targets
+        self.boundary = run.builder.boundary
+        self.arrived = backward.arrived
+        self.forward = jax.jit(partitioner.evaluator(split.forward, bound))
         self.residual_inputs = split.residual_inputs
         #: `forward` and `backward` under a transform, once one asked for them.
-        self.for_boxes: dict[str, Executable] = {}
+        self.batched: dict[str, Executable] = {}
         self.backward = None
         if split.backward is not None:
-            self.backward = jax.jit(joint.backward_evaluator(split, bound))
+            self.backward = jax.jit(partitioner.backward_evaluator(split, bound))
 
     def __call__(self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
                  ) -> list[Any]:  # fmt: skip
@@ -98,7 +99,7 @@ class Double:
                 )
             return backward(residuals, given)
 
-        node = RegionNode("CompiledBackwardBackward", leading, len(self.roots), run)
+        node = SubgraphNode("CompiledBackwardBackward", leading, len(self.roots), run)
         for nr, i in enumerate(self.roots):
             # In a box, what outlives the transform is the tensor inside.
             t = boxes.innermost(gradients[i]) if boxed else gradients[i]
@@ -111,13 +112,13 @@ def on_boxes(
 ) -> Sequence[Any]:
     """A compiled function where some of the arrays are boxes; ``owner`` keeps it transformed, under
     a name."""
-    if which not in owner.for_boxes:
-        owner.for_boxes[which] = Executable(
+    if which not in owner.batched:
+        owner.batched[which] = Executable(
             "CompiledBackward", lambda *a: tuple(function(*a)), 0, len(arrays)
         )
     level = boxes.top(arrays)
     assert level is not None
-    found = level.apply(owner.for_boxes[which], list(arrays))
+    found = level.apply(owner.batched[which], list(arrays))
     return found if isinstance(found, (tuple, list)) else (found,)
 
 
@@ -134,27 +135,27 @@ def run_graph(node: Any, cotangents: Sequence[Any]) -> Sequence[Any]:
     if node.residuals is None:
         raise RuntimeError(errors.BACKWARD_TWICE)
     program, call = node.program, node.call
-    if program.donated or program.retrace is None:
+    if program.inputs.donated or program.retrace is None:
         raise NotImplementedError(
             "create_graph through a jitted function that also writes to tensors in place is not "
             "supported: its inputs are gone. Call it eagerly, or compute the inner gradient inside"
         )
-    if program.double is None:
-        if not program.fits(call.arguments):
+    if program.state.double is None:
+        if not program.guards.check(call.arguments):
             raise RuntimeError(
                 "create_graph through a jitted function traces it once more, and something that it "
                 "read has changed since the call: take the gradient before the change"
             )
-        program.double = program.retrace(call)
-        if _comparable(program.double.boundary) != _comparable(program.boundary):
+        program.state.double = program.retrace(call)
+        if _comparable(program.state.double.boundary) != _comparable(program.gradient.boundary):
             raise errors.InternalError("two traces of one function differ in what they depend on")
-    keys = [source_key(s) for s in program.input_sources]
+    keys = [source_key(s) for s in program.inputs.sources]
     given = dict(zip(keys, call.arrays, strict=True))
     full = [
         wrap(jnp.zeros(a.shape, a.dtype)) if c is None else c
-        for c, a in zip(cotangents, program.cotangent_avals, strict=True)
+        for c, a in zip(cotangents, program.gradient.cotangent_avals, strict=True)
     ]
-    return program.double(given, node.edges, full)
+    return program.state.double(given, node.edges, full)
 
 
 def _comparable(boundary: Sequence[Any]) -> list[Any]:

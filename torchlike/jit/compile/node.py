@@ -1,4 +1,4 @@
-"""A jitted call on the tape: one node, whose backward is the second executable of its program."""
+"""`CompiledNode` is a jitted call on the tape: its backward is a second executable."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class CompiledNode(Node):
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
-        return len(self.program.cotangent_avals)
+        return len(self.program.gradient.cotangent_avals)
 
     def run(self, cotangents: list[Any]) -> Any:
         if self.residuals is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
         filled = [
             jnp.zeros(a.shape, a.dtype) if c is None else c
-            for c, a in zip(cotangents, self.program.cotangent_avals, strict=True)
+            for c, a in zip(cotangents, self.program.gradient.cotangent_avals, strict=True)
         ]
-        whens = self.program.when
+        whens = self.program.gradient.when
         n = sum(map(bool, whens))
         # A Jacobian by vmap: a cotangent for each example.
         if modes.current.levels and boxes.top(filled) is not None:
             flat, structure = jax.tree_util.tree_flatten((self.residuals, tuple(filled)))
-            backward = self.program.backward
+            backward = self.program.gradient.executable
             return placed(double.on_boxes(
-                self.program,
+                self.program.state,
                 lambda *a: backward(*jax.tree_util.tree_unflatten(structure, a)), flat, "backward",
             ), whens)  # fmt: skip
-        found = self.program.run_backward(self.residuals, filled)
+        found = self.program.gradient.executable(self.residuals, tuple(filled))
         if len(found) == len(whens) == n and all(c is not None for c in cotangents):
             return found
         conditions = [with_flags(when, found[n:]) for when in whens]
@@ -57,7 +57,7 @@ class CompiledNode(Node):
         return double.run_graph(self, cotangents)
 
     def check_whole(self, output_nr: int, cotangents: list[Any]) -> None:
-        behind = self.program.behind[output_nr]
+        behind = self.program.gradient.behind[output_nr]
         if behind and any(c is not None and behind >> i & 1 for i, c in enumerate(cotangents)):
             raise NotImplementedError(
                 "the gradient of one result of a jitted function (asked for by autograd.grad, "

@@ -1,9 +1,9 @@
-"""Conversion: user functions whose control flow asks for a tensor's value, rewritten for a capture.
+"""Rewrites user functions whose control flow asks for a tensor's value, while a capture runs.
 
 A capture runs Python as it is. Only when ``bool()`` of a tensor was refused are the user's
-functions on the stack rewritten (see ``rewriting``) and the capture tried again. The rewritten code
-takes the place of the function's code object while the capture runs, so it is found wherever the
-function is called from: methods, hooks, the forward of modules.
+functions on the stack rewritten (see ``ast_transform``) and the capture tried again. The rewritten
+code takes the place of the function's code object while the capture runs, so it is found wherever
+the function is called from: methods, hooks, the forward of modules.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._core.errors import JitCaptureError
-from torchlike.jit.control_flow import branching
-from torchlike.jit.control_flow.rewriting import HELPER, Jumps, Rewriter, Unconvertible
-from torchlike.jit.guards import places
+from torchlike.jit.control_flow import operators
+from torchlike.jit.control_flow.ast_transform import HELPER, Jumps, Rewriter, Unconvertible
+from torchlike.jit.guards.objects import FunctionGuard
 
 #: What of the refused questions a conversion may answer.
 _ANSWERED = frozenset(
@@ -93,11 +93,11 @@ class Conversion:
             error.args = (f"{error.args[0]}\n{why_not}", *error.args[1:])
         return found
 
-    def forgive(self, watch: Any) -> None:
+    def forgive(self, observer: Any) -> None:
         """The code that a capture saw is not the code that functions have at other times."""
-        for place in watch.places.values():
-            if isinstance(place, places.Function):
-                place.code = self._originals.get(place.code, place.code)
+        for guard in observer.guards.values():
+            if isinstance(guard, FunctionGuard):
+                guard.code = self._originals.get(guard.code, guard.code)
 
 
 @functools.lru_cache(maxsize=512)
@@ -168,7 +168,7 @@ def _finished(code: types.CodeType, original: types.CodeType) -> types.CodeType:
     """The code with the helper module in place of its mark, and with the names of the user's
     function, as tracebacks show them: a branch that has become a function is part of it."""
     constants = tuple(
-        branching if c == HELPER and isinstance(c, str)
+        operators if c == HELPER and isinstance(c, str)
         else _finished(c, original) if isinstance(c, types.CodeType) else c
         for c in code.co_consts
     )  # fmt: skip

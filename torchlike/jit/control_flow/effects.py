@@ -1,4 +1,4 @@
-"""Effects: what a branch or a loop's body changed in Python while it was traced.
+"""Finds what a branch or a loop's body changed in Python while it was traced.
 
 Both branches are traced and a loop's body once, so a list that one of them appends to would be
 wrong afterwards. What the functions can reach through their closures is compared before and after,
@@ -21,53 +21,56 @@ from torchlike._core import dtypes, modes
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tensor import Tensor
 from torchlike.jit.capture.libraries import is_library_module
-from torchlike.jit.guards import places
+from torchlike.jit.guards.containers import EntriesGuard, ItemsGuard
+from torchlike.jit.guards.objects import StateGuard
+from torchlike.jit.guards.values import ValueGuard, same
+from torchlike.jit.guards.variables import CellGuard
 
 _MAX_DEPTH = 12
 _MAX_ELEMENTS = 2000
 #: Where functions stand around the user's: a turn of a loop, given its row.
-_AROUND = "torchlike.jit.control_flow.branching"
+_AROUND = "torchlike.jit.control_flow.operators"
 
 
 class Effects:
     """The Python values that functions can reach, as they are now."""
 
     def __init__(
-        self, functions: Iterable[Callable[..., Any]], watch: Any, called: Iterable[Any] = ()
+        self, functions: Iterable[Callable[..., Any]], observer: Any, called: Iterable[Any] = ()
     ) -> None:
         """``functions`` are parts of a user's function, whose variables are theirs to bind;
         ``called`` are the user's own."""
-        self.watch = watch
-        self._places: dict[int, places.Place] = {}
+        self.observer = observer
+        self._guards: dict[int, ValueGuard] = {}
         for fn in functions:
             self._function(fn, 0)
         for fn in called:
             self._visit(fn, getattr(fn, "__qualname__", type(fn).__name__), 0)
         #: Variables seen from here on may be those of the traced functions themselves.
-        self._known = {id(p) for p in watch.places.values()}
+        self._known = {id(p) for p in observer.guards.values()}
         #: What the function itself had changed before it came here.
-        self._changed_before = {id(p): p.now() for p in watch.changes()}
+        self._changed_before = {id(p): p.now() for p in observer.changes()}
         self._modes = ThreadModes()
 
     @contextlib.contextmanager
     def refused(self, what: str) -> Iterator[None]:
         """While one of the functions is traced: JitCaptureError where it tells the outside
         something, and afterwards where something changed."""
-        with self.watch.tracing(what):
+        with self.observer.tracing(what):
             yield
         self._check(what)
 
     def _check(self, what: str) -> None:
-        changed: list[places.Place] = [p for p in self._places.values() if not p.holds()]
+        changed: list[ValueGuard] = [p for p in self._guards.values() if not p.check()]
         changed += [
-            p for p in self.watch.changes()
+            p for p in self.observer.changes()
             if not (id(p) in self._changed_before and _alike(self._changed_before[id(p)], p.now()))
-            and (id(p) in self._known or not isinstance(p, places.Cell))
+            and (id(p) in self._known or not isinstance(p, CellGuard))
         ]  # fmt: skip
         self._modes.check(what)
         if changed:
-            for p in self._places.values():
-                if not p.holds():
+            for p in self._guards.values():
+                if not p.check():
                     p.restore()
             raise JitCaptureError(
                 f"changing `{changed[0].label}` in {what} cannot be compiled: the change would be "
@@ -78,20 +81,20 @@ class Effects:
     def _function(self, fn: Any, depth: int) -> None:
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):
             if depth:
-                self._places[id(cell)] = places.Cell(cell, name)
+                self._guards[id(cell)] = CellGuard(cell, name)
             try:
                 self._visit(cell.cell_contents, name, depth)
             except ValueError:
                 continue  # not bound yet
 
     def _visit(self, value: Any, label: str, depth: int) -> None:
-        if depth > _MAX_DEPTH or id(value) in self._places or isinstance(value, Tensor):
+        if depth > _MAX_DEPTH or id(value) in self._guards or isinstance(value, Tensor):
             return
         if isinstance(value, (list, set, deque)):
-            self._places[id(value)] = places.Items(value, label)
+            self._guards[id(value)] = ItemsGuard(value, label)
             self._all(value, label, depth)
         elif isinstance(value, dict):
-            self._places[id(value)] = places.Entries(value, label)
+            self._guards[id(value)] = EntriesGuard(value, label)
             self._all(value.values(), label, depth)
         elif isinstance(value, tuple):
             self._all(value, label, depth)
@@ -108,14 +111,14 @@ class Effects:
         ):
             space = getattr(value, "__dict__", None)
             if isinstance(space, dict):
-                self._places[id(value)] = places.Entries(space, label)
+                self._guards[id(value)] = EntriesGuard(space, label)
                 self._all(space.values(), label, depth)
 
     def _iterator(self, value: Any, label: str, depth: int) -> None:
         """How far an iterator has come: it, or those that it takes from."""
         if isinstance(value, IOBase):
             return
-        self._places[id(value)] = places.State(value, label, _position)
+        self._guards[id(value)] = StateGuard(value, label, _position)
         self._all([x for x in gc.get_referents(value) if isinstance(x, (Iterator, tuple))],
                   label, depth)  # fmt: skip
 
@@ -172,13 +175,13 @@ def _position(iterator: Any) -> Any:
 
 
 def _alike(before: Any, now: Any) -> bool:
-    """Whether what a place held is what it holds: containers by their elements."""
+    """Whether what was held is what is held: containers by their elements."""
     if type(before) is not type(now):
         return False
     if isinstance(before, list):
-        return len(before) == len(now) and all(map(places.same, before, now))
+        return len(before) == len(now) and all(map(same, before, now))
     if isinstance(before, dict):
         return before.keys() == now.keys() and all(
-            places.same(value, now[key]) for key, value in before.items()
+            same(value, now[key]) for key, value in before.items()
         )
-    return places.same(before, now)
+    return same(before, now)

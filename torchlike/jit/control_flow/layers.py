@@ -21,10 +21,10 @@ from torchlike._core.storage import Storage
 from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
-from torchlike.jit.capture.capture import set_slot, slot_value
-from torchlike.jit.control_flow import control
-from torchlike.jit.control_flow.alike import difference, is_module
-from torchlike.jit.control_flow.regions import Leaf, RegionCapture, RegionNode, joined
+from torchlike.jit.capture.slots import set_slot, slot_value
+from torchlike.jit.control_flow import loop_lowering
+from torchlike.jit.control_flow.layer_equivalence import difference, is_module
+from torchlike.jit.control_flow.subgraph import Leaf, SubgraphCapture, SubgraphNode, joined
 
 #: Layers that were compared: {first layer: (modes.epoch then, the ids of all)}.
 _compared: weakref.WeakKeyDictionary[Any, tuple[int, tuple[int, ...]]] = weakref.WeakKeyDictionary()
@@ -114,7 +114,7 @@ def _stack(column: Sequence[Tensor], indices: Sequence[Any]) -> Tensor:
         [array],
         edges,
         lambda cotangents: _rows(cotangents[0], indices),
-        RegionNode,
+        SubgraphNode,
     )
     return stacked
 
@@ -149,19 +149,19 @@ class _Draws:
         return [jnp.stack(column) for column in columns]
 
 
-class LayerCapture(RegionCapture):
+class LayerCapture(SubgraphCapture):
     """The running capture as the one layer sees it that is traced for all."""
 
     def __init__(
-        self, outer: Any, what: str, stand_ins: dict[int, Tensor], draws: _Draws
+        self, outer: Any, what: str, placeholders: dict[int, Tensor], draws: _Draws
     ) -> None:  # fmt: skip
         super().__init__(outer, what)
-        self._stand_ins = stand_ins
+        self._placeholders = placeholders
         self._values: dict[Storage, Any] = {}
-        #: Storages of stand-ins that were written to, with their versions before.
-        self._versions = {t._storage: t._storage.version for t in stand_ins.values()}
+        #: Storages of placeholders that were written to, with their versions before.
+        self._versions = {t._storage: t._storage.version for t in placeholders.values()}
         self._written: dict[Storage, None] = {}
-        #: Autograd fields of stand-ins that an in-place op touched.
+        #: Autograd fields of placeholders that an in-place op touched.
         self._histories: dict[int, tuple[Tensor, tuple[Any, ...]]] = {}
         #: Attributes of modules that were bound, with what they must hold again in the end.
         self._bound: dict[tuple[int, str], tuple[Any, str, Any]] = {}
@@ -169,7 +169,7 @@ class LayerCapture(RegionCapture):
         self._drawn = 0
 
     def give(self, index: int, leaf: Leaf, array: Any) -> Any:
-        t = self._stand_ins.get(index)
+        t = self._placeholders.get(index)
         if t is None:
             return super().give(index, leaf, array)
         self._values[t._storage] = array
@@ -196,14 +196,14 @@ class LayerCapture(RegionCapture):
             self._histories[id(t)] = t, (t._node, t._output_nr, t._requires_grad, t._history)
 
     def written(self) -> tuple[list[int], list[Tensor]]:
-        """Which stand-ins were written (by input), and what they hold now."""
+        """Which placeholders were written (by input), and what they hold now."""
         for owner, name, bound in self._bound.values():
             if slot_value(owner, name) is not bound:
                 super().slot_write(owner, name)  # refuses
         for t, (node, _, requires_grad, _) in self._histories.values():
             if t._node is not node or t._requires_grad is not requires_grad:
                 self._refuse("writing a value that requires grad into a buffer", "value.detach()")
-        positions = {t._storage: i for i, t in self._stand_ins.items()}
+        positions = {t._storage: i for i, t in self._placeholders.items()}
         found = [positions[s] for s in self._written]
         return found, [wrap(self._values[s]) for s in self._written]
 
@@ -237,9 +237,9 @@ class LayerCapture(RegionCapture):
 
 
 def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
-    outer = modes.current.capture
+    outer = modes.the_capture()
     for i, layer in enumerate(layers):
-        outer.watch.visit(layer, f"layers[{i}]")
+        outer.observer.visit(layer, f"layers[{i}]")
         for module in layer.modules():
             outer.enter_module(module)
     start, structure = flatten(x)
@@ -261,7 +261,7 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
         cells = [_index(i) for i in range(len(layers))]
     indices = [outer.read(cell) for cell in cells]
     stacked = [_stack(column, indices) for column in columns]
-    stand_ins = {len(start) + k: column[0] for k, column in enumerate(columns)}
+    placeholders = {len(start) + k: column[0] for k, column in enumerate(columns)}
     draws = _Draws()
 
     def body(*values: Any) -> tuple[list[Any], Any]:
@@ -269,7 +269,8 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
         found, after = flatten(result)
         if after != structure:
             raise RuntimeError("scan_layers: a layer must return what it is given, nested alike")
-        written, contents = modes.current.capture.written()
+        inside: Any = modes.the_capture()  # a LayerCapture
+        written, contents = inside.written()
         return [*found, *contents], written
 
     def mismatch(i: int, before: Leaf, after: Leaf) -> None:
@@ -283,9 +284,9 @@ def _scanned(layers: list[Any], x: Any, args: Any, kwargs: Any) -> Any:
         which = {id(value): row for (_, value), row in zip(draws.found, rows, strict=True)}
         return {i: which[id(c)] for i, c in enumerate(closed) if id(c) in which}
 
-    found, written = control.scan(
+    found, written = loop_lowering.scan(
         body, start, stacked, False, len(layers), mismatch,
-        functools.partial(LayerCapture, stand_ins=stand_ins, draws=draws), vary,
+        functools.partial(LayerCapture, placeholders=placeholders, draws=draws), vary,
     )  # fmt: skip
     for i, rows in zip(written, found[len(start) :], strict=True):
         column = columns[i - len(start)]

@@ -1,4 +1,4 @@
-"""Which variables a function may still read after a statement.
+"""Liveness: finds which variables a function may still read after a statement.
 
 What a branch or a loop's body binds for itself alone (the layer in ``for layer in self.layers``)
 need not be alike in both branches, nor carried from turn to turn. A backward pass over the syntax

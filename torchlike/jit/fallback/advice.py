@@ -1,4 +1,4 @@
-"""What to write instead where a capture refuses a tensor's value to Python."""
+"""Says what to write instead where a capture refuses a tensor's value to Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a function was compiled again: a log, and one warning when it happens too often.
+"""Tells why a function was compiled again: in a log, and in a warning when it happens too often.
 
 ``TORCHLIKE_LOGS=recompiles`` prints each recompilation; otherwise they go to the logger
 ``torchlike.recompiles`` at level INFO.
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from torchlike._core import errors
 from torchlike._core.views import Geometry, contiguous_strides
 from torchlike._runtime import logs
-from torchlike.jit.guards.arguments import TRACED
-from torchlike.jit.guards.naming import leaf_names, structure_difference
+from torchlike.jit.guards.arguments import TRACED, Numbers
+from torchlike.jit.guards.naming import leaf_names, parameter_names, structure_difference
 
 #: After so many recompilations of one function, warn once. As PyTorch's compiler's limit.
 WARN_AFTER = 8
@@ -117,8 +117,10 @@ def shown(key: Any) -> str:
 class Recompiles:
     """The recompilations of one function."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, fn: Any, name: str, numbers: Numbers) -> None:
+        self._fn = fn
         self.name = name
+        self._numbers = numbers
         self.reasons: Counter[str] = Counter()
         self._sizes = Sizes()
         #: Shapes that tensors from outside had, in words, by the reason.
@@ -126,16 +128,14 @@ class Recompiles:
         #: Whether the value of a number that changed is needed in Python, by the reason.
         self._needed: set[str] = set()
 
-    def note(self, reason: str, arguments: Sequence[Resized] = (), needed: bool = False) -> None:
-        """Log a recompilation; the eighth warns, naming what changed most often.
-
-        ``arguments`` are those that had another shape; ``needed``: a number changed whose value
-        the function needs in Python.
-        """
+    def note(self, reason: str, before: Any, key: Any) -> None:
+        """Log a recompilation between calls with these keys; the eighth warns, naming what changed
+        most often."""
+        needed = any(self._numbers.is_needed(key[0], i) for i in differing(before, key))
         logger.info("Recompiling %s: %s", self.name, reason)
         head, _, values = reason.partition(": ")
         self.reasons[head] += 1
-        for tensor in arguments:
+        for tensor in resized(before, key, parameter_names(self._fn)):
             self._sizes.add(tensor)
         if needed:
             self._needed.add(head)

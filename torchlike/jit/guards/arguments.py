@@ -1,4 +1,4 @@
-"""Which numbers among a call's arguments are part of the key, and which enter the program.
+"""Decides which numbers among a call's arguments are part of its key, and which are traced.
 
 A number is static at first: the graph is made for its value. When the same argument has made the
 function compile again twice by changing its value, it is traced from then on (see ``scalars``);

@@ -1,4 +1,4 @@
-"""What of a call's arguments chooses the program: a hashable key."""
+"""Makes hashable keys of a call's arguments: they choose the programs that may fit."""
 
 from __future__ import annotations
 

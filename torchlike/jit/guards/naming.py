@@ -1,4 +1,4 @@
-"""How messages name a call's arguments, and what differs between two calls' nesting of them."""
+"""Names a call's arguments for messages, and says how two calls nest them differently."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from torchlike._core.subclasses import announce
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import zero_gradient
 from torchlike.jit import jit
-from torchlike.jit.compile.warmup import of_options
+from torchlike.jit.warmup import of_options
 from torchlike.nn import hooks
 from torchlike.nn.class_attributes import leave_unbound
 from torchlike.nn.conversion import Conversions
@@ -115,10 +115,10 @@ class Module(StateDicts, Hooks, Conversions):
         capture = modes.current.capture
         if capture is not None:
             capture.enter_module(self)
-        elif (parts := modes.current.parts) is not None and (
-            (compiled := parts.compiled(self)) is not None
+        elif (fallback := modes.current.module_fallback) is not None and (
+            (compiled := fallback.compiled(self)) is not None
         ):  # fmt: skip
-            return parts.call(compiled, args, kwargs)
+            return fallback.call(compiled, args, kwargs)
         elif self._compiled_call_impl is not None:
             forward = self._compiled_call_impl
         if (

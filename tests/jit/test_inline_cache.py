@@ -1,0 +1,154 @@
+"""Calls like the one before are recognized by written-out code, and no others."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+
+
+def _recognizing(fn, *args):
+    """``fn`` jitted and called until its program knows such calls."""
+    jitted = torch.jit(fn)
+    for _ in range(3):
+        jitted(*args)
+    assert jitted.latest.state.inline_cache
+    assert jitted.compiles == 1
+    return jitted
+
+
+def _pair():
+    return torch.arange(4.0), torch.ones(4)
+
+
+def _tagged(x):
+    x.tag = 2.0
+    return x
+
+
+def _seen_by_numpy(x):
+    x.numpy()
+    return x
+
+
+OTHERS = {
+    "shape": lambda x: torch.arange(6.0).reshape(2, 3)[0][:1].clone(),
+    "dtype": lambda x: x.double(),
+    "a view": lambda x: torch.arange(8.0)[::2],
+    "strides": lambda x: torch.arange(16.0).reshape(4, 4).t()[0],
+    "requires grad": lambda x: x.requires_grad_(),
+    "has a history": lambda x: x.requires_grad_() * 2,
+    "a parameter": lambda x: torch.nn.Parameter(x),
+    "an attribute": _tagged,
+    "a host buffer": _seen_by_numpy,
+    "a number": lambda x: 2.0,
+    "a list": lambda x: [x, x],
+}
+
+
+def _use(x, y):
+    if isinstance(x, list):
+        return x[0] + x[1] + y
+    return x * y * getattr(x, "tag", 1.0) + (1 if torch.is_grad_enabled() else 2)
+
+
+@pytest.mark.parametrize("how", OTHERS)
+def test_another_argument_is_noticed(how):
+    x, y = _pair()
+    jitted = _recognizing(_use, x, y)
+    for _ in range(3):
+        other = OTHERS[how](torch.arange(4.0) + 1)
+        found, expected = jitted(other, y), _use(other, y)
+        assert found.dtype == expected.dtype
+        assert found.requires_grad == expected.requires_grad
+        np.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
+        assert jitted(x, y).tolist() == _use(x, y).tolist()
+    assert jitted.compiles == 2 - (how == "a host buffer")
+
+
+def test_keywords_and_their_absence():
+    x, y = _pair()
+    jitted = _recognizing(lambda x, y=None: x if y is None else x - y, x, y)
+    assert jitted(x, y=y).tolist() == (x - y).tolist()
+    assert jitted(x).tolist() == x.tolist()
+    assert jitted(y=x, x=y).tolist() == (y - x).tolist()
+
+
+def test_arguments_that_become_one():
+    x, y = _pair()
+
+    def write(x, y):
+        x.add_(1)
+        return y * 2
+
+    jitted = _recognizing(write, x, y)
+    z = torch.zeros(4)
+    assert jitted(z, z).tolist() == [2.0] * 4
+    same = _recognizing(write, z, z)
+    assert same(torch.zeros(4), torch.zeros(4)).tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        torch.no_grad,
+        torch.inference_mode,
+        lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+        lambda: torch.device("cpu"),
+        contextlib.nullcontext,
+    ],
+)
+def test_modes_are_asked(mode):
+    x, y = torch.tensor([[0.0, 1.0], [2.0, 3.0]]), torch.ones(2, 2)
+
+    def fn(x, y):
+        return (x @ y) + (1 if torch.is_grad_enabled() else 2), torch.zeros(1)
+
+    jitted = _recognizing(fn, x, y)
+    with mode():
+        (found, made), (expected, made_too) = jitted(x, y), fn(x, y)
+    assert found.dtype == expected.dtype
+    assert made.device == made_too.device
+    assert found.tolist() == expected.tolist()
+    assert jitted(x, y)[0].tolist() == fn(x, y)[0].tolist()
+
+
+def test_the_default_dtype_is_asked():
+    x, y = _pair()
+    jitted = _recognizing(lambda x, y: x + y.sum() + torch.zeros(1), x, y)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert jitted(x, y).dtype == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert jitted(x, y).dtype == torch.float32
+
+
+def test_methods_of_two_instances():
+    class Scaled:
+        def __init__(self, by):
+            self.by = by
+
+        @torch.jit
+        def __call__(self, x):
+            return x * self.by
+
+    two, three = Scaled(2.0), Scaled(3.0)
+    x = torch.ones(2)
+    for _ in range(4):
+        assert two(x).tolist() == [2.0, 2.0]
+    assert Scaled.__dict__["__call__"].latest.state.inline_cache
+    for _ in range(4):
+        assert three(x).tolist() == [3.0, 3.0]
+        assert two(x).tolist() == [2.0, 2.0]
+    two.by = 5.0
+    assert two(x).tolist() == [5.0, 5.0]
+
+
+def test_what_is_forgotten_is_not_recognized():
+    x, y = _pair()
+    jitted = _recognizing(_use, x, y)
+    jitted.reset()
+    jitted(x, y)
+    assert jitted.compiles == 2

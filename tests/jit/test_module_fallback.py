@@ -1,0 +1,241 @@
+"""Functions that cannot be compiled whole: they run eagerly, say why, and compile their modules."""
+
+import gc
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import torchlike as torch
+from torchlike import nn
+
+
+class Block(nn.Module):
+    """Counts how often its Python body runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Dropout(0.5))
+        self.norm = nn.BatchNorm1d(4)
+        self.ran = []
+
+    def forward(self, x):
+        torch.compiler.is_compiling() or self.ran.append(1)
+        return x + self.norm(self.inner(x))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(2))
+        self.out = nn.Linear(4, 1)
+        self.seen = []
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+            self.seen.append(x.mean().item())
+        return self.out(x)
+
+
+def trained(compile, steps=4):
+    torch.manual_seed(0)
+    net = Net()
+    call = compile(net)
+    optimizer = torch.optim.AdamW(net.parameters(), 0.05)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        call(torch.randn(6, 4)).square().mean().backward()
+        optimizer.step()
+    return net, [t.detach().numpy() for t in net.state_dict().values()]
+
+
+@pytest.mark.parametrize(("compile", "eager_functions"), [
+    (torch.compile, 1), (lambda net: torch.jit(net, fallback="eager"), 1),
+    (lambda net: torch.compile(lambda x: net(x)), 2),
+], ids=["module", "jit", "function"])  # fmt: skip
+def test_training_goes_as_eagerly(compile, eager_functions):
+    eager, expected = trained(lambda net: net)
+    with pytest.warns(
+        RuntimeWarning, match=r"runs eagerly.*test_module_fallback\.py:\d+"
+    ) as caught:
+        net, found = trained(compile)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(net.seen, eager.seen, rtol=1e-5, atol=1e-6)
+    assert len(caught) == 1  # the line, whichever function is told of it first
+    # Eager is a block's first call by each function around it that cannot be compiled.
+    assert [len(block.ran) for block in net.blocks] == [eager_functions] * 2
+    assert [len(block.ran) for block in eager.blocks] == [4, 4]
+
+
+def test_fullgraph_raises():
+    with pytest.raises(torch.jit.JitCaptureError, match=r"\.item\(\)"):
+        torch.compile(Net(), fullgraph=True)(torch.ones(6, 4))
+    net = Net()
+    net.compile(fullgraph=True)
+    with pytest.raises(torch.jit.JitCaptureError, match=r"\.item\(\)"):
+        net(torch.ones(6, 4))
+    with pytest.raises(torch.jit.JitCaptureError, match=r"\.item\(\)"):
+        torch.jit(lambda x: x.sum().item())(torch.ones(2))
+
+
+def test_compiled_in_place():
+    net = Net()
+    net.compile()
+    with pytest.warns(RuntimeWarning, match="runs eagerly"):
+        net(torch.ones(6, 4))
+    for _ in range(2):
+        net(torch.ones(6, 4))
+    assert [len(block.ran) for block in net.blocks] == [1, 1]
+
+
+def test_what_would_compile_at_each_call_runs_eagerly():
+    class Counts(nn.Module):
+        calls = 0
+
+        def forward(self, x):
+            self.calls += 1
+            return x * self.calls
+
+    net = Counts()
+    compiled = torch.compile(net)
+    x = torch.ones(2)
+    found = [compiled(x)[0].item() for _ in range(2)]
+    with pytest.warns(RuntimeWarning, match=r"runs eagerly.*Counts\.calls"):
+        found.append(compiled(x)[0].item())
+    found += [compiled(x)[0].item() for _ in range(3)]
+    assert found == [1, 2, 3, 4, 5, 6]
+    assert compiled.forward.compiles == 3
+    assert compiled.forward.ran_eagerly
+
+
+def test_kinds_of_calls_that_cannot_be_compiled_are_not_tried_for_ever():
+    @torch.compile
+    def f(x):
+        return x * x.sum().item()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for n in range(1, 30):
+            assert f(torch.ones(n)).tolist() == [float(n)] * n
+    assert len(f.fell_back) == 8
+
+
+def test_the_rest_of_a_function_still_compiles():
+    @torch.compile
+    def f(x, look):
+        return x * x.sum().item() if look else x * 2
+
+    with pytest.warns(RuntimeWarning, match="runs eagerly"):
+        f(torch.ones(2), True)
+    f(torch.ones(2), False)
+    assert (f.compiles, f.ran_eagerly) == (1, False)
+    f(torch.ones(2), True)
+    assert f.ran_eagerly
+
+
+def test_errors_of_the_body_come_through_and_leave_no_parts_behind():
+    net = Net()
+
+    @torch.compile
+    def f(x):
+        y = net(x)
+        if y.sum().item() > -1e9:
+            raise KeyError("mine")
+        return y
+
+    with pytest.warns(RuntimeWarning, match="runs eagerly"), pytest.raises(KeyError):
+        f(torch.ones(6, 4))
+    before = len(net.blocks[0].ran)
+    net(torch.ones(6, 4))
+    net(torch.ones(6, 4))
+    assert len(net.blocks[0].ran) == before + 2
+
+
+def test_hooks_of_parts_run_once_a_call():
+    net = Net()
+    seen = []
+    net.blocks[0].register_forward_hook(lambda module, args, out: seen.append(1))
+    net.blocks[1].inner.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+    plain = Net()
+    plain.load_state_dict(net.state_dict())
+    plain.blocks[1].inner.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+    net.eval(), plain.eval()
+    compiled = torch.compile(net)
+    x = torch.randn(6, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(5):
+            torch.testing.assert_close(compiled(x), plain(x))
+    assert len(seen) == 5
+
+
+def test_inside_transforms_and_captures_parts_are_plain():
+    net = Net().eval()
+    inner = net.blocks[0]
+    x = torch.randn(6, 4)
+    gradients = []
+
+    @torch.compile
+    def f(x):
+        gradients.append(torch.func.grad(lambda y: inner(y).sum())(x))
+        torch.testing.assert_close(torch.func.vmap(inner)(x[None])[0], inner(x))
+        return torch.jit(lambda y: inner(y))(x) * x.sum().item()
+
+    expected = inner(x) * x.sum().item()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(4):
+            torch.testing.assert_close(f(x), expected)
+    torch.testing.assert_close(gradients[-1], gradients[0])
+
+
+def test_threads_have_their_own():
+    net = Net().eval()
+    compiled = torch.compile(net)
+    x = torch.randn(6, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        compiled(x)
+        expected, found = net(x), [None] * 4
+
+        def run(i):
+            for _ in range(3):
+                found[i] = compiled(x)
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for y in found:
+        torch.testing.assert_close(y, expected)
+
+
+def test_modules_made_inside_are_not_compiled():
+    alive, ran = [], []
+
+    @torch.compile
+    def f(x):
+        block = Block().eval()
+        alive.append(weakref.ref(block))
+        result = block(x) + x.sum().item()
+        ran.extend(block.ran)
+        return result
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for _ in range(5):
+            f(torch.ones(6, 4))
+    assert len(ran) == 5
+    gc.collect()
+    assert [ref() for ref in alive] == [None] * 5
+
+
+def test_explain_says_why():
+    with pytest.warns(RuntimeWarning, match="runs eagerly"):
+        found = torch.jit.explain(torch.compile(lambda x: x * x.sum().item()))(torch.ones(2))
+    assert ".item()" in found.not_kept

@@ -1,0 +1,156 @@
+"""`RunningCapture`: what the rooms below the compiler tell, and ask, a capture that runs.
+
+``torchlike.jit`` stands above the rooms that a capture hears from: storages, tensors, ops, modules,
+optimizers. They reach it as ``modes.current.capture``, of this type. ``jit/capture/capture.py``
+implements it, and so does, inside a branch or a loop's body, ``jit/control_flow/subgraph.py``.
+
+Tensors, storages and arrays are typed Any here: this file stands below theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+
+class RunningCapture(Protocol):
+    """A capture of a function's graph, in the thread in which it runs."""
+
+    #: Nodes recorded before the capture have a smaller sequence number.
+    first_sequence: int
+    #: The name of the function, for messages.
+    name: str
+    #: Whether it is another trace of what was compiled, for ``create_graph`` outside.
+    is_retraced: bool
+    #: Whether ``torch.jit.is_scripting()`` says yes.
+    scripting: bool
+    #: Attributes that were read or bound: {(id of the owner, name): slot}.
+    slots: dict[tuple[int, str], Any]
+    #: Gradients that leaves have or not, as a value decides: {id: (gradient, condition)}.
+    conditions: dict[int, tuple[Any, Any]]
+    #: The errors that ended it, first things first.
+    refusals: list[Any]
+    #: Names that one branch on a value bound and the other did not, or a loop's turns alone.
+    maybe_unbound: set[str]
+
+    @property
+    def observer(self) -> Any:
+        """The compiler's own `FrameObserver`."""
+
+    # -- cells -------------------------------------------------------------------------------------
+
+    def adopt(self, storage: Any) -> None:
+        """A storage was made."""
+
+    def is_created(self, storage: Any) -> Any:
+        """Whether a storage was made during the capture."""
+
+    def read(self, storage: Any) -> Any:
+        """The array of a cell."""
+
+    def write(self, storage: Any, array: Any) -> None:
+        """A cell was written."""
+
+    def traced(self, storage: Any, array: Any) -> Any:
+        """An array as code of the user's may have it: nobody can freeze its value."""
+
+    def unless(self, condition: Any) -> AbstractContextManager[None]:
+        """Inside, writes to cells from outside count only where ``condition`` is False."""
+        ...
+
+    def adopt_view(self, t: Any) -> None:
+        """A tensor on a storage that may be from outside was made."""
+
+    def is_adopted(self, t: Any) -> bool:
+        """Whether `adopt_view` was told of this very tensor."""
+        ...
+
+    # -- what tensors are changed in ---------------------------------------------------------------
+
+    def slot_read(self, owner: Any, name: str) -> None:
+        """An attribute that holds a tensor is being looked up."""
+
+    def slot_write(self, owner: Any, name: str) -> None:
+        """An attribute that holds a tensor is about to be bound."""
+
+    def data_write(self, t: Any, value: Any) -> None:
+        """``t.data = value`` is about to happen."""
+
+    def field_write(self, t: Any, asked: str) -> None:
+        """A tensor's own geometry or ``requires_grad`` is about to change, by ``asked``."""
+
+    def history_write(self, t: Any) -> None:
+        """An in-place op is about to change a tensor's history."""
+
+    def hook_write(self, leaf: Any) -> None:
+        """A hook is about to be registered on a leaf."""
+
+    # -- gradients that there are or not -----------------------------------------------------------
+
+    def condition_of(self, gradient: Any) -> Any:
+        """When a leaf has the gradient that it holds."""
+
+    def hold_gradient(self, t: Any, when: Any) -> None:
+        """``t.grad`` is a gradient on this condition, and else None."""
+
+    def check_gradient(self, gradient: Any) -> None:
+        """JitCaptureError where a value decides whether there is this gradient."""
+
+    # -- Python ------------------------------------------------------------------------------------
+
+    def read_attribute(self, owner: Any, name: str) -> None:
+        """A plain attribute of a module is being looked up."""
+
+    def write_attribute(self, owner: Any, name: str) -> None:
+        """A plain attribute of a module is about to be set."""
+
+    def table_write(self, owner: Any, table: Any, what: str) -> None:
+        """A table of parameters, children, hooks or groups is about to change."""
+
+    def module_made(self, module: Any) -> None:
+        """A module is being made."""
+
+    def setting_seen(self, name: str, ask: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+        """A switch is about to be read or set."""
+
+    def enter_module(self, module: Any) -> None:
+        """A module is being called."""
+
+    def enter_optimizer(self, optimizer: Any) -> None:
+        """An optimizer takes a step."""
+
+    # -- host values -------------------------------------------------------------------------------
+
+    def host_value(self, getter: Callable[[], Any]) -> Any:
+        """A value that ``getter`` provides at each call."""
+
+    def do_not_repeat(self, why: str) -> None:
+        """The next call will want another program."""
+
+    def undo_on_failure(self, owner: Any, undo: Callable[[], None]) -> None:
+        """``undo`` is to be called where the capture fails."""
+
+    # -- out of sight ------------------------------------------------------------------------------
+
+    def outside(self) -> AbstractContextManager[None]:
+        """Inside, nothing is captured: what is made counts as having existed before."""
+        ...
+
+    def paused(self) -> AbstractContextManager[None]:
+        """Inside, library code runs that the observer need not see."""
+        ...
+
+    def unseen(self, function: Callable[..., Any], *args: Any) -> Any:
+        """``function(*args)`` while `paused`."""
+
+    # -- refusals ----------------------------------------------------------------------------------
+
+    def refuse(self, asked: str, instead: str, lines: str | None = None) -> None:
+        """Raise JitCaptureError: ``asked`` cannot be compiled."""
+
+    def refuse_value(self, asked: str, instead: str) -> Any:
+        """Raise JitCaptureError: ``asked`` needs a value, and there is none yet."""
+
+    def remember_refusal(self, error: Any) -> None:
+        """The capture is to end with this error, whatever code makes of it."""
