@@ -43,8 +43,9 @@ class RunningCapture(Protocol):
     def adopt(self, storage: Any) -> None:
         """A storage was made."""
 
-    def is_created(self, storage: Any) -> Any:
+    def is_created(self, storage: Any) -> bool:
         """Whether a storage was made during the capture."""
+        ...
 
     def read(self, storage: Any) -> Any:
         """The array of a cell."""

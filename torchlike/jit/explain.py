@@ -49,7 +49,7 @@ class Explanation:
     inputs: list[Entry]
     outputs: list[Entry]
     guards: list[str]
-    #: What was in the places of ``guards``, in a few words.
+    #: The values of ``guards``, in a few words.
     guard_values: list[str]
     #: Plain values among the arguments that the program is compiled for, by their names.
     static_arguments: dict[str, str]

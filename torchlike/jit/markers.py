@@ -11,7 +11,7 @@ __all__ = ["Final", "annotate", "export", "ignore", "is_scripting", "is_tracing"
            "script_if_tracing", "unused"]  # fmt: skip
 
 
-def is_scripting() -> Any:
+def is_scripting() -> bool:
     """Whether a function or module given to ``torch.jit.script`` (or ``trace``) is being captured.
 
     False for ``torchlike.jit`` itself: there Python runs as Python.
@@ -20,7 +20,7 @@ def is_scripting() -> Any:
     return capture is not None and capture.scripting
 
 
-def is_tracing() -> Any:
+def is_tracing() -> bool:
     """Whether ``torchlike.jit`` is capturing."""
     return modes.current.capture is not None
 

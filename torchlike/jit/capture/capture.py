@@ -127,7 +127,7 @@ class Capture:
         """A storage was made during the capture."""
         self._created[id(storage)] = weakref.ref(storage)
 
-    def is_created(self, storage: Storage) -> Any:
+    def is_created(self, storage: Storage) -> bool:
         reference = self._created.get(id(storage))
         return reference is not None and reference() is storage
 
@@ -262,7 +262,7 @@ class Capture:
                 ways = labels.get(id(slot.initial._storage), ())
                 slot.is_read = all(x.rpartition(".")[2] == slot.name for x in ways)
 
-    def is_rebound(self, slot: Slot) -> Any:
+    def is_rebound(self, slot: Slot) -> bool:
         """Whether a slot may hold another tensor at each call: one that this function or another
         jitted one binds, or a tensor's own (``.grad``). A module's other slots change only when
         ``modes.epoch`` moves."""

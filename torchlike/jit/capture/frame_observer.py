@@ -97,7 +97,7 @@ class FrameObserver(GuardCollector):
         self._random = random.getstate()
         self._numpy_random = _numpy_state()
         self._previous: Any = None
-        #: Places that the code only records something in; see take_records.
+        #: Guards on values that the code only records something in; see take_records.
         self._records: list[ValueGuard] = []
         #: By what the code told the outside something (print, warnings, logs), in order.
         self.said: list[str] = []
@@ -450,11 +450,11 @@ class FrameObserver(GuardCollector):
         return is_own
 
     def changes(self) -> list[ValueGuard]:
-        """Places that hold something else than when they were first seen."""
+        """The guards on values that are no longer what they were at first sight."""
         return [p for p in self.guards.values() if not p.check()]
 
     def take_records(self) -> list[ValueGuard]:
-        """Changed places that the code only recorded something in (a counter, a log): what it
+        """Those of `changes` that the code only recorded something in (a counter, a log): what it
         computes cannot depend on them, so they are compared no more."""
         records = [p for p in self.changes() if self._is_record(p)]
         for key in [k for k, p in self.guards.items() if p in records]:
@@ -479,7 +479,7 @@ class FrameObserver(GuardCollector):
         return bool(names) and all(self.only_records(name) for name in names)
 
     def _holders(self) -> list[tuple[ValueGuard, str]]:
-        """Places that are variables or attributes, with their names."""
+        """The guards on variables and attributes, with their names."""
         found: list[tuple[ValueGuard, str]] = []
         for p in self.guards.values():
             if isinstance(p, (NameGuard, CellGuard)):
@@ -499,7 +499,7 @@ class FrameObserver(GuardCollector):
         return all(only_adds(e.code, name) for e in self._entered.values())
 
     def effect_of(self, guard: ValueGuard) -> Effect | None:
-        """What does at a later call what the body did to a place of ``take_records``."""
+        """What does at a later call what the body did to a value of ``take_records``."""
         if isinstance(guard, ItemsGuard):
             if any(mentions(e.code, "appendleft") for e in self._entered.values()):
                 return None  # to one that was empty, which end it was cannot be told
@@ -527,7 +527,7 @@ class FrameObserver(GuardCollector):
         return any(not {"type", "id"}.isdisjoint(e.reads.globals) for e in self._entered.values())
 
     def restore(self) -> None:
-        """Put every changed guard back: the capture failed, or is run once more."""
+        """Put every changed value back: the capture failed, or is run once more."""
         for guard in (*self.changes(), *self._records):
             guard.restore()
         if random.getstate() != self._random:

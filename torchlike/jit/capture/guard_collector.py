@@ -73,7 +73,7 @@ class Entered:
 
 
 class GuardCollector:
-    """What user code can reach, as places with the values they had when first seen."""
+    """Guards on what user code can reach, with the values that were there at first sight."""
 
     def __init__(self, tables: Tables | None = None) -> None:
         self.guards: dict[Any, ValueGuard] = {}
@@ -307,11 +307,11 @@ class GuardCollector:
             self.visit(default, f"a default of {label}", 1)
         for name, cell in zip(entered.code.co_freevars, fn.__closure__ or (), strict=False):
             if id(cell) not in self.guards:
-                place = self.guards[id(cell)] = CellGuard(cell, name)
+                guard = self.guards[id(cell)] = CellGuard(cell, name)
                 # Another function with this code (a wrapper of one decorator) has its own.
                 if name in entered.free and self._is_rebound(name):
-                    place.value = entered.free[name]
-                self.visit(place.value, name, 1)
+                    guard.value = entered.free[name]
+                self.visit(guard.value, name, 1)
         self._rooted = rooted
 
     def _is_rebound(self, name: str) -> bool:
@@ -355,9 +355,9 @@ class GuardCollector:
         if is_library_module(str(value.__module__)):
             return
         self.visit(value.__wrapped__, label, depth + 1)
-        place = CacheGuard(value, f"{label} (a result it remembered)")
-        self._add((id(value), CacheGuard), place)
-        for found in place.results[:MAX_ELEMENTS]:
+        guard = CacheGuard(value, f"{label} (a result it remembered)")
+        self._add((id(value), CacheGuard), guard)
+        for found in guard.results[:MAX_ELEMENTS]:
             self.visit(found, f"{label}()", depth + 1)
 
     def _class(self, cls: type, label: str, depth: int) -> None:

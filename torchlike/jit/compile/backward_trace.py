@@ -66,7 +66,7 @@ class JointBackward:
         self._builder.when = [partial.numbered(partial.when_of(g), flags) for g in gradients]
         return [partial.array_of(g) for g in gradients if g is not None] + flags
 
-    def _ends_here(self, leaf: Tensor) -> Any:
+    def _ends_here(self, leaf: Tensor) -> bool:
         """Whether a leaf was made inside, and no call gives it back."""
         created = self._capture.is_created(leaf._storage)
         return created and self._outputs.template_of_made(leaf) is None

@@ -286,7 +286,7 @@ def _is_plain(x: Any) -> bool:
     return isinstance(x, (list, tuple, set, frozenset, deque)) and all(map(_is_plain, x))
 
 
-def _is_freed(node: Node, first_sequence: int) -> Any:
+def _is_freed(node: Node, first_sequence: int) -> bool:
     """Whether backward already ran through the graph behind a node."""
     seen, stack = set(), [node]
     while stack:

@@ -2,7 +2,7 @@
 
 Both branches are traced and a loop's body once, so a list that one of them appends to would be
 wrong afterwards. What the functions can reach through their closures is compared before and after,
-as are every place that the capture watches and the modes of the thread.
+as are every value that the capture watches and the modes of the thread.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class SubgraphCapture:
             self._given[id(x._storage)] = x._storage
         return x
 
-    def is_created(self, storage: Any) -> Any:
+    def is_created(self, storage: Any) -> bool:
         if self.is_own(storage) or self._given.get(id(storage)) is storage:
             return True
         return self.outer.is_created(storage)

@@ -133,7 +133,7 @@ class FunctionGuard(ValueGuard):
 
 class CacheGuard(ValueGuard):
     """What a ``functools.lru_cache`` had remembered: handed out without running any code, so no
-    other place stands for it. What it remembers later is computed by code that is watched."""
+    other guard stands for it. What it remembers later is computed by code that is watched."""
 
     __slots__ = ("results",)
 

@@ -17,7 +17,7 @@ from torchlike.jit.guards.values import ValueGuard, describe
 
 
 class TraceGuards:
-    """The places that traces of one function read, with the values they had."""
+    """The guards on what the traces of one function read."""
 
     def __init__(self) -> None:
         self._guards: dict[Any, ValueGuard] = {}
