@@ -66,4 +66,11 @@ CACHE_DIR = Variable(
     "the folder for compiled programs, by default torchlike in the user's cache; empty: keep none",
 )
 
-ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR)
+CHILDREN = Variable(
+    "TORCHLIKE_CHILDREN",
+    None,
+    "set by torchlike for the processes that a program starts: the Python in which `import torch` "
+    "means torchlike; take it out of a child's environment to start it without",
+)
+
+ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR, CHILDREN)

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
+from typing import Any
 
 from torchlike.porting import metadata
 from torchlike.porting.hints import missing
@@ -37,6 +38,23 @@ class _AliasLoader(Loader):
             module.__name__ = self.alias
         _explain_below(self.real, self.alias)
         self._name_hidden(module)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of the existing module, for ``python -m``."""
+        return self._real_loader().get_code(self.real)
+
+    def get_source(self, fullname: str) -> str | None:
+        """Its source."""
+        return self._real_loader().get_source(self.real)
+
+    def is_package(self, fullname: str) -> bool:
+        """Whether it is a package."""
+        return self._real_loader().is_package(self.real)
+
+    def _real_loader(self) -> Any:
+        spec = importlib.util.find_spec(self.real)
+        assert spec is not None
+        return spec.loader
 
     def _name_hidden(self, module: ModuleType) -> None:
         """Name the submodules whose place in ``module`` something else has taken, as the function
@@ -79,8 +97,9 @@ class AliasFinder(MetaPathFinder):
         self, context: DistributionFinder.Context | None = None
     ) -> Iterator[Distribution]:  # fmt: skip
         """What ``importlib.metadata`` finds of the alias, first and without a file on disk."""
-        context = context or DistributionFinder.Context()
-        return metadata.distributions(self.alias, self.target, context)
+        return metadata.distributions(
+            self.alias, lambda: importlib.import_module(self.target).__version__, context
+        )
 
 
 def install(alias: str = "torch", target: str = "torchlike") -> AliasFinder:

@@ -20,6 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 from torchlike.porting import plot, report
+from torchlike.porting.children import untold
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
 from torchlike.porting.report import Run
 
@@ -182,7 +183,7 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
         record = Path(folder) / "record.json"
         begun = Path(f"{record}{BEGUN}")
         command = [sys.executable, *setup.command, str(record), *script]
-        environment = {**os.environ, **setup.environment, "PYTHONUNBUFFERED": "1"}
+        environment = {**untold(os.environ), **setup.environment, "PYTHONUNBUFFERED": "1"}
         last_line = ""
         with interruptible(command, environment, begun.exists) as process:
             assert process.stdout is not None
