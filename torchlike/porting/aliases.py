@@ -69,11 +69,15 @@ class _AliasLoader(Loader):
 
 
 class AliasFinder(MetaPathFinder):
-    """Answers imports of ``alias`` and its submodules with those of the package ``target``."""
+    """Answers imports of ``alias`` and its submodules with those of the package ``target``.
 
-    def __init__(self, alias: str, target: str) -> None:
+    is_installed: pip knows a distribution of the alias's name, which speaks for itself.
+    """
+
+    def __init__(self, alias: str, target: str, is_installed: bool = False) -> None:
         self.alias = alias
         self.target = target
+        self.is_installed = is_installed
 
     def real_name(self, name: str) -> str | None:
         """The target's name for ``name``, or None when ``name`` is not below the alias."""
@@ -97,13 +101,19 @@ class AliasFinder(MetaPathFinder):
         self, context: DistributionFinder.Context | None = None
     ) -> Iterator[Distribution]:  # fmt: skip
         """What ``importlib.metadata`` finds of the alias, first and without a file on disk."""
+        if self.is_installed:
+            return iter(())
         return metadata.distributions(
             self.alias, lambda: importlib.import_module(self.target).__version__, context
         )
 
 
-def install(alias: str = "torch", target: str = "torchlike") -> AliasFinder:
+def install(
+    alias: str = "torch", target: str = "torchlike", *, is_installed: bool = False
+) -> AliasFinder:
     """Make ``import <alias>`` mean ``<target>`` in this process, from now on.
+
+    ``is_installed``: as of ``AliasFinder``.
 
     Raises:
         RuntimeError: another module of that name has been imported already.
@@ -116,7 +126,7 @@ def install(alias: str = "torch", target: str = "torchlike") -> AliasFinder:
             f"{alias!r} has been imported before torchlike could take its name; "
             f"install the alias before anything imports {alias!r}"
         )
-    finder = AliasFinder(alias, target)
+    finder = AliasFinder(alias, target, is_installed)
     sys.meta_path.insert(0, finder)
     return finder
 
