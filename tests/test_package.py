@@ -27,6 +27,7 @@ FLOORS = [
         "_core.modes",
         "_core.printing",
         "_core.layouts",
+        "_core.mapped_files",
         "_core.size",
         "_compat.symbolic",
         "_core.tracebacks",
