@@ -131,7 +131,14 @@ def test_a_child_that_imports_no_torch_pays_nothing(tmp_path):
     assert json.loads(first) == ["the user's"]
     assert json.loads(second) == [*ours[:5], str(own), "sitecustomize"]
     own.write_text("import no_such_module")
-    result = python(tmp_path, "-c", "import torch; print(torch.__version__)", **told)
+    code = (
+        "import torchlike.as_torch, torch, importlib.metadata as m\n"
+        "assert len(list(m.distributions(name='torch', path=[]))) == 0\n"
+        "assert [d.version for d in m.distributions(name='torch')][:1] == [torch.__version__]\n"
+        "import sys; assert 'TorchOnDemand' not in map(lambda f: type(f).__name__, sys.meta_path)\n"
+        "print(torch.__version__)\n"
+    )
+    result = python(tmp_path, "-c", code, **told)
     assert "ModuleNotFoundError: No module named 'no_such_module'" in result.stderr
     assert result.stdout == f"{torchlike.__version__}\n"
 

@@ -192,6 +192,28 @@ def test_what_came_with_it_goes_unless_others_want_it(environment, monkeypatch):
     assert ran == [("uninstall", ["torchaudio"])]
 
 
+@pytest.mark.parametrize("has", ["pip", "uv", ""])
+def test_the_installer_is_pip_or_else_uv(monkeypatch, has):
+    ran = []
+    monkeypatch.setattr(companions.importlib.util, "find_spec", lambda name: has == name or None)
+    monkeypatch.setattr(companions.shutil, "which", lambda name: "/bin/uv" if has == name else None)
+    monkeypatch.setattr(
+        companions, "_run", lambda words: ran.append(words) or subprocess.CompletedProcess(words, 0)
+    )
+    if not has:
+        with pytest.raises(ShimRefusedError, match="neither pip nor uv here to uninstall a: "):
+            companions._run_installer("uninstall", ["a"])
+        return
+    for action in ("install", "uninstall"):
+        companions._run_installer(action, ["a"])
+    assert ran == {
+        "pip": [[sys.executable, "-m", "pip", "install", "a"],
+                [sys.executable, "-m", "pip", "uninstall", "-y", "a"]],
+        "uv": [["/bin/uv", "pip", "install", "--python", sys.executable, "a"],
+               ["/bin/uv", "pip", "uninstall", "--python", sys.executable, "a"]],
+    }[has]  # fmt: skip
+
+
 def test_what_was_there_before_is_not_brought(environment, monkeypatch):
     monkeypatch.setattr(companions, "_run_installer", lambda *words: pytest.fail(str(words)))
     distribution(environment, "torchvision")
@@ -331,6 +353,8 @@ def test_torch_is_torchlike_in_the_environment(tmp_path, python):
     hidden += "u.find_spec = lambda name, *a: None if name == 'torchlike' else f(name, *a)\n"
     result = python("-c", hidden + "import torch")
     assert "torchlike is not installed: install torchlike, or take it away" in result.stderr
+    result = python("-m", "torchlike", "compare", "--torch", "script.py")  # that is no PyTorch
+    assert (result.returncode, "--torch needs real PyTorch" in result.stdout) == (2, True)
     result = python("-m", "pip", "uninstall", "-y", "torch")
     assert "Successfully uninstalled torch-2.13.0+torchlike" in result.stdout, result.stderr
     assert listed(tmp_path / "venv") == before

@@ -42,6 +42,9 @@ _IMPORTS_TORCH = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE
 
 def tell() -> None:
     """Let processes started from now on know, and warn of those that cannot, once in a process."""
+    # If this one was told itself, what waited for an import of torch has had its time.
+    waiting = sitecustomize.TorchOnDemand.__name__
+    sys.meta_path[:] = [f for f in sys.meta_path if type(f).__name__ != waiting]
     tell_in(os.environ)
     if sys.flags.ignore_environment or sys.flags.no_site:  # which multiprocessing passes on
         torch_is_an_alias()

@@ -78,6 +78,12 @@ def here() -> Environment:
     )
 
 
+def has_pytorch() -> bool:
+    """Is the torch that a process of this Python imports real PyTorch?"""
+    found = here().torches()
+    return bool(found) and not found[0].is_shim
+
+
 def _path() -> tuple[str, ...]:
     """Python's path without the folder that it was started in."""
     return tuple(
