@@ -161,15 +161,15 @@ def _rnnt_costs(
         _, others = lax.scan(step, first, (from_below[:, 1:].T, spoken.T))
         return jnp.concatenate([first[:, None], others.T], 1)
 
-    def next_frame(row: Any, at: tuple[Any, Any, Any]) -> tuple[Any, Any]:
-        blank_before, spoken, _ = at
+    def next_frame(row: Any, at: tuple[Any, Any]) -> tuple[Any, Any]:
+        blank_before, spoken = at
         found = along_labels(row + blank_before, spoken)
         return found, found
 
     start = jnp.full(blanks.shape[::2], -jnp.inf, scores.dtype).at[:, 0].set(0)
     first = along_labels(start, spoken[:, 0])
-    rows = [jnp.moveaxis(x, 1, 0) for x in (blanks[:, :-1], spoken[:, 1:], blanks[:, 1:])]
-    _, later = lax.scan(next_frame, first, tuple(rows))
+    rows = jnp.moveaxis(blanks[:, :-1], 1, 0), jnp.moveaxis(spoken[:, 1:], 1, 0)
+    _, later = lax.scan(next_frame, first, rows)
     all_rows = jnp.concatenate([first[None], later])
     sequence = jnp.arange(len(frames))
     last = all_rows[frames - 1, sequence, labels] + blanks[sequence, frames - 1, labels]

@@ -32,6 +32,8 @@ def _on_demand():
     from importlib import util  # noqa: PLC0415 - which takes longer than all the rest
 
     spec = util.spec_from_file_location("on_demand", os.path.join(_HERE, "on_demand.py"))
+    assert spec is not None
+    assert spec.loader is not None
     module = util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
