@@ -188,7 +188,7 @@ def _environment() -> str:
     """What the help says of environment variables."""
     lines = ["environment:"]
     for variable in environment_variables.ALL:
-        values = "DIR" if variable.values is None else "|".join(variable.values)
+        values = variable.stands_for if variable.values is None else "|".join(variable.values)
         lines.append(f"  {variable.name}={values}")
         lines.append(textwrap.indent(textwrap.fill(variable.meaning, 72), " " * 6))
     return "\n".join(lines)

@@ -240,6 +240,7 @@ def test_what_the_command_says(environment, monkeypatch, capsys):
     monkeypatch.setattr(command, "here", lambda: environment)
     assert command.run("status") == 1
     assert command.run("install") == 0
+    distribution(environment, "torchvision")
     assert command.run("install") == 0
     assert command.run("status") == 0
     (environment.packages / "torch" / "__init__.py").write_text(contents.FIRST_LINE)
@@ -254,6 +255,7 @@ def test_what_the_command_says(environment, monkeypatch, capsys):
     assert said.out.splitlines() == [
         f"no torch in {packages}",
         f"torch {version} is in {packages}; `import torch` is torchlike",
+        command._HINT,
         f"torch {version} was already in {packages}; `import torch` is torchlike",
         f"torchlike's torch {version} in {packages}",
         f"torchlike's torch {version} in {packages}",

@@ -9,6 +9,12 @@ from torchlike.porting.shim import changes, companions, contents
 from torchlike.porting.shim.environment import Environment, here
 
 
+_HINT = (
+    "Before packages that require torchvision (timm): `torchlike shim install --with torchvision`. "
+    "pip would take the newest, which wants a later torch, and fetch PyTorch."
+)
+
+
 def run(action: str, *, names: Sequence[str] = (), anywhere: bool = False) -> int:
     """Do what was asked for, say what was done; return the exit code.
 
@@ -41,6 +47,8 @@ def _install(environment: Environment, names: Sequence[str], anywhere: bool) -> 
     print(f"torch {contents.VERSION} {done} in {environment.packages}; `import torch` is torchlike")
     if brought:
         print(f"with {', '.join(brought)}")
+    if not environment.distributions("torchvision"):
+        print(_HINT)
     return 0
 
 
