@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from torchlike.porting.shim import changes, companions, contents
 from torchlike.porting.shim.environment import Environment, here
 
-
 _HINT = (
     "Before packages that require torchvision (timm): `torchlike shim install --with torchvision`. "
     "pip would take the newest, which wants a later torch, and fetch PyTorch."
