@@ -45,7 +45,7 @@ def test_exponential_of_a_known_nan_is_nan(name):
         made = KNOWN[name](x, flag)
         return jnp.exp(made), jnp.sinh(made), jnp.cosh(made), jnp.exp2(made)
 
-    assert guards(program, x, flag) == 4 or not known_nans.is_needed()
+    assert guards(program, x, flag) == 4
     for result in jax.jit(program)(x, flag):
         np.testing.assert_array_equal(result, np.full(7, NAN, np.float32))
 
@@ -64,7 +64,7 @@ def test_exponential_within_a_loop_a_branch_and_a_function_that_is_called():
         )  # fmt: skip
 
     x, flag = np.ones(7, np.float32), np.bool_(True)
-    assert guards(program, x, flag) == 7 or not known_nans.is_needed()
+    assert guards(program, x, flag) == 7
     for result in jax.jit(program)(x, flag):
         assert np.isnan(result).all()
 
@@ -115,18 +115,11 @@ def test_static_argument(compiled_at_once):
     assert tl.nn.functional.softplus(tl.ones(7), beta=NAN).isnan().all()
 
 
-def test_guards_stand_only_where_jaxlib_needs_them(monkeypatch):
-    assert isinstance(known_nans.mlir.lower_jaxpr_to_module, known_nans.Guarding) == (
-        known_nans.is_needed()
-    )
-    monkeypatch.setattr(known_nans.jaxlib.version, "__version__", "0.12.0.1")
-    assert not known_nans.is_needed()
-    monkeypatch.setattr(known_nans.jaxlib.version, "__version__", "0.10.2")
-    assert known_nans.is_needed()
+def test_guards_stand():
+    assert isinstance(known_nans.mlir.lower_jaxpr_to_module, known_nans.Guarding)
 
 
 def test_missing_name_of_jax_is_told(monkeypatch, caplog):
-    monkeypatch.setattr(known_nans, "is_needed", lambda: True)
     monkeypatch.delattr(known_nans.mlir, "lower_jaxpr_to_module")
     with caplog.at_level("WARNING"):
         known_nans.watch_for()

@@ -165,7 +165,6 @@ from torchlike._compat.symbolic import (  # noqa: E402
 from torchlike._compat.typed_storage import TypedStorage  # noqa: E402
 from torchlike._core.errors import OutOfMemoryError  # noqa: E402
 from torchlike._core.streams import Event, Stream  # noqa: E402
-from torchlike._dynamo.compile import compile  # noqa: E402
 from torchlike.amp import GradScaler  # noqa: E402
 from torchlike.amp.autocast_mode import (  # noqa: E402
     autocast,
@@ -186,6 +185,7 @@ from torchlike.amp.autocast_mode import (  # noqa: E402
     set_autocast_gpu_dtype,
 )
 from torchlike.backends.device_modules import get_device_module  # noqa: E402
+from torchlike.compiler.torch_compile import compile  # noqa: E402
 from torchlike.export.torchscript import ScriptFunction, ScriptModule  # noqa: E402
 from torchlike.func.vmap import vmap  # noqa: E402
 from torchlike.futures import Future  # noqa: E402

@@ -130,7 +130,6 @@ from torchlike._core.streams import Event as Event
 from torchlike._core.streams import Stream as Stream
 from torchlike._core.tensor import from_jax as from_jax
 from torchlike._core.untyped_storage import UntypedStorage as UntypedStorage
-from torchlike._dynamo.compile import compile as compile
 from torchlike.amp import GradScaler as GradScaler
 from torchlike.amp.autocast_mode import autocast as autocast
 from torchlike.amp.autocast_mode import autocast_decrement_nesting as autocast_decrement_nesting
@@ -158,6 +157,7 @@ from torchlike.autograd.grad_mode import is_inference_mode_enabled as is_inferen
 from torchlike.autograd.grad_mode import no_grad as no_grad
 from torchlike.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from torchlike.backends.device_modules import get_device_module as get_device_module
+from torchlike.compiler.torch_compile import compile as compile
 from torchlike.export.torchscript import ScriptFunction as ScriptFunction
 from torchlike.export.torchscript import ScriptModule as ScriptModule
 from torchlike.func.vmap import vmap as vmap
@@ -365,7 +365,7 @@ def _foreach_clamp_min_(self: Any, *args: Any, alpha: Any = None, **kwargs: Any)
 def _foreach_clone(self: Any) -> _tuple[Tensor, ...]:
     """A copy of every tensor."""
 
-def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> Any:
+def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> _list[Any]:
     """Every tensor takes the values of its partner in ``src``."""
 
 def _foreach_cos(self: Any) -> Any:
@@ -572,7 +572,7 @@ def _foreach_trunc(self: Any) -> Any:
 def _foreach_trunc_(self: Any) -> Any:
     """``trunc_`` on each tensor of a list."""
 
-def _foreach_zero_(self: Any) -> Any:
+def _foreach_zero_(self: Any) -> _list[Any]:
     """Every tensor of the list becomes zero."""
 
 def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1170,14 +1170,14 @@ def digamma_(input: Tensor) -> Tensor:
 def dist(input: Tensor, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
     """The p-norm of ``input - other``."""
 
-def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+def div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
 integers stay."""
 
 def div_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
     """``div`` in place."""
 
-def divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+def divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
 integers stay."""
 
@@ -1191,7 +1191,7 @@ def dropout(input: Any, p: Any, train: Any) -> Any: ...
 
 def dropout_(input: Any, p: Any, train: Any) -> Any: ...
 
-def dsmm(input: Any, mat2: Any) -> Any:
+def dsmm(input: Any, mat2: Any) -> Tensor:
     """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
 
 def dsplit(input: Tensor, indices_or_sections: Any) -> _tuple[Tensor, ...]:
@@ -1327,10 +1327,10 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def floor_(input: Tensor) -> Tensor:
     """``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
-def floor_divide(input: Any, other: Any, *, out: Any = None) -> Any:
+def floor_divide(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """The quotient rounded toward negative infinity."""
 
-def floor_divide_(input: Tensor, other: Any) -> Any:
+def floor_divide_(input: Tensor, other: Any) -> Tensor:
     """``floor_divide`` in place."""
 
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1339,10 +1339,10 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``fmin(input, other)`` elementwise, broadcast and promoted."""
 
-def fmod(input: Any, other: Any, *, out: Any = None) -> Any:
+def fmod(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """The C remainder: the sign of the dividend."""
 
-def fmod_(input: Tensor, other: Any) -> Any:
+def fmod_(input: Tensor, other: Any) -> Tensor:
     """``fmod`` in place."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1403,7 +1403,7 @@ def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 def get_device(input: Tensor) -> _int:
     """``input.get_device()``."""
 
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> Any:
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> _tuple[Any, ...]:
     """Estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors."""
 
 def greater(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
@@ -1430,7 +1430,7 @@ def grid_sampler_3d(input: Tensor, grid: Tensor, interpolation_mode: _int, paddi
 def group_norm(input: Tensor, num_groups: _int, weight: Any = None, bias: Any = None, eps: _float = 1e-05, cudnn_enabled: Any = True) -> Tensor:
     """``nn.functional.group_norm``."""
 
-def gru(input: Tensor, *arguments: Any) -> Any:
+def gru(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
     """All layers of the gru over a sequence, with ``hx = h_0``."""
 
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1754,7 +1754,7 @@ def logspace(start: Any, end: Any, steps: _int, base: _float = 10.0, *, out: Any
 def logsumexp(input: Tensor, dim: _int | Sequence[_int] | None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``log(sum(exp(input)))`` over ``dim``, without overflow."""
 
-def lstm(input: Tensor, *arguments: Any) -> Any:
+def lstm(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
     """All layers of the lstm over a sequence, with ``hx = (h_0, c_0)``."""
 
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> _tuple[Tensor, Tensor]:
@@ -1809,19 +1809,19 @@ def max(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """The maximum of all elements; with ``dim``, values and indices there;
 with another tensor, elementwise."""
 
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Any:
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
     """The maximum of each window over 1 dimension."""
 
 def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The maxima, and their flat positions in the input's plane (int64)."""
 
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Any:
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
     """The maximum of each window over 2 dimensions."""
 
 def max_pool2d_with_indices_backward(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any, indices: Tensor) -> Tensor:
     """The gradient of a max pool: each element of ``grad_output`` goes where its maximum was."""
 
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False) -> Any:
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Tensor:
     """The maximum of each window over 3 dimensions."""
 
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2033,7 +2033,7 @@ def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
 def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input`` itself. RuntimeError for bool tensors."""
 
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """``input ** exponent``, broadcast and promoted."""
 
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2136,10 +2136,10 @@ def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def relu_(input: Tensor) -> Tensor:
     """``max(input, 0)``. RuntimeError for bool tensors."""
 
-def remainder(input: Any, other: Any, *, out: Any = None) -> Any:
+def remainder(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
 
-def remainder_(input: Tensor, other: Any) -> Any:
+def remainder_(input: Tensor, other: Any) -> Tensor:
     """``remainder`` in place."""
 
 def renorm(input: Tensor, p: Number, dim: _int, maxnorm: Number, *, out: Tensor | None = None) -> Tensor:
@@ -2170,13 +2170,13 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | N
     """``input / sqrt(mean(input ** 2) + eps) * weight`` over the last dimensions (Zhang & Sennrich
 2019); ``eps`` is the dtype's machine epsilon unless given."""
 
-def rnn_relu(input: Tensor, *arguments: Any) -> Any:
+def rnn_relu(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
     """All layers of the rnn_relu over a sequence, with ``hx = h_0``."""
 
 def rnn_relu_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """One step of the rnn_relu: the new hidden state."""
 
-def rnn_tanh(input: Tensor, *arguments: Any) -> Any:
+def rnn_tanh(input: Tensor, *arguments: Any) -> _tuple[Any, ...]:
     """All layers of the rnn_tanh over a sequence, with ``hx = h_0``."""
 
 def rnn_tanh_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -2340,7 +2340,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> _tuple[T
 def split_with_sizes_copy(*args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``split_with_sizes`` as a tensor of its own (contiguous), not a view."""
 
-def spmm(input: Any, mat2: Any) -> Any:
+def spmm(input: Any, mat2: Any) -> Tensor:
     """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2488,7 +2488,7 @@ def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
     """Rows and columns of the upper triangle, (2, n)."""
 
-def true_divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+def true_divide(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
     """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
 integers stay."""
 
@@ -2576,7 +2576,7 @@ def vstack(tensors: Any, *, out: Any = None) -> Tensor:
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None, **names: Any) -> Any:
     """``input`` where ``condition`` holds, else ``other``: tensors or numbers, broadcast, promoted."""
 
-def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> _tuple[Any, ...]:
     """``while cond_fn(*carried): carried = body_fn(*carried)``; gives the last ``carried``."""
 
 def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:

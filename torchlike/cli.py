@@ -150,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_shim(commands: argparse._SubParsersAction) -> None:
+def _add_shim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     actions = _add(commands, "shim", _SHIM).add_subparsers(
         dest="action", required=True, metavar="install|status|remove"
     )
@@ -173,7 +173,9 @@ def _threads(text: str) -> int:
     return number
 
 
-def _add(commands: argparse._SubParsersAction, name: str, text: str) -> argparse.ArgumentParser:
+def _add(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, text: str
+) -> argparse.ArgumentParser:
     return commands.add_parser(
         name,
         help=text.partition(".")[0].partition(":")[0],

@@ -75,8 +75,14 @@ UNARY = [
     lax.bessel_i0e, lax.bessel_i1e, lambda x: lax.integer_pow(x, 3),
     lambda x: lax.integer_pow(x, -2), lambda x: lax.integer_pow(x, 0),
     lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN),
-    lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO),
+    lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), jnp.log2,
 ]  # fmt: skip
+#: JAX 0.12 has primitives for these.
+if hasattr(lax, "polynomial"):
+    UNARY += [
+        lambda x: lax.polynomial(x, [1.0, -2.0, 0.5, 3.0]), lax.one_minus_square,
+        lambda x: lax.polynomial(x, [x, 2.0, jnp.sin(x)]),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", UNARY, ids=lambda f: getattr(f, "__name__", "?"))

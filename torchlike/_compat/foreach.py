@@ -155,14 +155,14 @@ def _lerp(name: str, in_place: bool) -> Callable[..., Any]:
     return function
 
 
-def _foreach_zero_(self: Any) -> Any:
+def _foreach_zero_(self: Any) -> list[Any]:
     """Every tensor of the list becomes zero."""
     for t in _tensors("_foreach_zero_", self):
         t.zero_()
     return self
 
 
-def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> list[Any]:
     """Every tensor takes the values of its partner in ``src``."""
     tensors = _tensors("_foreach_copy_", self)
     sources = _rows("_foreach_copy_", len(tensors), _tensors("_foreach_copy_", src, 1))

@@ -80,12 +80,12 @@ def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
     determinism.set_algorithms(bool(mode), bool(warn_only))
 
 
-def are_deterministic_algorithms_enabled() -> Any:
+def are_deterministic_algorithms_enabled() -> bool:
     """What ``use_deterministic_algorithms`` was told."""
     return determinism.algorithms()[0]
 
 
-def is_deterministic_algorithms_warn_only_enabled() -> Any:
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether it was told to warn only."""
     return determinism.algorithms()[1]
 

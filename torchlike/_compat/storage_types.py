@@ -45,7 +45,7 @@ class StorageType(type):
         count = size * cls.dtype.numpy.itemsize
         return cls(wrap_storage=UntypedStorage.from_file(filename, shared, count))
 
-    def __instancecheck__(cls, instance: Any) -> Any:
+    def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
 
     def __repr__(cls) -> str:

@@ -40,7 +40,7 @@ class TensorType(type):
             return of_tensor(args[0], cls.dtype, device)
         return of_size_or_data(args, cls.dtype, device)
 
-    def __instancecheck__(cls, instance: Any) -> Any:
+    def __instancecheck__(cls, instance: Any) -> bool:
         return (
             isinstance(instance, Tensor)
             and instance.dtype is cls.dtype

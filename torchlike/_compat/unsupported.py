@@ -11,8 +11,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from torchlike._core.extension import add_method
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.registry import NAMESPACES, add_method, export
+from torchlike._dispatch.registry import NAMESPACES, export
 
 
 class Gap(NamedTuple):

@@ -64,12 +64,12 @@ def plainly(x: Any, dtype: Any) -> Any:
     return x.astype(dtype)
 
 
-def _clipped(like: Any, x: Any) -> Any:
+def _clipped(like: Any, x: Any) -> jax.Array:
     return like.clip(x.astype(np.float32), -_FLOAT8_E4M3FN_MAX, _FLOAT8_E4M3FN_MAX)
 
 
 @jax.custom_jvp
-def _saturated(x: Any) -> Any:
+def _saturated(x: Any) -> jax.Array:
     """As float8_e4m3fn. The derivative is 1 everywhere, as of every other cast in PyTorch: that of
     the clipping is 0 beyond 448."""
     return _clipped(jnp, x).astype(_FLOAT8_E4M3FN)
@@ -129,7 +129,7 @@ def _greatest_float(limit: int) -> float:
     return float(limit) if float(limit) <= limit else math.nextafter(float(limit), 0)
 
 
-def broadcast_to(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast_to(x: Any, shape: tuple[int, ...]) -> jax.Array:
     """``jnp.broadcast_to``, whose gradient sums floats of 16 bits in float32: XLA's CPU compiler
     adds them in 16 (the gradient of a factor of 20,000 bfloat16 rows was 3 % off)."""
     if x.shape == shape or x.dtype.itemsize != 2 or not dtypes.is_half(x.dtype):
@@ -233,7 +233,7 @@ def check_choice(value: Any, dtype: Any) -> None:
     check_fill(value, _promoted(value, dtype), 1)
 
 
-def of_program(value: Any) -> Any:
+def of_program(value: Any) -> jax.Array | None:
     """The 0-dim array behind a number that a captured function computes (it says that it is a
     float or an int); None for Python's own numbers and all else."""
     if type(value) in NUMBERS or not isinstance(value, (int, float)):

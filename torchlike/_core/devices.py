@@ -65,7 +65,7 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return device, (self.type, self.index)
 
     def __enter__(self) -> device:

@@ -33,7 +33,7 @@ class TensorMethods:
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: Any = False) -> Tensor:
         """What NumPy's functions make of a tensor's array: a tensor. Bools as uint8, as in PyTorch."""
 
-    def __eq__(self, other: Any) -> Tensor: ...
+    def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
     def __floordiv__(self, other: Any) -> Tensor: ...
 
@@ -82,7 +82,7 @@ class TensorMethods:
 
     def __mul__(self, other: Any) -> Tensor: ...
 
-    def __ne__(self, other: Any) -> Tensor: ...
+    def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
     def __neg__(self) -> Tensor: ...
 
@@ -598,14 +598,14 @@ on first."""
     def dist(self, other: Tensor, p: Number = 2, *, out: Tensor | None = None) -> Tensor:
         """The p-norm of ``input - other``."""
 
-    def div(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+    def div(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
         """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
 integers stay."""
 
     def div_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
         """``div`` in place."""
 
-    def divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+    def divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
         """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
 integers stay."""
 
@@ -720,10 +720,10 @@ integers stay."""
     def floor_(self) -> Tensor:
         """``floor`` elementwise; integers stay as they are; the gradient is zero."""
 
-    def floor_divide(self, other: Any, *, out: Any = None) -> Any:
+    def floor_divide(self, other: Any, *, out: Any = None) -> Tensor:
         """The quotient rounded toward negative infinity."""
 
-    def floor_divide_(self, other: Any) -> Any:
+    def floor_divide_(self, other: Any) -> Tensor:
         """``floor_divide`` in place."""
 
     def fmax(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -732,10 +732,10 @@ integers stay."""
     def fmin(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """``fmin(input, other)`` elementwise, broadcast and promoted."""
 
-    def fmod(self, other: Any, *, out: Any = None) -> Any:
+    def fmod(self, other: Any, *, out: Any = None) -> Tensor:
         """The C remainder: the sign of the dividend."""
 
-    def fmod_(self, other: Any) -> Any:
+    def fmod_(self, other: Any) -> Tensor:
         """``fmod`` in place."""
 
     def frac(self, *, out: Tensor | None = None) -> Tensor:
@@ -1299,10 +1299,10 @@ reflectors and factors of ``geqrf``. RuntimeError for shapes and dtypes that do 
     def positive(self, *, out: Tensor | None = None) -> Tensor:
         """``input`` itself. RuntimeError for bool tensors."""
 
-    def pow(self, exponent: Any, *, out: Any = None) -> Any:
+    def pow(self, exponent: Any, *, out: Any = None) -> Tensor:
         """``input ** exponent``, broadcast and promoted."""
 
-    def pow_(self, exponent: Any) -> Any:
+    def pow_(self, exponent: Any) -> Tensor:
         """``pow`` in place."""
 
     def prelu(self, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1385,10 +1385,10 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
     def relu_(self) -> Tensor:
         """``max(input, 0)``. RuntimeError for bool tensors."""
 
-    def remainder(self, other: Any, *, out: Any = None) -> Any:
+    def remainder(self, other: Any, *, out: Any = None) -> Tensor:
         """``input - floor(input / other) * other``: the sign of the divisor, as Python's ``%``."""
 
-    def remainder_(self, other: Any) -> Any:
+    def remainder_(self, other: Any) -> Tensor:
         """``remainder`` in place."""
 
     def rename(self, *args: Any, **kwargs: Any) -> Any:
@@ -1712,7 +1712,7 @@ less than all. JitCaptureError under a jit; NotImplementedError for compressed l
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """The upper triangle of matrices: zero below ``diagonal``."""
 
-    def true_divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+    def true_divide(self, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
         """``input / other``; with ``rounding_mode`` "trunc" or "floor", rounded, and
 integers stay."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
@@ -110,7 +110,7 @@ def get_printoptions() -> dict[str, Any]:
 
 
 @contextmanager
-def printoptions(**options: Any) -> Iterator[None]:
+def printoptions(**options: Any) -> Generator[None]:
     """`set_printoptions(**options)` for the length of a `with` block."""
     global _options
     before = _options

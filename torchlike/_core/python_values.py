@@ -173,7 +173,7 @@ class PythonValues(TensorMethods):
             return self.resolve_neg().numpy().__dlpack__(**kwargs)
         return self._read().__dlpack__(**kwargs)
 
-    def __dlpack_device__(self: Any) -> Any:
+    def __dlpack_device__(self: Any) -> tuple[Any, ...]:
         if self.is_meta:
             raise ValueError("Unknown device type meta for Dlpack")
         if self.is_cpu:
@@ -185,7 +185,7 @@ class PythonValues(TensorMethods):
             raise ValueError("only one element tensors can be converted to Python scalars")
         return self._value(asked).item()
 
-    def _real_element(self: Any, asked: str, c_name: str) -> Any:
+    def _real_element(self: Any, asked: str, c_name: str) -> float:
         """The single element without an imaginary part of zero. RuntimeError if it has another."""
         value = self._one_element(asked)
         if type(value) is not complex:
@@ -194,7 +194,7 @@ class PythonValues(TensorMethods):
             raise RuntimeError(f"value cannot be converted to type {c_name} without overflow")
         return value.real
 
-    def __bool__(self: Any) -> Any:
+    def __bool__(self: Any) -> bool:
         n = self.numel()
         if n != 1:
             what = "no values" if n == 0 else "more than one value"

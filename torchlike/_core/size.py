@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Size(tuple):
+class Size(tuple[int, ...]):
     """The shape of a tensor: a tuple of ints that prints as ``torch.Size([2, 3])``. TypeError for
     an entry that is no integer."""
 
@@ -31,7 +31,7 @@ class Size(tuple):
         item = tuple.__getitem__(self, index)
         return size_of(item) if isinstance(index, slice) else item
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
             return NotImplemented
         return Size(tuple.__add__(self, other))
@@ -39,12 +39,12 @@ class Size(tuple):
     def __radd__(self, other: Any) -> Any:
         return Size(tuple(other) + tuple(self))
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: Any) -> Size:
         return size_of(tuple.__mul__(self, times))
 
     __rmul__ = __mul__
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Size, (tuple(self),)
 
 

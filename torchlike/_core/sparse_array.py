@@ -15,8 +15,6 @@ from torchlike._core.meta import StandIn
 #: Ops on sparse operands: {name: rule(*operands, *statics)}. See sparse_rules.
 RULES: dict[str, Callable[..., Any]] = {}
 
-_facade: Callable[[SparseArray], Any]
-
 
 class SparseArray(StandIn):
     """``at`` (sparse_dim, nnz) and ``held`` (nnz, …), tensors; whether sorted and without
@@ -59,14 +57,3 @@ def run(name: str, args: Iterable[Any]) -> Any:
     if rule is None:
         raise NotImplementedError(refusal(f"{name}()"))
     return rule(*args)
-
-
-def tensor_of(array: SparseArray) -> Any:
-    """The tensor that holds it."""
-    return _facade(array)
-
-
-def install(facade: Callable[[SparseArray], Any]) -> None:
-    """Say how a sparse tensor is made; sparse_tensor stands above this room."""
-    global _facade
-    _facade = facade

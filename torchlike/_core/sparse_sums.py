@@ -12,12 +12,12 @@ from torchlike._core.tensor import wrap
 
 
 @jax.jit
-def _scattered(whole: Any, at: Any, values: Any) -> Any:
+def _scattered(whole: Any, at: Any, values: Any) -> jax.Array:
     """``whole`` with values added at their places."""
     return whole.at[tuple(at)].add(values) if at.shape[0] else whole + values.sum(0)
 
 
-def dense(x: SparseArray) -> Any:
+def dense(x: SparseArray) -> jax.Array:
     """The dense array, duplicates added."""
     return _scattered(jnp.zeros(x.shape, x.dtype), *x.parts())
 

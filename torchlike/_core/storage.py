@@ -37,7 +37,7 @@ from torchlike._runtime.transfer import to_device
 _ndarray = np.ndarray
 
 
-def device_array(values: np.ndarray) -> Any:
+def device_array(values: np.ndarray) -> jax.Array:
     """A jax array of NumPy values that nobody writes any more (JAX may keep their memory).
 
     ``jnp.asarray`` compiles a copy for each new shape (7-24 ms).
@@ -92,7 +92,7 @@ class Storage:
             return modes.current.capture.read(self)
         return self.cell if self.host is None else self._copied(host_value)
 
-    def concrete(self) -> Any:
+    def concrete(self) -> jax.Array:
         """The contents as a jax array, outside any capture. A host buffer is copied."""
         if self.host is not None:
             return self._copied(device_array)
@@ -137,7 +137,7 @@ class Storage:
 
     # -- ownership ---------------------------------------------------------------------------------
 
-    def is_sole_owner(self) -> Any:
+    def is_sole_owner(self) -> bool:
         """Whether nothing but this cell refers to the array, so that it may be donated.
 
         A recorded node, a cached view, a NumPy array over the same memory or the user's own
@@ -158,7 +158,7 @@ class Storage:
             self.cell = None
         return self.host
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         if type(self.cell) is MetaArray:
             return _rebuild_meta, (self.shape, self.dtype, self.strides)
         values = self.host if self.host is not None else self.cell
@@ -225,7 +225,7 @@ class SparseStorage(Storage):
         self.cell = array
         self.version += 1
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild_sparse, (self.cell.at, self.cell.held, self.shape, self.cell.coalesced)
 
     @property

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from torchlike._core import errors, modes, tensor
+from torchlike._core import errors, modes
 from torchlike._core.tensor import Tensor
 
 #: An edge: the node that made a value, and which of its outputs the value is.
@@ -114,7 +114,7 @@ class Node:
         """The node as users see it."""
         return self
 
-    def is_released(self) -> Any:
+    def is_released(self) -> bool:
         """Whether a backward pass freed what this node saved."""
         return False
 
@@ -153,7 +153,7 @@ class Node:
             self.hooks = ({}, {})
         return RemovableHandle.on(self.hooks[which], hook)
 
-    def retains_grad(self, output_nr: int) -> Any:
+    def retains_grad(self, output_nr: int) -> bool:
         return self.retained is not None and output_nr in self.retained
 
     def __repr__(self) -> str:
@@ -242,16 +242,12 @@ def gradient_edge(t: Tensor) -> Edge | None:
     """Where this tensor's gradient goes, or None when it needs none."""
     base = t._base
     if base is not None and t._history != base._history:
-        rejoin(t)
+        t._rejoin_history()
     node = t._node
     if node is not None:
         return node, t._output_nr
     # A view made under no_grad says requires_grad after its base, but has no gradient to pass on.
     return (accumulator(t), 0) if t._requires_grad else None
-
-
-#: Set by dispatch: records the read of a view (the chain of steps from base to view) as a node.
-record_view: Callable[[Tensor, Tensor], Any] | None = None
 
 
 def forget_hooks(t: Tensor) -> None:
@@ -270,27 +266,6 @@ def move_retained(old: Any, old_nr: int, new: Any, new_nr: int = 0) -> None:
             new.retained = {**(new.retained or {}), new_nr: kept}
 
 
-def rejoin(view: Tensor) -> None:
-    """Give a view its history again after its base got a new one through an in-place op.
-
-    RuntimeError for the views that PyTorch forbids then: made under no_grad, or one of several.
-    """
-    base = view._base
-    assert base is not None
-    assert record_view is not None
-    made_by = view._made_by
-    if made_by and made_by != VARIABLE and modes.current.grad_enabled and base.requires_grad:
-        raise RuntimeError(_ambiguous_view(view, errors.BASE_MODIFIED))
-    view._history = base._history
-    old, old_nr = view._node, view._output_nr
-    view._node, view._output_nr = record_view(base, view), 0
-    if old is not None and old.retained and view._node is not None:
-        move_retained(old, old_nr, view._node)
-
-
-tensor.install(history_of_view=rejoin)
-
-
 #: ``_made_by`` of a variable of ``grad`` or ``vjp`` that an outer transform differentiates, too: a
 #: leaf to whoever wants to write to it.
 VARIABLE = "variable"
@@ -298,7 +273,7 @@ VARIABLE = "variable"
 CUSTOM_FUNCTION = "custom Function "
 
 
-def _ambiguous_view(view: Tensor, what: str) -> str:
+def ambiguous_view(view: Tensor, what: str) -> str:
     made_by = view._made_by
     if made_by == "no_grad":
         return errors.NO_GRAD_VIEW.format(what=what)
@@ -337,12 +312,12 @@ def check_in_place(t: Tensor, recorded: Any = None) -> None:
     base = t._base
     if base is not None:
         if t._made_by and t._made_by != VARIABLE:
-            raise RuntimeError(_ambiguous_view(t, errors.VIEW_MODIFIED))
+            raise RuntimeError(ambiguous_view(t, errors.VIEW_MODIFIED))
         if requires_grad and (base._node is None or base._made_by == VARIABLE):
             raise RuntimeError(errors.LEAF_VIEW_IN_PLACE)
         if t._requires_grad and t._node is None:
             raise RuntimeError(errors.LEAF_IN_PLACE)
         if _has_hooks(t, base):
-            rejoin(t)
+            t._rejoin_history()
     elif requires_grad and (t._node is None or t._made_by == VARIABLE):
         raise RuntimeError(errors.LEAF_IN_PLACE)

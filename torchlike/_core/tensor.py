@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy as copying
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,8 +20,9 @@ from torchlike._core.layouts import strided
 from torchlike._core.meta import MetaArray
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
-from torchlike._core.sparse_array import SparseArray, tensor_of
-from torchlike._core.storage import Storage, device_array
+from torchlike._core.sparse_array import SparseArray
+from torchlike._core.storage import SparseStorage, Storage, device_array
+from torchlike._core.subclasses import announce
 from torchlike._core.tree_leaf import TreeLeaf
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View
@@ -28,7 +30,8 @@ from torchlike._core.views import Geometry, View
 #: Exact classes that dispatch treats as tensors; subclasses add themselves. A set look-up is
 #: twice as fast as isinstance on the per-op path.
 TENSOR_TYPES: set[type] = set()
-
+#: The classes of tensors whose storages hold something other than an array.
+_CLASS_OF: dict[type, Any] = {}
 
 #: Elements of the largest view that NumPy shows of a host value: expanded, it may be of any size.
 _MOST_SHOWN = 1 << 16
@@ -37,9 +40,23 @@ _MOST_SHOWN = 1 << 16
 class _TensorMeta(type):
     """Lets ``isinstance(x, torch.FloatTensor)``-style classes and subclasses register cheaply."""
 
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
-        super().__init__(name, bases, namespace)
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
+        cell: type | None = None, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        """``cell``: what the storages of this class hold, where that is no array."""
+        cls = super().__new__(mcs, name, bases, namespace, **kwargs)
         TENSOR_TYPES.add(cls)
+        if cell is not None:
+            _CLASS_OF[cell] = cls
+        announce(cls)
+        return cls
+
+    def __init__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any],
+        cell: type | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(name, bases, namespace)
 
 
 class Tensor(PythonValues, metaclass=_TensorMeta):
@@ -74,16 +91,33 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     _accumulator: Any = None
     _hooks: Any = None
     _inference: bool = False
+    #: Given by rooms above (see ``extension``): how a stale view finds its history, and what
+    #: ``Tensor(2, 3)`` and ``Tensor([…])`` are.
+    _rejoin_history: Callable[[], None]
+    _legacy_new: Callable[..., Tensor]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Tensor:
-            return _legacy_constructor(*args, **kwargs)
+            return Tensor._legacy_new(*args, **kwargs)
         check_subclass(cls)
         self = object.__new__(cls)
         if args and isinstance(args[0], Tensor):  # what follows is for the subclass's __init__
             args, kwargs = args[:1], {}
-        vars(self).update(vars(_legacy_constructor(*args, **kwargs)))
+        vars(self).update(vars(Tensor._legacy_new(*args, **kwargs)))
         return self
+
+    @classmethod
+    def _on(cls, storage: Storage, view: View | None = None) -> Any:
+        """A tensor of this class on a storage (or a view of it), without history.
+
+        All tensors are made by it, by ``wrap``, or in the hot path of dispatch and of jit, which
+        say the same in place; none runs the constructor of its class.
+        """
+        t = object.__new__(cls)
+        t._storage = storage
+        if view is not None:
+            t._view = view
+        return t
 
     # -- reading and writing -----------------------------------------------------------------------
 
@@ -196,9 +230,6 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         if type(array) is TreeLeaf:
             return array.value
         return array if capture is None else capture.traced(self._storage, array)
-
-    #: The same for JAX itself; interop says where a gradient is lost by it.
-    __jax_array__ = jax
 
     # -- geometry ----------------------------------------------------------------------------------
 
@@ -322,13 +353,13 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         """The storage, as an object that can be compared and measured."""
         return UntypedStorage(self._storage)
 
-    def is_floating_point(self) -> Any:
+    def is_floating_point(self) -> bool:
         return self.dtype.is_floating_point
 
-    def is_complex(self) -> Any:
+    def is_complex(self) -> bool:
         return self.dtype.is_complex
 
-    def is_signed(self) -> Any:
+    def is_signed(self) -> bool:
         return self.dtype.is_signed
 
     is_cuda = property(lambda self: self.device.type == "cuda")
@@ -348,7 +379,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     # -- autograd fields ---------------------------------------------------------------------------
 
     @property
-    def requires_grad(self) -> Any:
+    def requires_grad(self) -> bool:
         """Whether gradients flow into this tensor."""
         base = self._base
         return self._requires_grad or (
@@ -364,7 +395,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
 
         RuntimeError for a non-leaf being switched off, and for dtypes that have no gradients.
         """
-        # A view whose history is refused (tape.rejoin) is asked for its flag only.
+        # A view whose history is refused (view_history.rejoin) is asked for its flag only.
         if self._node is not None if self._made_by else not self.is_leaf:
             if not requires_grad:
                 raise RuntimeError(errors.NOT_A_LEAF_FLAG + errors.DETACH_HINT)
@@ -385,7 +416,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return self
 
     @property
-    def is_leaf(self) -> Any:
+    def is_leaf(self) -> bool:
         """Whether the tensor was made by the user rather than by a recorded op."""
         return self._present_node() is None
 
@@ -398,7 +429,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def _present_node(self) -> Any:
         base = self._base
         if base is not None and self._history != base._history:
-            _history_of_view(self)
+            self._rejoin_history()
         return self._node
 
     @property
@@ -460,7 +491,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         self._grad = value
 
     @property
-    def retains_grad(self) -> Any:
+    def retains_grad(self) -> bool:
         if self._node is None:
             return self._retained
         return self._node.retains_grad(self._output_nr)
@@ -474,17 +505,16 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             capture.refuse_value("_version of a tensor from outside", "a tensor that counts")
         return self._storage.version
 
-    def _is_view(self) -> Any:
+    def _is_view(self) -> bool:
         return self._base is not None
 
-    def is_inference(self) -> Any:
+    def is_inference(self) -> bool:
         """Whether the tensor was made under ``inference_mode``."""
         return self._inference
 
     def _alias(self) -> Tensor:
         """Another tensor on the same storage and view, with no autograd history."""
-        t = object.__new__(Tensor)
-        t._storage, t._view = self._storage, self._view
+        t = Tensor._on(self._storage, self._view)
         if modes.current.capture is not None:
             modes.current.capture.adopt_view(t)
         return t
@@ -563,14 +593,12 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             return memo[id(self)]
         if not self.is_leaf:
             raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
-        copy = object.__new__(type(self))
-        memo[id(self)] = copy
         # Tensors that shared a storage share the copied one.
         key = id(self._storage)
         if key not in memo:
             memo[key] = storage = Storage(self._storage.read())
             storage.strides = self._storage.strides
-        copy._storage, copy._view = memo[key], self._view
+        memo[id(self)] = copy = self._on(memo[key], self._view)
         copy._requires_grad = self._requires_grad
         if self._grad is not None:
             copy._grad = self._grad.__deepcopy__(memo)
@@ -579,7 +607,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
                 vars(copy)[name] = copying.deepcopy(value, memo)
         return copy
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture = modes.current.capture
         if capture is not None:
             capture.refuse_value("pickle", "saving outside the jitted function")
@@ -621,8 +649,8 @@ def check_subclass(cls: type) -> None:
 def wrap(array: Any) -> Tensor:
     """A new tensor on a new storage holding ``array``."""
     if type(array) is SparseArray:
-        return tensor_of(array)
-    t = object.__new__(Tensor)
+        return _CLASS_OF[SparseArray]._on(SparseStorage(array))
+    t = object.__new__(Tensor)  # as `_on` does, without a call
     t._storage = Storage(array)
     return t
 
@@ -642,24 +670,14 @@ def _checked_dim(dim: Any, ndim: int) -> int:
 
 
 def _rebuild(
-    cls: type, storage: Storage, view: View | None, requires_grad: Any, extra: dict[str, Any]
+    cls: type[Tensor],
+    storage: Storage,
+    view: View | None,
+    requires_grad: Any,
+    extra: dict[str, Any],
 ) -> Tensor:
     """Unpickle."""
-    t = object.__new__(cls)
-    t._storage, t._view = storage, view
+    t = cls._on(storage, view)
     t._requires_grad = requires_grad
     t.__dict__.update(extra)
     return t
-
-
-# Set by the rooms above, which the facade must not import.
-_history_of_view: Any = None
-_legacy_constructor: Any = None
-
-
-def install(history_of_view: Any = None, legacy_constructor: Any = None) -> None:
-    """Give the facade what stands above it: how a stale view finds its history (tape), and
-    ``Tensor(2, 3)`` / ``Tensor([…])`` (creation)."""
-    global _history_of_view, _legacy_constructor
-    _history_of_view = history_of_view or _history_of_view
-    _legacy_constructor = legacy_constructor or _legacy_constructor

@@ -118,7 +118,7 @@ def containers(tree: Any) -> list[Any]:
 
 def _open(
     x: Any, leaves: list[Any], objects: _Objects | None, seen: dict[int, int] | None
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...] | None:  # fmt: skip
     kind = type(x)
     if objects is not None and id(x) in objects.given:
         leaves.append(objects.given[id(x)])

@@ -100,7 +100,7 @@ def casting(pure: Callable[..., Any], name: str) -> Callable[..., Any]:
 # -- ops -------------------------------------------------------------------------------------------
 
 
-class _Cache(dict):
+class _Cache(dict[Any, Any]):
     """The cache of an op while some thread has autocast on: one for each state."""
 
     def __init__(self, plain: dict[Any, Any]) -> None:

@@ -152,7 +152,7 @@ class JvpLevel(BoxLevel):
             def pushed(*flat: Any) -> tuple[Any, ...]:
                 primals, tangents = flat[:n], flat[n:]
 
-                def of_moving(*values: Any) -> Any:
+                def of_moving(*values: Any) -> tuple[Any, ...]:
                     merged = list(primals)
                     for i, value in zip(moving, values, strict=True):
                         merged[i] = value

@@ -17,7 +17,7 @@ from jax import core
 from torchlike._core import boxes, errors, modes, sparse_array
 from torchlike._core.casts import NUMBERS
 from torchlike._core.storage import Storage
-from torchlike._core.tensor import TENSOR_TYPES, Tensor
+from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
 from torchlike._dispatch import out as outputs
 from torchlike._dispatch import recycling
 from torchlike._dispatch.executable import Executable
@@ -155,7 +155,7 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
                     to_device(arrays, operands)
                 out = exe.forward(*arrays) if not exe.is_large else recycling.forward(exe, arrays)
             if type(out) is tuple:
-                result = tuple([_wrap(o) for o in out])
+                result = tuple([wrap(o) for o in out])
             else:
                 result = _new(Tensor)
                 result._storage = Storage(out) if not exe.is_large else recycling.storage(out)
@@ -174,7 +174,7 @@ def run(spec: OpSpec, operands: Sequence[Any], statics: tuple[Any, ...], lengths
     return result
 
 
-def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) -> Any:
+def run_on_sparse(spec: OpSpec, operands: Any, statics: Any, lengths: Any = ()) -> Tensor:
     """``run`` where a compiled form refused a sparse operand: the op's rule for them."""
     grouped = group(tuple(operands), lengths) if lengths else operands
     plain = tuple([s.value if type(s) is StaticNumber else s for s in statics])
@@ -234,12 +234,6 @@ def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any],
     return flat, tuple(lengths)
 
 
-def _wrap(array: Any) -> Tensor:
-    t = _new(Tensor)
-    t._storage = Storage(array)
-    return t
-
-
 def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
     """An operand that is neither a tensor nor a number that any tensor takes: None, a NumPy scalar,
     a number that must fit the first of the operands ``before`` it, a mistake."""
@@ -260,7 +254,7 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
                 kind.check(value, before[0])
             return value
     if isinstance(value, Tensor):  # a lazy module's: it may change its dtype, and no more
-        if spec.name == "cast":
+        if spec.takes_uninitialized:
             return value._read()
         raise ValueError(errors.uninitialized(spec.name))
     raise TypeError(
@@ -297,7 +291,7 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     return clear
 
 
-def _from_jax(error: Exception) -> Any:
+def _from_jax(error: Exception) -> bool:
     """Whether the innermost frame of the traceback is JAX's or NumPy's rather than ours."""
     tb = error.__traceback__
     module = ""
@@ -314,7 +308,7 @@ def mark_inference(result: Any) -> None:
 
 def into_out(spec: OpSpec, operands: Any, statics: tuple[Any, ...], out: Any) -> Any:
     """``op(…, out=out)``."""
-    outputs.check_overlap(out, operands, spec.name)
+    outputs.check_overlap(out, operands, spec.name, spec.reorders)
     casts = spec.casts_out(*operands) if callable(spec.casts_out) else spec.casts_out
     if casts == "dtype":
         at = spec.schema.static_positions.index(spec.schema.index["dtype"])

@@ -38,17 +38,17 @@ def flatten(out: Any) -> tuple[Any, ...]:
     return out if isinstance(out, tuple) else (out,)
 
 
-def _strengthen(x: Any) -> Any:
+def _strengthen(x: Any) -> jax.Array:
     """Drop JAX's weak type: a Tensor's dtype is always its own."""
     return jax.lax.convert_element_type(x, x.dtype) if x.aval.weak_type else x
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: Any) -> jax.Array:
     """PyTorch's complex gradients are the conjugates of JAX's cotangents; real ones the same."""
     return jnp.conj(x) if jnp.iscomplexobj(x) else x
 
 
-def _unusable(aval: Aval) -> Any:
+def _unusable(aval: Aval) -> jax.Array:
     """Stand-in for an operand that backward must not look at: NaN, so that a wrong `needs` shows.
 
     XLA removes it when, as it should be, nothing depends on it.
@@ -111,7 +111,7 @@ class Residuals:
     def operands_used(self) -> frozenset[int]:
         return frozenset(i for i in self.plan[1] if i >= 0)
 
-    def tree_flatten(self) -> Any:
+    def tree_flatten(self) -> tuple[Any, ...]:
         return self.arrays, self.plan
 
     @classmethod
@@ -192,12 +192,13 @@ class Executable:
         self.pure = strong
         #: Whether all of it is torchlike's own code, which nobody need watch being traced.
         self.library = library
-        self.forward = self._jitted(strong)
+        form = self._jitted(strong)
+        self.forward: Callable[..., Any] = form
         #: The same for operands with host values among them, as in ``first_calls``.
-        self.by_numpy = self.forward.by_numpy
+        self.by_numpy = form.by_numpy
         self.forward_vjp = self._jitted(self._forward_vjp)
 
-    def _jitted(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _jitted(self, function: Callable[..., Any]) -> first_calls.Form:
         return first_calls.jit(self._traced(function), name=self.name, inline=AT_ONCE)
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -206,7 +207,7 @@ class Executable:
     # -- forward -----------------------------------------------------------------------------------
 
     @property
-    def donating(self) -> Callable[..., Any]:
+    def donating(self) -> first_calls.Form:
         """``forward`` in the memory of its first operand, for in-place ops."""
         if self._donating is None:
             self._donating = first_calls.jit(self.pure, name=self.name, donate_argnums=0)
@@ -217,7 +218,7 @@ class Executable:
         """``forward`` of all but the first argument, in the memory of that."""
         if self._into is None:
 
-            def pure(_: Any, *operands: Any) -> Any:
+            def pure(_: Any, *operands: Any) -> jax.Array:
                 return self.pure(*operands)
 
             self._into = first_calls.jit(pure, name=self.name, donate_argnums=0, keep_unused=True)
@@ -233,7 +234,7 @@ class Executable:
     def _split(self, operands: tuple[Any, ...]) -> Callable[..., Any]:
         """The function of the wanted operands alone; integer outputs are returned as aux."""
 
-        def of_wanted(*wanted: Any) -> Any:
+        def of_wanted(*wanted: Any) -> tuple[Any, ...]:
             merged = list(operands)
             for i, value in zip(self.wanted, wanted, strict=True):
                 merged[i] = value
@@ -243,7 +244,7 @@ class Executable:
 
         return of_wanted
 
-    def _forward_vjp(self, *operands: Any) -> Any:
+    def _forward_vjp(self, *operands: Any) -> tuple[Any, ...]:
         if targets.is_numpy():
             # Few calls on small arrays: backward computes the forward again. What jax.vjp saves
             # holds a program, and so would be for these sizes alone.
@@ -254,7 +255,7 @@ class Executable:
 
     # -- backward ----------------------------------------------------------------------------------
 
-    def backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
         """Compiled ``(kept, residuals, cotangents) -> gradients of the wanted operands``.
 
         ``cotangents`` has an entry for each output; None stands for zeros.
@@ -264,7 +265,7 @@ class Executable:
             found = self._backward[dropped_avals] = self._jitted_backward(dropped_avals)
         return found
 
-    def _jitted_backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+    def _jitted_backward(self, dropped_avals: tuple[Aval | None, ...]) -> first_calls.Form:
         """Executables of many sizes differ in nothing but these avals: one family."""
         kinds = tuple([a and (len(a[0]), a[1]) for a in dropped_avals])
 
@@ -281,7 +282,9 @@ class Executable:
             families=self._families.setdefault(kinds, {}), inline=AT_ONCE,
         )  # fmt: skip
 
-    def passed_on(self, kept: Any, avals: tuple[Aval, ...], cotangent: Any) -> Any:
+    def passed_on(
+        self, kept: Any, avals: tuple[Aval | None, ...], cotangent: Any
+    ) -> tuple[Any, ...] | None:
         """The gradients, where all are the cotangent itself (compiled, each would be a copy of it);
         else None."""
         assert self.passes_on is not None
@@ -293,7 +296,7 @@ class Executable:
         return (cotangent,) * len(self.wanted)
 
     def _run_backward(
-        self, dropped_avals: tuple[Aval, ...], kept: Any, residuals: Any, cotangents: Any
+        self, dropped_avals: tuple[Aval | None, ...], kept: Any, residuals: Any, cotangents: Any
     ) -> tuple[Any, ...]:
         x64.require()
         if self.rule is not None:
@@ -323,7 +326,7 @@ class Executable:
         )
         return tuple(_conj(g) for g in vjp(filled))
 
-    def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval, ...]]:
+    def save(self, arrays: Any, out: Any) -> tuple[tuple[Any, ...], tuple[Aval | None, ...]]:
         """What a node keeps: (arrays to keep, avals of the operands that are not kept)."""
         if self.rule is not None:
             return (out,), ()
@@ -348,11 +351,11 @@ class AbstractExecutable(Executable):
         self._donating = self.forward
         self._backward, self.double, self._abstract = {}, {}, self
 
-    def backward(self, dropped_avals: tuple[Aval, ...]) -> Callable[..., Any]:
+    def backward(self, dropped_avals: tuple[Aval | None, ...]) -> Callable[..., Any]:
         return functools.partial(meta.call, super().backward(dropped_avals))
 
 
-def _aval(x: Any) -> Any:
+def _aval(x: Any) -> tuple[Any, ...] | None:
     if x is None:
         return None
     if isinstance(x, (bool, int, float, complex)):

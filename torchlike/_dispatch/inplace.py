@@ -13,20 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from torchlike._core import boxes, casts, devices, dtypes, errors, modes, sparse_array, tape, views
+from torchlike._core import boxes, casts, dtypes, errors, modes, sparse_array, tape, views
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch import call
 from torchlike._dispatch.executable import Executable
-from torchlike._dispatch.record import OpNode, execute, to_device
+from torchlike._dispatch.record import execute, to_device
 from torchlike._dispatch.spec import OpSpec
-from torchlike._runtime import first_calls
+from torchlike._dispatch.view_history import rejoin, relative_steps
 from torchlike._runtime.first_calls import DECLINED
-from torchlike._runtime.inlining import AT_ONCE
 
 
 def twin_of(spec: OpSpec) -> Callable[..., Any]:
@@ -34,7 +29,7 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     schema = spec.schema
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
 
-    def twin(*args: Any, **kwargs: Any) -> Any:
+    def twin(*args: Any, **kwargs: Any) -> Tensor:
         if kwargs or len(args) != schema.arity:
             args = schema.bind(args, kwargs)
         target = args[0]
@@ -49,27 +44,21 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     return call.dress(twin, spec, "_")
 
 
-_ARRAYS = (jax.Array, np.ndarray)
-#: Ops that write one number everywhere: overlapping memory does them no harm.
-_IDEMPOTENT = frozenset(("fill", "zero"))
-#: Ops that write in another order than they read.
-_REORDERING = frozenset(("index_put",))
-
-
 def _check_shared(spec: OpSpec, target: Tensor, other: Tensor) -> None:
     """RuntimeError where an op cannot read ``other`` while it writes the memory they share."""
-    whole = spec.name in _REORDERING
     if other is target:
-        if whole:
+        if spec.reorders:
             raise RuntimeError(errors.PARTIAL_OVERLAP)
-    elif spec.name not in _IDEMPOTENT:
+    elif not spec.writes_one_number:
         widths = target.itemsize, other.itemsize
-        views.check_partial_overlap(target._geometry, other._geometry, whole=whole, widths=widths)
+        views.check_partial_overlap(
+            target._geometry, other._geometry, whole=spec.reorders, widths=widths
+        )
 
 
 def update_with_sequences(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...]
-) -> Any:
+) -> Tensor:
     """``update`` for an op with list operands."""
     flat, lengths = call.flatten_sequences(spec, operands)
     return update(spec, target, flat, statics, lengths)
@@ -78,13 +67,13 @@ def update_with_sequences(
 def update(
     spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: tuple[Any, ...],
     lengths: tuple[int, ...] = (),
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """Run the in-place form of an op on ``target`` (its first operand)."""
     view = target._view
     if target._inference and not modes.current.inference:
         raise RuntimeError(errors.INFERENCE_IN_PLACE)
     if (view is not None or target._storage.strides is not None) and not (
-        spec.name in _IDEMPOTENT and not any(isinstance(o, Tensor) for o in operands[1:])
+        spec.writes_one_number and not any(isinstance(o, Tensor) for o in operands[1:])
     ):
         views.check_writable(target._geometry)
     mask = 0
@@ -230,7 +219,7 @@ def assign(target: Tensor, value: Tensor) -> None:
     new_base = execute(exe, [base._read(), value._read(), *dynamic], [base, value, *dynamic])
     base._write(new_base._value_now())
     _set_history(base, new_base)
-    tape.rejoin(target)
+    rejoin(target)
 
 
 def _set_history(t: Tensor, source: Tensor | None) -> None:
@@ -249,46 +238,7 @@ def _set_history(t: Tensor, source: Tensor | None) -> None:
         tape.move_retained(old, old_nr, t._node, t._output_nr)
 
 
-def relative_steps(base: Tensor, view: Tensor) -> tuple[views.Steps, tuple[int, ...]]:
-    """The steps that lead from the base tensor to the view.
-
-    The base may itself be a view of its storage (``detach()[0]``), and its geometry may have been
-    changed in place since (``base.t_()``): what they have in common is skipped, the rest of the
-    base's steps is undone first.
-    """
-    if base._storage is not view._storage:
-        raise NotImplementedError(
-            "the .data of this view or of its base was replaced, so that they no longer share "
-            "memory: make the view again before writing to either"
-        )
-    of_view = view._view or _WHOLE
-    if base._view is None:
-        return of_view.steps, of_view.dynamic
-    chain, own = of_view.links(), base._view.links()
-    common = 0
-    while common < min(len(chain), len(own)) and _same_link(chain[common], own[common]):
-        common += 1
-    undone: views.Steps = ()
-    if common < len(own):
-        start = base._whole_geometry
-        for s, d in own[:common]:
-            start = s.geometry(start, *d)
-        undone = views.undo(own[common:], start)
-    rest = chain[common:]
-    return undone + tuple(s for s, _ in rest), sum((d for _, d in rest), ())
-
-
-def _same_link(a: tuple[views.Step, Any], b: tuple[views.Step, Any]) -> Any:
-    """Whether two links of chains are one. Traced indices are compared by identity."""
-    return a[0] is b[0] and all(
-        i is j or (type(i) is int and i == j) for i, j in zip(a[1], b[1], strict=True)
-    )
-
-
-_WHOLE = views.View((), (), views.Geometry((), (), 0))
 _write_backs: dict[Any, Executable] = {}
-_reads: dict[Any, Executable] = {}
-_readers: set[Executable] = set()
 
 
 def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Executable:
@@ -306,205 +256,3 @@ def _write_back_executable(steps: views.Steps, mask: int, n_dynamic: int) -> Exe
         )  # fmt: skip
         _write_backs[key] = exe
     return exe
-
-
-def read_executable(steps: views.Steps, n_dynamic: int, name: str) -> Executable:
-    """The executable of reading a view: a linear op that keeps nothing but its indices."""
-    key = (steps, name)
-    exe = _reads.get(key)
-    if exe is None:
-
-        def pure(base: Any, *dynamic: Any) -> Any:
-            return views.read_chain(steps, base, *dynamic)
-
-        dynamic = tuple(range(1, 1 + n_dynamic))
-        exe = Executable(name, pure, 1, 1 + n_dynamic, kept=dynamic, free=dynamic, library=True)
-        _reads[key] = exe
-        _readers.add(exe)
-    return exe
-
-
-def _parts_executable(lengths: tuple[int, ...], dim: int, whole: Any, name: str) -> Executable:
-    """The executable of reading all of ``lengths`` consecutive parts of a dimension; without the
-    dimension unless ``whole``."""
-    key = (lengths, dim, whole, name)
-    exe = _reads.get(key)
-    if exe is None:
-
-        def pure(base: Any) -> Any:
-            # Its derivative is one concatenation, where that of slices is a sum of padded parts.
-            parts = jax.lax.split(base, lengths, dim)
-            return tuple(parts if whole else [jnp.squeeze(x, dim) for x in parts])
-
-        exe = Executable(name, pure, 1, 1, kept=(), free=(), library=True)
-        _reads[key] = exe
-        _readers.add(exe)
-    return exe
-
-
-def reads_a_view(node: Any) -> bool:
-    """Whether a node of the tape is a view of its parent (or several), and nothing else."""
-    return isinstance(node, OpNode) and node.exe in _readers
-
-
-def copy_(
-    target: Tensor, source: Any, non_blocking: Any = False, *, expanded: Any = False
-) -> Tensor:
-    """Write ``source`` (a tensor or number, broadcast and cast) into ``target``; returns it.
-
-    RuntimeError when the shapes do not broadcast, or when the two partly overlap in memory (but
-    not when an ``expanded`` source does: PyTorch does not look at those). Without gradients a write
-    into a view is one compiled call in the storage's own memory.
-    """
-    if not isinstance(target, Tensor):
-        raise TypeError(f"copy_(): expected a Tensor to write to, not {type(target).__name__}")
-    if target._inference and not modes.current.inference:
-        raise RuntimeError(errors.INFERENCE_IN_PLACE)
-    geometry = target._geometry
-    recorded = target.requires_grad
-    name = "FillBackward0"
-    # What is copied onto itself is left as it is, however its memory overlaps.
-    onto_itself = source is target or (
-        isinstance(source, Tensor) and source._storage is target._storage
-        and source._geometry == geometry and source.dtype is target.dtype
-    )  # fmt: skip
-    if not onto_itself:
-        views.check_writable(geometry)
-    if type(source) in casts.NUMBERS:
-        casts.check_fill(source, target.dtype.numpy, 1)
-    if isinstance(source, Tensor):
-        if source._storage is target._storage and not onto_itself and not (
-            expanded and source._geometry.size != geometry.size
-        ):  # fmt: skip
-            widths = target.itemsize, source.itemsize
-            views.check_partial_overlap(geometry, source._geometry, widths=widths)
-        recorded = recorded or source.requires_grad
-        name = "torch::autograd::CopyBackwards"
-        shape = source._geometry.size
-        if shape != geometry.size:
-            _check_expandable(shape, geometry.size)
-    if modes.current.levels or (recorded and modes.current.grad_enabled):
-        if recorded and modes.current.grad_enabled:
-            check_in_place(target, True)
-        _copy_recorded(target, source, geometry.size, name)
-        return target
-    if target.is_meta:
-        target._storage.version += 1
-        return target
-    if isinstance(source, Tensor):
-        if source.is_meta:
-            raise NotImplementedError(errors.NO_DATA)
-        value = source._value_now()
-        if source.device != target.device:
-            value = jax.device_put(value, devices.to_jax(target.device))
-    else:
-        value = source
-    if target._view is None:
-        dtype = target.dtype.numpy
-        same = isinstance(value, _ARRAYS) and value.shape == geometry.size and value.dtype == dtype
-        # Two cells may hold one immutable array: nothing needs copying.
-        target._storage.write(value if same else _fitted(value, target))
-    elif type(target._storage.cell) is np.ndarray:
-        target._write(_fitted(value, target))
-    else:
-        target._write(value)  # the writer broadcasts and casts
-    return target
-
-
-def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str) -> None:
-    """The copy as an op of both: what was overwritten gets a gradient of zeros."""
-    dtype = target.dtype.numpy
-    number = not isinstance(source, Tensor)
-    mask = 0
-    if modes.current.grad_enabled:
-        mask = 1 if target.requires_grad else 0
-        mask |= 2 if not number and source.requires_grad else 0
-    key = (size, dtype, mask, name)
-    exe = _copies.get(key)
-    if exe is None:
-        fit = _fit_pure(size, dtype)
-        exe = _copies[key] = Executable(
-            name, lambda old, value: fit(value), mask, 2, kept=(1,) if number else (),
-            free=(0, 1), library=True,
-        )  # fmt: skip
-    value = source if number else source._read()
-    assign(target, execute(exe, [target._read(), value], [target, source]))
-
-
-def _check_expandable(shape: tuple[int, ...], to: tuple[int, ...]) -> None:
-    lead = len(to) - len(shape)
-    fits = lead >= 0 and all(a in (1, b) for a, b in zip(shape, to[lead:], strict=True))
-    if not fits and not (lead < 0 and all(n == 1 for n in shape[:-lead])):
-        for d, (a, b) in enumerate(zip(reversed(shape), reversed(to), strict=False)):
-            if a not in (1, b):
-                raise RuntimeError(
-                    f"The expanded size of the tensor ({b}) must match the existing size ({a}) at "
-                    f"non-singleton dimension {len(to) - 1 - d}.  Target sizes: {list(to)}.  "
-                    f"Tensor sizes: {list(shape)}"
-                )
-        raise RuntimeError(
-            f"expand({list(shape)}, size={list(to)}): the number of sizes provided ({len(to)}) "
-            f"must be greater or equal to the number of dimensions in the tensor ({len(shape)})"
-        )
-
-
-_fits: dict[Any, Any] = {}
-
-
-def _fitted(value: Any, target: Tensor) -> Any:
-    """``value`` broadcast and cast to the size and dtype of ``target``."""
-    fit = _fit(tuple(target.shape), target.dtype.numpy)
-    on_host = np.ndarray in (type(value), type(target._storage.cell))
-    return first_calls.call(fit, value) if on_host else fit(value)
-
-
-def _fit(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
-    """Compiled broadcast and cast to a size and dtype."""
-    key = (size, dtype)
-    if key not in _fits:
-        _fits[key] = first_calls.jit(_fit_pure(size, dtype), name="expand", inline=AT_ONCE)
-    return _fits[key]
-
-
-def _fit_pure(size: tuple[int, ...], dtype: Any) -> Callable[..., Any]:
-    def fit(value: Any) -> Any:
-        value = jnp.asarray(value)
-        if value.ndim > len(size):
-            value = value.reshape(value.shape[value.ndim - len(size) :])
-        return jnp.broadcast_to(casts.convert(value, dtype), size)
-
-    return fit
-
-
-_copies: dict[Any, Executable] = {}
-
-
-def _record_view(base: Tensor, view: Tensor) -> Any:
-    """The node of a stale view: one read of the chain from its base (None without history)."""
-    edge = tape.gradient_edge(base)
-    if edge is None:
-        return None
-    steps, dynamic = relative_steps(base, view)
-    return node_of_view(edge, base, steps, dynamic, "AsStridedBackward0")
-
-
-def node_of_view(
-    edge: tape.Edge | None, parent: Tensor, steps: views.Steps, dynamic: tuple[int, ...], name: str
-) -> Any:
-    """A node for reading ``steps`` on ``parent``; nothing is computed until backward."""
-    exe = read_executable(steps, len(dynamic), name)
-    geometry = parent._geometry
-    return OpNode(exe, [edge], dynamic, ((geometry.size, parent.dtype.numpy),), None, 1)
-
-
-def node_of_parts(
-    edge: tape.Edge | None, parent: Tensor, lengths: tuple[int, ...], dim: int, whole: Any,
-    name: str,
-) -> OpNode:  # fmt: skip
-    """One node for reading consecutive parts of ``parent``, an output for each."""
-    exe = _parts_executable(lengths, dim, whole, name)
-    aval = parent._geometry.size, parent.dtype.numpy
-    return OpNode(exe, [edge], (), (aval,), None, len(lengths))
-
-
-tape.record_view = _record_view

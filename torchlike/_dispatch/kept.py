@@ -16,20 +16,6 @@ from typing import Any
 
 from torchlike._dispatch.schema import Dims, StaticNumber
 
-#: Nodes whose first operand PyTorch calls ``input`` as well.
-_INPUT = frozenset((
-    "ConvolutionBackward0", "NativeLayerNormBackward0", "NativeBatchNormBackward0",
-    "NativeGroupNormBackward0", "GridSampler2DBackward0", "GridSampler3DBackward0",
-))  # fmt: skip
-#: Operands that PyTorch's node of the name calls otherwise.
-_RENAMED = {
-    "MatmulBackward0": {"other": "mat2"},
-    "MmBackward0": {"weight": "mat2"},
-    "AddmmBackward0": {"input": "mat1", "weight": "mat2"},
-    "MvBackward0": {"other": "vec"},
-    "DotBackward0": {"other": "tensor"},
-    "EmbeddingBackward0": {"input": "indices"},
-}
 #: Static arguments that no node of PyTorch's keeps.
 _UNSAVED = frozenset(("dtype", "layout"))
 _DIMS: Any = typing.get_args(Dims)[1]
@@ -50,7 +36,8 @@ def names_of(node: Any) -> dict[str, tuple[str, int]]:
     elif not lengths:
         ever = _ever_kept(exe, spec)
         for place, position in enumerate(schema.operand_positions):
-            name = _name(exe, schema.names[position])
+            own = schema.names[position]
+            name = spec.saved_names.get(own, own)
             if place in ever:
                 found[name] = "operand", place
             elif node.avals[exe.dropped.index(place)] is not None:
@@ -61,20 +48,14 @@ def names_of(node: Any) -> dict[str, tuple[str, int]]:
     return found
 
 
-def _name(exe: Any, parameter: str) -> str:
-    renamed = _RENAMED.get(exe.name, {}).get(parameter)
-    if renamed is not None:
-        return renamed
-    return "self" if parameter == "input" and exe.name not in _INPUT else parameter
-
-
 def order_of_saving(exe: Any) -> list[int]:
     """Places among what an executable keeps in the order in which PyTorch's node saves them: by
     name, so that ``a * b`` packs ``other`` before ``self``."""
     places = list(range(len(exe.kept) if exe.rule is None else 1))
     if exe.rule is None and exe.facts is not None and not exe.facts[2]:
-        schema = exe.facts[0].schema
-        names = [_name(exe, schema.names[schema.operand_positions[i]]) for i in exe.kept]
+        spec = exe.facts[0]
+        own = [spec.schema.names[spec.schema.operand_positions[i]] for i in exe.kept]
+        names = [spec.saved_names.get(name, name) for name in own]
         places.sort(key=names.__getitem__)
     return places
 

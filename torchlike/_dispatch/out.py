@@ -18,25 +18,20 @@ def check_targets(out: Any, name: str) -> tuple[Any, ...]:
     return tuple(targets)
 
 
-#: Ops that read in another order than they write: their ``out=`` may share no memory at all.
-_REREADING = frozenset(
-    ("cat", "gather", "index_select", "kthvalue", "masked_select", "take")
-)  # fmt: skip
-
-
-def check_overlap(out: Any, operands: Any, name: str) -> None:
-    """RuntimeError where ``out`` has one element twice, or memory that the op still has to read."""
+def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) -> None:
+    """RuntimeError where ``out`` has one element twice, or memory that the op still has to read:
+    any of an operand's where it ``reorders``."""
     for target in check_targets(out, name):
         views.check_writable(target._geometry)
         for o in operands:
             for t in o if isinstance(o, (tuple, list)) else (o,):
-                if t is target and name in _REREADING:
+                if t is target and reorders:
                     raise RuntimeError(errors.PARTIAL_OVERLAP)
                 if isinstance(t, Tensor) and t._storage is target._storage:
                     views.check_partial_overlap(
                         target._geometry,
                         t._geometry,
-                        whole=name in _REREADING,
+                        whole=reorders,
                         widths=(target.itemsize, t.itemsize),
                     )
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape
-from torchlike._core.storage import Storage, device_array
+from torchlike._core.storage import device_array
 from torchlike._core.tape import Edge, Node, gradient_edge
 from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
 from torchlike._dispatch import kept
@@ -60,7 +60,7 @@ class OpNode(Node):
             self.__class__ = _named_class(kind, self.short_name())
         return self
 
-    def is_released(self) -> Any:
+    def is_released(self) -> bool:
         return self.saved is _RELEASED
 
     def _check_alive(self) -> None:
@@ -76,7 +76,7 @@ class OpNode(Node):
             if passed is not None:
                 return passed
         try:
-            backward = exe.backward(self.avals)
+            backward: Any = exe.backward(self.avals)
             if modes.current.capture is None:
                 if type(cotangents[0]) is np.ndarray and self.residuals is None:
                     return first_calls.call(backward, self.saved, None, tuple(cotangents))
@@ -197,7 +197,7 @@ shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
 
 
 @functools.cache
-def _named_class(kind: type[Node], name: str) -> Any:
+def _named_class(kind: type[Node], name: str) -> type:
     """``kind`` under the name of the node: what draws graphs writes ``type(grad_fn).__name__``."""
     return type(name, (kind,), {"__slots__": ()})
 
@@ -216,8 +216,7 @@ def unwritten(array: Any, edge: Edge | None) -> Tensor | None:
 def rejoined(array: Any, edge: Edge | None) -> Tensor:
     """A saved array as a tensor with its place in the graph."""
     assert edge is not None
-    t = object.__new__(Tensor)
-    t._storage = Storage(array)
+    t = wrap(array)
     node, nr = edge
     if isinstance(node, tape.AccumulateGrad):
         # Gradients reach the leaf through its accumulator; writing to this copy never happens.
@@ -285,7 +284,7 @@ def execute(
             raise
         return execute_without_arrays(exe, arrays, operands)
     if not exe.mask:
-        return tuple([_wrap(o) for o in out]) if type(out) is tuple else _wrap(out)
+        return tuple([wrap(o) for o in out]) if type(out) is tuple else wrap(out)
     if selecting is not None:
         selecting.offer(exe, out, residuals, operands)
     return _recorded(exe, [gradient_edge(operands[i]) for i in exe.wanted], arrays, out, residuals,
@@ -324,7 +323,7 @@ def _execute_on_boxes(
     out = level.apply(exe, arrays)
     if any(e is not None for e in edges):
         return _recorded(exe, edges, arrays, out, None, operands)
-    return tuple([_wrap(o) for o in out]) if type(out) is tuple else _wrap(out)
+    return tuple([wrap(o) for o in out]) if type(out) is tuple else wrap(out)
 
 
 def _recorded(
@@ -335,7 +334,7 @@ def _recorded(
     saved, avals = exe.save(arrays, out)
     make = tape.saving.make
     if type(out) is not tuple:
-        t = _wrap(out)
+        t = wrap(out)
         if out.dtype in dtypes.DIFFERENTIABLE:
             if make is None:
                 t._node = node = OpNode(exe, edges, saved, avals, residuals, 1)
@@ -352,7 +351,7 @@ def _recorded(
     node.all_edges = _all_edges(exe, edges, operands)
     tensors = []
     for i, o in enumerate(out):
-        t = _wrap(o)
+        t = wrap(o)
         if o.dtype in dtypes.DIFFERENTIABLE:
             t._node, t._output_nr, t._requires_grad = node, i, True
         tensors.append(t)
@@ -369,9 +368,3 @@ def _all_edges(
         edge_of.get(i) for i, o in enumerate(operands)
         if type(o) in TENSOR_TYPES or (numbers >> i & 1 and o is not None)
     )  # fmt: skip
-
-
-def _wrap(array: Any) -> Tensor:
-    t = object.__new__(Tensor)
-    t._storage = Storage(array)
-    return t

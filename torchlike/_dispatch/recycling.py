@@ -115,7 +115,7 @@ def storage(array: Any) -> Storage:
     return (LargeStorage if modes.current.capture is None else Storage)(array)
 
 
-def _take(kind: Any) -> Any:
+def _take(kind: Any) -> jax.Array | None:
     """The array of that kind that was put aside last, which may still be in the processor's cache;
     None where there is none."""
     others = []
@@ -131,7 +131,7 @@ def _take(kind: Any) -> Any:
         _free.extend(reversed(others))
 
 
-def _signature(arrays: list[Any]) -> Any:
+def _signature(arrays: list[Any]) -> tuple[Any, ...] | None:
     """What the result's shape and dtype depend on; None where an operand has no values."""
     if modes.current.capture is not None:
         return None
@@ -146,7 +146,7 @@ def _signature(arrays: list[Any]) -> Any:
     return tuple(key)
 
 
-def _kind(array: Any) -> Any:
+def _kind(array: Any) -> tuple[Any, ...]:
     return array.shape, array.dtype, array.sharding
 
 

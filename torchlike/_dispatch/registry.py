@@ -12,13 +12,13 @@ its arguments, ``MulBackward0`` and its gradients to any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Unpack
 
 from torchlike._core import dtypes
-from torchlike._core.tensor import Tensor
+from torchlike._core.extension import add_method
 from torchlike._dispatch import autocast, call
 from torchlike._dispatch import inplace as in_place
-from torchlike._dispatch import memory_order as memory_orders
+from torchlike._dispatch.facts import Facts
 from torchlike._dispatch.spec import OpSpec
 from torchlike._dispatch.synonyms import with_synonyms
 
@@ -55,13 +55,6 @@ def export(function: Callable[..., Any], name: str, namespaces: Iterable[str]) -
         table[name] = function
 
 
-def add_method(name: str, function: Any) -> None:
-    """Put a method on Tensor. TypeError when the name is taken."""
-    if name in Tensor.__dict__:
-        raise TypeError(f"Tensor.{name} is defined twice")
-    setattr(Tensor, name, function)
-
-
 def op(
     name: str | None = None,
     *,
@@ -69,19 +62,8 @@ def op(
     aliases: tuple[str, ...] = (),
     method: Any = True,
     inplace: Any = False,
-    differentiable: Any = True,
-    needs: Any = None,
-    from_output: Callable[..., Any] | None = None,
-    residuals: Any = False,
-    passes_on: Callable[..., tuple[int, ...]] | None = None,
-    grad_name: str | None = None,
-    elementwise: Any = False,
-    one_instruction: bool = False,
-    memory_order: Callable[..., None] | None = None,
-    casts_out: Any = None,
-    check: Callable[..., None] | None = None,
-    returns: Any = None,
     numbers_first: tuple[str, ...] = (),
+    **facts: Unpack[Facts],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a pure JAX function as an op, and give its public function.
 
@@ -92,52 +74,16 @@ def op(
       aliases: further names, everywhere (``multiply`` for ``mul``).
       method: whether it is a Tensor method too.
       inplace: whether there is an in-place twin ``name_`` (a method, and in the namespaces).
-      differentiable: False for ops without gradient (their outputs never require grad).
-      needs: which operands each wanted gradient needs: None for all of them, "nothing" for linear
-        ops, or ``{"input": ["other"], …}``. A wrong entry gives NaN gradients, never wrong numbers.
-      from_output: ``rule(cotangent, output, *statics)``, for ops whose gradient needs only the
-        output.
-      residuals: keep what ``jax.vjp`` saves instead of recomputing the forward in backward.
-      passes_on: for linear ops, given the numbers among the operands: which operands' gradient is
-        that of the output, where it has their shape and dtype.
-      grad_name: the node's name; ``MulBackward0`` from ``mul`` by default.
-      elementwise: a loop over elements: outputs keep the inputs' memory order, ``out=`` casts.
-      one_instruction: an elementwise op of one operand that XLA has an instruction for, and no
-        vectors for where rows are short (short_rows.py).
-      memory_order: another rule of memory_order.py for the outputs' strides.
-      casts_out: whether ``out=`` may have another dtype of at least the result's category. So it
-        is by default for elementwise ops, and not for others. "dtype": the op has a parameter
-        ``dtype``, which ``out=`` sets; "kind": real and complex are kept apart;
-        "kernel": floats stay floats, and anything else is NotImplementedError.
-        Or a function of the operands that gives one of these.
-      check: ``check(*all arguments)``, called eagerly before the op for errors that depend on
-        values (an index out of range); not called while a graph is captured.
-      returns: a namedtuple class for multiple outputs.
       numbers_first: keyword arguments that PyTorch's old signatures take in this order before or
         between the tensors: ``x.addcmul_(value, a, b)``.
+      facts: what it computes and how (see ``Facts``).
     """
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         own = name or fn.__name__.removesuffix("_op")
         if own in OPS:
             raise TypeError(f"op {own} is registered twice")
-        camel = "".join(part.capitalize() for part in own.strip("_").split("_"))
-        spec = OpSpec(
-            fn,
-            own,
-            differentiable=differentiable,
-            needs=needs,
-            from_output=from_output,
-            residuals=residuals,
-            passes_on=passes_on,
-            grad_name=grad_name or f"{camel}Backward0",
-            memory_order=memory_order or (memory_orders.of_loop if elementwise else None),
-            casts_out=elementwise if casts_out is None else casts_out,
-            check=check,
-            returns=returns,
-            namespaces=namespaces,
-            one_instruction=one_instruction,
-        )
+        spec = OpSpec(fn, own, namespaces, facts)
         OPS[own] = spec
         autocast.watch(spec)
         function = call.function_of(spec)

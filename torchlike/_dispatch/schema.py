@@ -146,7 +146,7 @@ def _number(value: Any) -> Any:
     return StaticNumber(value)
 
 
-class StaticNumber(tuple):
+class StaticNumber(tuple[Any, type]):
     """A number together with its type, so that equal numbers of different types differ as keys."""
 
     __slots__ = ()

@@ -35,13 +35,13 @@ class AsOneRow:
     __slots__ = ("__weakref__", "_flat", "plain")
 
     def __init__(self, plain: Callable[[Any], Any], pure: Callable[[Any], Any]) -> None:
-        def flat(x: Any) -> Any:
+        def flat(x: Any) -> jax.Array:
             return pure(x.reshape(-1)).reshape(x.shape)
 
         self.plain = plain
         self._flat = first_calls.jit(flat, name=pure.__name__, compiler_options=_OPTIONS)
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: Any) -> jax.Array:
         if isinstance(x, core.Tracer):  # whose sizes may be symbols
             return self.plain(x)
         shape = x.shape
@@ -49,7 +49,7 @@ class AsOneRow:
             return self._of_short_rows(x)
         return self.plain(x)
 
-    def _of_short_rows(self, x: Any) -> Any:
+    def _of_short_rows(self, x: Any) -> jax.Array:
         if modes.current.capture is not None or jax.default_backend() != "cpu":
             return self.plain(x)
         try:

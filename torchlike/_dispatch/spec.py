@@ -9,6 +9,7 @@ from typing import Any
 from torchlike._dispatch import autocast
 from torchlike._dispatch import memory_order as memory_orders
 from torchlike._dispatch.executable import Executable
+from torchlike._dispatch.facts import Facts
 from torchlike._dispatch.schema import Schema
 from torchlike._dispatch.short_rows import AsOneRow
 
@@ -19,52 +20,46 @@ class OpSpec:
     __slots__ = (
         "cache", "casts_out", "check", "combine", "differentiable", "fn", "from_output",
         "grad_name", "in_place", "kept_for", "lays_out", "memory_order", "name", "namespaces",
-        "number_mask", "one_instruction", "passes_on", "residuals", "returns", "schema",
-        "wrapped_mask",
+        "number_mask", "one_instruction", "passes_on", "reorders", "residuals", "returns",
+        "saved_names", "schema", "takes_uninitialized", "wrapped_mask", "writes_one_number",
     )  # fmt: skip
 
     def __init__(
-        self,
-        fn: Callable[..., Any],
-        name: str,
-        *,
-        differentiable: Any,
-        needs: Any,
-        from_output: Callable[..., Any] | None,
-        residuals: Any,
-        passes_on: Callable[..., tuple[int, ...]] | None,
-        grad_name: str,
-        memory_order: Callable[..., None] | None,
-        casts_out: Any,
-        check: Callable[..., None] | None,
-        returns: Any,
-        namespaces: tuple[str, ...],
-        one_instruction: bool,
+        self, fn: Callable[..., Any], name: str, namespaces: tuple[str, ...], facts: Facts
     ) -> None:
+        """TypeError for a fact that there is not."""
+        unknown = facts.keys() - Facts.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"op {name} says what is no fact of ops: {', '.join(sorted(unknown))}")
+        say = facts.get
+        elementwise = say("elementwise", False)
         self.fn = fn
         #: As errors say it: cat() is the public face of cat_op.
         self.name = name.removesuffix("_op")
         self.schema = Schema(fn, self.name)
-        self.differentiable = differentiable
-        self.from_output = from_output
-        self.residuals = residuals
-        self.passes_on = passes_on
-        self.grad_name = grad_name
-        #: The rule of memory_order.py that gives outputs their strides; None for row-major.
-        self.memory_order = memory_order
-        #: Whether that rule is for operands of every order.
-        self.lays_out = memory_order in memory_orders.ALWAYS
-        #: Whether a result is cast to the dtype of ``out=``, or that must be its own.
-        self.casts_out = casts_out
-        #: check(*operand tensors, **statics): errors that depend on values; eager only.
-        self.check = check
-        self.returns = returns
         self.namespaces = namespaces
-        #: Whether XLA has an instruction for it (short_rows.py).
-        self.one_instruction = one_instruction
+        self.differentiable = say("differentiable", True)
+        self.from_output = say("from_output")
+        self.residuals = say("residuals", False)
+        self.passes_on = say("passes_on")
+        camel = "".join(part.capitalize() for part in name.strip("_").split("_"))
+        self.grad_name = say("grad_name", f"{camel}Backward0")
+        self.saved_names = {"input": "self", **say("saved_names", {})}
+        #: The rule of memory_order.py that gives outputs their strides; None for row-major.
+        self.memory_order = say("memory_order") or (memory_orders.of_loop if elementwise else None)
+        #: Whether that rule is for operands of every order.
+        self.lays_out = self.memory_order in memory_orders.ALWAYS
+        #: Whether a result is cast to the dtype of ``out=``, or that must be its own.
+        self.casts_out = say("casts_out", elementwise)
+        self.check = say("check")
+        self.returns = say("returns")
+        self.one_instruction = say("one_instruction", False)
+        self.writes_one_number = say("writes_one_number", False)
+        self.reorders = say("reorders", False)
+        self.takes_uninitialized = say("takes_uninitialized", False)
         #: The in-place twin, once made.
         self.in_place: Any = None
-        self.kept_for = _kept_for(needs, self.schema)
+        self.kept_for = _kept_for(say("needs"), self.schema)
         #: (mask, statics) -> Executable
         self.cache: dict[Any, Executable] = {}
         self.number_mask = sum(

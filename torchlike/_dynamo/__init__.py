@@ -17,8 +17,6 @@ from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import errors, modes
 from torchlike._core.tensor import Tensor
 from torchlike._dynamo import config, eval_frame, utils
-from torchlike._dynamo.compile import compile
-from torchlike._dynamo.optimized_module import OptimizedModule
 from torchlike.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -29,6 +27,8 @@ from torchlike.compiler import (
     set_stance,
     substitute_in_graph,
 )
+from torchlike.compiler.optimized_module import OptimizedModule
+from torchlike.compiler.torch_compile import compile
 from torchlike.jit.explain import Explanation
 from torchlike.jit.explain import explain as _explain
 from torchlike.jit.function import JitFunction

@@ -1,5 +1,5 @@
 """``torch._dynamo.eval_frame``: where PyTorch keeps what ``torch.compile(module)`` gives."""
 
-from torchlike._dynamo.optimized_module import OptimizedModule
+from torchlike.compiler.optimized_module import OptimizedModule
 
 __all__ = ["OptimizedModule"]

@@ -167,7 +167,7 @@ def _carry_changed(what: str) -> Callable[..., None]:
 @composite(method=False)
 def while_loop(
     cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any
-) -> Any:
+) -> tuple[Any, ...]:
     """``while cond_fn(*carried): carried = body_fn(*carried)``; gives the last ``carried``.
 
     In compiled code this is one loop in the graph: the body must keep shapes and dtypes. Its
@@ -223,11 +223,13 @@ def _truth(x: Any) -> Any:
     return x
 
 
-def _captured_loop(cond_fn: Any, body_fn: Any, leaves: list[Any], structure: Any) -> Any:
+def _captured_loop(
+    cond_fn: Any, body_fn: Any, leaves: list[Any], structure: Any
+) -> tuple[Any, ...]:
     cond_fn = _pure(cond_fn, "cond_fn of torch.while_loop")
     body_fn = _pure(body_fn, "body_fn of torch.while_loop")
 
-    def body(*values: Any) -> Any:
+    def body(*values: Any) -> tuple[Any, ...]:
         carried = body_fn(*unflatten(structure, values))
         if not isinstance(carried, (tuple, list)):
             raise RuntimeError(f"body_fn should return a tuple or list but got {type(carried)}")
@@ -235,7 +237,7 @@ def _captured_loop(cond_fn: Any, body_fn: Any, leaves: list[Any], structure: Any
         _same_structure(structure, after, "The inputs and results of body_fn in torch.while_loop")
         return found, None
 
-    def test(*values: Any) -> Any:
+    def test(*values: Any) -> tuple[Any, ...]:
         return [_truth(cond_fn(*unflatten(structure, values)))], None
 
     mismatch = _carry_changed("torch.while_loop")
@@ -265,7 +267,7 @@ def _rows(xs: Any, dim: int, what: str) -> tuple[list[Any], Any, int]:
 
 def scan(
     combine_fn: Callable[..., Any], init: Any, xs: Any, *, dim: int = 0, reverse: bool = False
-) -> Any:
+) -> tuple[Any, ...]:
     """``carry, y = combine_fn(carry, x)`` over the rows of ``xs``: (last carry, stacked ys).
 
     Args:
@@ -330,7 +332,7 @@ def _along(stacked: list[Any], dim: int) -> list[Any]:
     return [y.movedim(0, dim) if 0 < dim < y.dim() else y for y in stacked]
 
 
-def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
+def map(f: Callable[..., Any], xs: Any, *args: Any) -> Tensor | None:
     """``f(x, *args)`` for each row of ``xs``, results stacked. Gradients reach xs and args. None
     where f gives None.
 
@@ -363,7 +365,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
 def associative_scan(
     combine_fn: Callable[..., Any], xs: Any, dim: int, reverse: bool = False,
     combine_mode: str = "pointwise",
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """All partial results of an associative ``combine_fn(a, b)`` along ``dim``.
 
     ``combine_mode="pointwise"``: combine_fn works element by element, so log2(n) calls of it on
@@ -403,7 +405,7 @@ def _in_order(combine: Any, rows: list[Any], length: int, reverse: bool) -> list
     first = [x[-1] if reverse else x[0] for x in rows]
     rest = [x[:-1] if reverse else x[1:] for x in rows]
 
-    def step(carry: Any, x: Any) -> Any:
+    def step(carry: Any, x: Any) -> tuple[Any, ...]:
         found = combine(carry, x)
         return found, [y.clone() for y in found]
 

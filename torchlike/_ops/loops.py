@@ -9,7 +9,9 @@ import jax
 from jax import lax
 
 
-def scan(body: Callable[[Any, Any], Any], init: Any, xs: Any, *, reverse: bool = False) -> Any:
+def scan(
+    body: Callable[[Any, Any], Any], init: Any, xs: Any, *, reverse: bool = False
+) -> tuple[Any, ...]:
     """``lax.scan``, which stays a loop where JAX's jits are disabled.
 
     Programs for NumPy are traced so (``first_calls``), and JAX would unroll the loop there.
@@ -18,7 +20,7 @@ def scan(body: Callable[[Any, Any], Any], init: Any, xs: Any, *, reverse: bool =
     if not disabled:
         return lax.scan(body, init, xs, reverse=reverse)
 
-    def inner(carry: Any, row: Any) -> Any:
+    def inner(carry: Any, row: Any) -> tuple[Any, ...]:
         with jax.disable_jit():
             return body(carry, row)
 

@@ -16,7 +16,7 @@ import numpy as np
 from torchlike._core import casts, dtypes, errors
 
 
-def is_number(x: Any) -> Any:
+def is_number(x: Any) -> bool:
     """Whether a traced operand came from a Python number rather than a tensor."""
     return isinstance(x, (bool, int, float, complex)) or x.aval.weak_type
 

@@ -31,7 +31,7 @@ def unfused(
         return function(*operands)
     avals = jax.eval_shape(function, *operands)
 
-    def never(*given: Any) -> Any:
+    def never(*given: Any) -> jax.Array:
         return jax.tree.map(lambda aval: jnp.zeros(aval.shape, aval.dtype), avals)
 
     return lax.cond(lax.optimization_barrier(np.True_), function, otherwise or never, *operands)

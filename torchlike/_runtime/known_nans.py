@@ -4,7 +4,7 @@ XLA's CPU backend computes exp from the integer nearest to its operand. Where LL
 compiling that the operand is NaN, that integer is undefined to it, and so is the result: the
 program writes nothing, and gives what the memory held. ``jax.jit(lambda x: jnp.exp(x * nan))`` does
 it, and so do NaNs behind a condition or a computation, ``exp(sqrt(where(flag, -1, x)))`` for one.
-jaxlib 0.10 has this; 0.12 does not.
+jaxlib 0.10 has this; 0.12 has it in loops, and where a flag chooses the NaN.
 
 So an exponential whose operand may be such a NaN is followed by ``where(x != x, x, exp(x))``, in
 which LLVM drops the undefined one. Everywhere, it would cost: XLA then leaves sums of exponentials
@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jaxlib.version
 import numpy as np
 from jax import lax
 from jax._src.interpreters import mlir
@@ -325,16 +324,10 @@ class Guarding:
         return self._lower(name, closed, platforms=platforms, **rest)
 
 
-def is_needed() -> bool:
-    """Whether this jaxlib has the fault."""
-    major, minor = jaxlib.version.__version__.split(".")[:2]
-    return (int(major), int(minor)) < (0, 12)
-
-
 def watch_for() -> None:
     """Let JAX guard the exponentials of NaNs that XLA may know, from now on."""
     lower = getattr(mlir, "lower_jaxpr_to_module", None)
-    if not is_needed() or isinstance(lower, Guarding):
+    if isinstance(lower, Guarding):
         return
     if lower is None:
         log.warning(

@@ -30,7 +30,7 @@ def _direct() -> Any:
         device = jax.local_devices()[0]
         sharding = jax.sharding.SingleDeviceSharding(device)
 
-        def put(values: np.ndarray) -> Any:
+        def put(values: np.ndarray) -> jax.Array:
             aval = _aval(values.shape, values.dtype)
             return from_host(aval, sharding, [values], [device], False)
 
@@ -44,7 +44,7 @@ def _direct() -> Any:
     return put
 
 
-def to_device(values: Any) -> Any:
+def to_device(values: Any) -> jax.Array:
     """``jax.device_put(values)``."""
     put = _direct()
     config: Any = jax.config  # gets its fields one by one

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 from torchlike._core import dtypes
 from torchlike.amp.autocast_mode import autocast
@@ -19,7 +18,7 @@ def say(old: str, new: str, stacklevel: int = 3) -> None:
     )
 
 
-def autocast_of(device: str, half: dtypes.dtype) -> Any:
+def autocast_of(device: str, half: dtypes.dtype) -> type:
     """``torch.<device>.amp.autocast``."""
 
     class Autocast(autocast):
@@ -32,7 +31,7 @@ def autocast_of(device: str, half: dtypes.dtype) -> Any:
     return _named(Autocast, "autocast", device, "autocast_mode")
 
 
-def scaler_of(device: str) -> Any:
+def scaler_of(device: str) -> type:
     """``torch.<device>.amp.GradScaler``."""
 
     class Scaler(GradScaler):

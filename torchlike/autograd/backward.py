@@ -10,6 +10,7 @@ import numpy as np
 
 from torchlike._core import errors, modes
 from torchlike._core.boxes import Batched, reverse
+from torchlike._core.extension import add_method
 from torchlike._core.tape import (
     Edge,
     GradientEdge,
@@ -22,7 +23,6 @@ from torchlike._core.tape import (
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.boxed import VmapLevel
 from torchlike._dispatch.record import still
-from torchlike._dispatch.registry import add_method
 from torchlike.autograd import engine
 from torchlike.autograd.partial import Partial, array_of
 
@@ -60,7 +60,7 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
 def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
     """Cotangents as the engine wants them: tensors when recording, else arrays."""
     if create_graph:
-        return [c if isinstance(c, Tensor) else engine._tensor(c) for c in cotangents]
+        return [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
     return [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
 
 
@@ -169,7 +169,7 @@ def grad(
                 raise RuntimeError(errors.UNUSED_INPUT.format(index=i))
             results.append(None)
         else:
-            tensor: Any = g if create_graph else engine._tensor(array_of(g))
+            tensor: Any = g if create_graph else wrap(array_of(g))
             results.append(tensor)
     return tuple(results)
 
@@ -324,7 +324,7 @@ def retain_grad(self: Tensor) -> None:
     node.retained[self._output_nr] = weakref.ref(self)
 
 
-Tensor._backward_hooks = property(_backward_hooks)  # type: ignore[attr-defined]
+add_method("_backward_hooks", property(_backward_hooks))
 for _method in (register_hook, register_post_accumulate_grad_hook, retain_grad):
     add_method(_method.__name__, _method)
 add_method("backward", _backward_method)

@@ -142,7 +142,7 @@ def _mapped(
 
 def _generated(
     base: Any, function: Any, axes: tuple[int | None, ...], size: int, randomness: str
-) -> Any:
+) -> type:
     """A Function of all examples, whose forward and backward are those of one, mapped.
 
     It refers to ``function``, and is kept there: both live as long as the user's class.
@@ -157,25 +157,31 @@ def _generated(
     return made[key]
 
 
+def _entered(level: VmapLevel, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+    """Outer values as those of a level, mapped over their first dimension or shared."""
+    return [
+        wrap(Batched(level, still(v))) if d == 0 and isinstance(v, Tensor)
+        else wrap(level.lift(v)) if isinstance(v, Tensor) else v
+        for v, d in zip(values, dims, strict=True)
+    ]  # fmt: skip
+
+
+def _left(level: VmapLevel, t: Any) -> Any:
+    """A value of a level as an outer one, with a row for each example."""
+    if not isinstance(t, Tensor):
+        return t
+    cell = t._read()
+    if isinstance(cell, Batched) and cell.level is level:
+        t = cell.value
+        if cell.batched:
+            return t
+    return t.expand(level.size, *t.shape)
+
+
 def _generate(
     base: Any, function: Any, axes: tuple[int | None, ...], size: int, randomness: str
-) -> Any:
-    def entered(level: VmapLevel, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        return [
-            wrap(Batched(level, still(v))) if d == 0 and isinstance(v, Tensor)
-            else wrap(level.lift(v)) if isinstance(v, Tensor) else v
-            for v, d in zip(values, dims, strict=True)
-        ]  # fmt: skip
-
-    def left(level: VmapLevel, t: Any) -> Any:
-        if not isinstance(t, Tensor):
-            return t
-        cell = t._read()
-        if isinstance(cell, Batched) and cell.level is level:
-            t = cell.value
-            if cell.batched:
-                return t
-        return t.expand(level.size, *t.shape)
+) -> type:
+    """The Function that runs ``function`` on the examples of a vmap level, forward and backward."""
 
     backward_of_one = function.vjp if function.backward is base.backward else function.backward
 
@@ -185,10 +191,10 @@ def _generate(
         @staticmethod
         def forward(*args: Any) -> Any:
             with VmapLevel(size, randomness) as level:
-                out = function.forward(*entered(level, args, axes))
+                out = function.forward(*_entered(level, args, axes))
                 if isinstance(out, tuple):
-                    return tuple(left(level, o) for o in out)
-                return left(level, out)
+                    return tuple(_left(level, o) for o in out)
+                return _left(level, out)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -196,8 +202,8 @@ def _generate(
             inner.needs_input_grad = ctx.needs_input_grad
             outputs = output if isinstance(output, tuple) else (output,)
             with VmapLevel(size, randomness) as level:
-                seen_in = tuple(entered(level, inputs, axes))
-                seen = tuple(entered(level, outputs, (0,) * len(outputs)))
+                seen_in = tuple(_entered(level, inputs, axes))
+                seen = tuple(_entered(level, outputs, (0,) * len(outputs)))
                 function.setup_context(
                     inner, seen_in, seen if isinstance(output, tuple) else seen[0]
                 )
@@ -207,7 +213,7 @@ def _generate(
                 }
                 saved = [None if t is None else outside.get(id(t)) for t in inner._to_save]
                 saved = [
-                    left(level, t) if s is None and t is not None else s
+                    _left(level, t) if s is None and t is not None else s
                     for s, t in zip(saved, inner._to_save, strict=True)
                 ]
                 dims = dict(zip(map(id, seen_in), axes, strict=True))
@@ -223,18 +229,18 @@ def _generate(
             )
 
         @staticmethod
-        def backward(ctx: Any, *cotangents: Any) -> Any:
+        def backward(ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
             inner, dims = ctx._mapped
             with VmapLevel(size, randomness) as level:
-                inner._to_save = tuple(entered(level, ctx.saved_tensors, dims))
+                inner._to_save = tuple(_entered(level, ctx.saved_tensors, dims))
                 try:
                     grads = backward_of_one(
-                        inner, *entered(level, cotangents, (0,) * len(cotangents))
+                        inner, *_entered(level, cotangents, (0,) * len(cotangents))
                     )
                 finally:
                     inner._to_save = ()
                 grads = grads if isinstance(grads, tuple) else (grads,)
-                found = [None if g is None else left(level, g) for g in grads]
+                found = [None if g is None else _left(level, g) for g in grads]
             # What all examples share gets the sum.
             return tuple(
                 g if g is None or d == 0 else g.sum(0) for g, d in zip(found, axes, strict=True)

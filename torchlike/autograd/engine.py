@@ -20,10 +20,9 @@ import numpy as np
 
 from torchlike._core import boxes, errors, modes, sparse_sums, views
 from torchlike._core.meta import MetaArray
-from torchlike._core.sparse_array import SparseArray, tensor_of
-from torchlike._core.storage import Storage
+from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node
-from torchlike._core.tensor import Tensor
+from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd import partial
@@ -46,14 +45,6 @@ def _sum(present: Any, gradient: Any) -> Any:
         if not boxes.involved((present, gradient)):
             raise
         return boxes.call(_add, present, gradient)
-
-
-def _tensor(array: Any) -> Tensor:
-    if type(array) is SparseArray:
-        return tensor_of(array)
-    t = object.__new__(Tensor)
-    t._storage = Storage(array)
-    return t
 
 
 def _dependencies(roots: Sequence[Node], stop_before: int) -> dict[Node, int]:
@@ -124,7 +115,7 @@ class Pass:
         """Whether gradients go to all leaves, rather than to chosen tensors."""
         return self._touched is None
 
-    def reaches(self, edge: Edge | None) -> Any:
+    def reaches(self, edge: Edge | None) -> bool:
         """Whether a gradient may arrive at this edge."""
         return edge is not None and edge[0] in self._nodes and (
             self._touched is None or edge[0] in self._touched
@@ -278,7 +269,7 @@ def _before(
     if runs:
         for nr in (*(node.pre_hooks or ()), *(node.retained or ())):
             node.check_whole(nr, incoming)
-    grads = [None if g is None else (g if create_graph else _tensor(g)) for g in incoming]
+    grads = [None if g is None else (g if create_graph else wrap(g)) for g in incoming]
     for nr, hooks in (node.pre_hooks or {}).items():
         for hook in list(hooks.values()):
             if grads[nr] is not None:
@@ -313,7 +304,7 @@ def _after(node: Node, outgoing: Any, incoming: list[Any], create_graph: Any) ->
         return partial.on_arrays(lambda a: _after(node, a, arrived, create_graph), outgoing)
 
     def shown(values: Any) -> tuple[Any, ...]:
-        return tuple(v if v is None or create_graph else _tensor(v) for v in values)
+        return tuple(v if v is None or create_graph else wrap(v) for v in values)
 
     given = shown(outgoing)
     # One for each of next_functions; None where no gradient is wanted.
@@ -351,7 +342,7 @@ def _name(hook: Any) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
 
 
-def _checked(changed: Any, was: Any, hook: Any) -> Any:
+def _checked(changed: Any, was: Any, hook: Any) -> Tensor:
     if not isinstance(changed, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(changed).__name__}'")
     if was is None:
@@ -403,14 +394,14 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         else:
             leaf._set_grad(gradient if grad is None else grad + gradient)
     elif grad is None:
-        made = _tensor(gradient)
+        made = wrap(gradient)
         if (leaf._view is not None or leaf._storage.strides is not None) and not made.is_sparse:
             _lay_out_like(made, leaf)
         leaf._set_grad(made)
     elif type(gradient) is SparseArray or grad.is_sparse:
         summed = sparse_sums.total(grad._read(), gradient)
         if grad.is_sparse is not (type(summed) is SparseArray):  # dense from now on
-            leaf._set_grad(_tensor(summed))
+            leaf._set_grad(wrap(summed))
         else:
             grad._write(summed)
     else:
@@ -465,7 +456,7 @@ def gradient_like(
 _ones: dict[Any, Any] = {}
 
 
-def ones(shape: tuple[int, ...], dtype: Any) -> Any:
+def ones(shape: tuple[int, ...], dtype: Any) -> jax.Array:
     """An array of ones; scalars are kept (each backward of a loss starts from one)."""
     if shape == () and modes.current.capture is None:
         found = _ones.get(dtype)

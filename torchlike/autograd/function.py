@@ -13,12 +13,11 @@ import jax.numpy as jnp
 
 from torchlike._core import errors, modes, tape
 from torchlike._core.tape import Edge, Node, gradient_edge, saving
-from torchlike._core.tensor import Tensor
+from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.record import still, unwritten
 from torchlike.autograd import saved
 from torchlike.autograd.custom_transforms import level_of, run_at
-from torchlike.autograd.engine import _tensor
 
 
 class FunctionCtx:
@@ -117,7 +116,7 @@ class _Kept:
         leaf = unwritten(array, edge)
         if leaf is not None:
             return leaf
-        t = _tensor(array)
+        t = wrap(array)
         t._requires_grad = requires_grad
         if output_nr >= 0:
             t._node, t._output_nr = self.node(), output_nr
@@ -157,7 +156,7 @@ class FunctionNode(Node):
         return self._kept.tensors()
 
     def run(self, cotangents: list[Any]) -> Sequence[Any]:
-        given = [None if c is None else _tensor(c) for c in cotangents]
+        given = [None if c is None else wrap(c) for c in cotangents]
         return [None if g is None else g._value_now() for g in self.run_graph(given)]
 
     def run_graph(self, cotangents: list[Tensor | None]) -> list[Tensor | None]:
@@ -206,7 +205,7 @@ class FunctionNode(Node):
         if self.ctx._freed is not None:
             self.ctx._freed.release()
 
-    def is_released(self) -> Any:
+    def is_released(self) -> bool:
         return self._kept.saved is None
 
 
@@ -222,13 +221,13 @@ def _backward_of(function: Any) -> Callable[..., Any]:
     return function.vjp
 
 
-def _sums_to(shape: tuple[int, ...], to: tuple[int, ...]) -> Any:
+def _sums_to(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     tail = shape[len(shape) - len(to) :]
     return all(b in (1, a) for a, b in zip(tail, to, strict=True))
 
 
 def _zeros(shape: Any, dtype: Any) -> Tensor:
-    return _tensor(jnp.zeros(shape, dtype))
+    return wrap(jnp.zeros(shape, dtype))
 
 
 class Function:
@@ -402,7 +401,7 @@ def _joined(
         return _apart(output, args, ctx)
     is_input = any(a is output for a in args)
     if is_input and any(d is output for d in ctx._dirty):
-        marked = _tensor(output._value_now())
+        marked = wrap(output._value_now())
         marked._node, marked._output_nr, marked._requires_grad = node, i, True
         assign(output, marked)
         return output

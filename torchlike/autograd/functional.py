@@ -45,7 +45,9 @@ def _inputs(inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple[Ten
     )
 
 
-def _vector(v: Any, like: tuple[Tensor, ...], many: bool, name: str, of: str) -> Any:
+def _vector(
+    v: Any, like: tuple[Tensor, ...], many: bool, name: str, of: str
+) -> tuple[Any, ...] | None:
     """The given vector checked against what it multiplies, or ones for a single element."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:

@@ -159,17 +159,17 @@ class inference_mode(_Switch):
         modes.current.grad_enabled, modes.current.inference = self._previous.pop()
 
 
-def is_grad_enabled() -> Any:
+def is_grad_enabled() -> bool:
     """Whether ops are recorded in this thread. What was said counts in inference mode, where none
     are."""
     return modes.current.grad_mode
 
 
-def is_multithreading_enabled() -> Any:
+def is_multithreading_enabled() -> bool:
     """What ``set_multithreading_enabled`` said in this thread; True at first."""
     return modes.current.multithreading
 
 
-def is_inference_mode_enabled() -> Any:
+def is_inference_mode_enabled() -> bool:
     """Whether inference mode is on in this thread."""
     return modes.current.inference > 0

@@ -22,7 +22,9 @@ class Variable(metaclass=_Meta):
     whole numbers is to require grad. ``volatile`` has no effect: ``no_grad`` replaced it.
     """
 
-    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool = False) -> Any:
+    def __new__(
+        cls, data: Any = None, requires_grad: bool = False, volatile: bool = False
+    ) -> Tensor:
         if volatile:
             if requires_grad:
                 raise ValueError("Variable can't be volatile and require_grad at the same time!")

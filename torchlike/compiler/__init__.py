@@ -17,6 +17,7 @@ from torchlike._dispatch.registry import NAMESPACES, clear_executables
 from torchlike._runtime.first_calls.report import report
 from torchlike._runtime.first_calls.settings import get_first_calls, set_first_calls
 from torchlike.compiler.stance import set_stance
+from torchlike.compiler.torch_compile import compile
 from torchlike.jit.function import JitFunction, reset_all
 
 __all__ = [
@@ -51,18 +52,10 @@ __all__ = [
     "wrap_numpy",
 ]  # fmt: skip
 
-#: ``torch.compile``, which stands above this room and puts itself here (see ``install``).
-compile: Callable[..., Any]
-
 _default_backend: Any = None
 
 
-def install(names: dict[str, Any]) -> None:
-    """Give the room what stands above it: ``compile``."""
-    globals().update(names)
-
-
-def is_compiling() -> Any:
+def is_compiling() -> bool:
     """Whether this code runs while ``torchlike.jit`` captures it."""
     return modes.current.capture is not None
 
@@ -70,7 +63,9 @@ def is_compiling() -> Any:
 is_dynamo_compiling = is_exporting = is_compiling
 
 
-def disable(fn: Any = None, recursive: Any = True, *, reason: str | None = None) -> Any:
+def disable(
+    fn: Any = None, recursive: Any = True, *, reason: str | None = None
+) -> Callable[..., Any]:
     """The function itself, uncompiled.
 
     Differs from PyTorch: there are no graph breaks. Called inside compiled code, the function
@@ -113,7 +108,7 @@ def substitute_in_graph(
 
 def nested_compile_region(
     fn: Any = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
-) -> Any:
+) -> Callable[..., Any]:
     """The function as it is; also a decorator with arguments.
 
     Differs from PyTorch: its body is traced at each of its calls. ``torchlike.jit.scan_layers``
@@ -167,7 +162,7 @@ def set_default_backend(backend: Any) -> None:
     _default_backend = backend
 
 
-def get_default_backend() -> Any:
+def get_default_backend() -> str:
     """What ``set_default_backend`` was given last, or "inductor"."""
     return "inductor" if _default_backend is None else _default_backend
 

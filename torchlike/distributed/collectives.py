@@ -85,7 +85,7 @@ def _move(target: Any, source: Any, what: str) -> None:
     target.copy_(source.reshape(target.shape))
 
 
-def _one(tensors: Any, what: str) -> Any:
+def _one(tensors: Any, what: str) -> Tensor | None:
     if not isinstance(tensors, Sequence):
         raise TypeError(f"{what}: expected a list of tensors, got {type(tensors)}")
     if len(tensors) != 1:

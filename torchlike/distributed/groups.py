@@ -49,12 +49,12 @@ class group(GroupMember):
     """``GroupMember``'s older name."""
 
 
-def is_available() -> Any:
+def is_available() -> bool:
     """True: with a world of one process."""
     return True
 
 
-def is_initialized() -> Any:
+def is_initialized() -> bool:
     """Whether ``init_process_group`` was called."""
     return GroupMember.WORLD is not None
 

@@ -18,7 +18,7 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Transform]] = {}
         super().__init__()
 
-    def register(self, constraint: Any, factory: Any = None) -> Any:
+    def register(self, constraint: Any, factory: Any = None) -> Callable[..., Any]:
         """Register a factory for a constraint or its class; a decorator without one."""
         if factory is None:
             return lambda factory: self.register(constraint, factory)

@@ -125,11 +125,11 @@ class _Wrapping(Constraint):
         super().__init__()
 
     @property
-    def is_discrete(self) -> Any:
+    def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> Any:
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim
 
     def _check_dim(self, value: Tensor, dims: int, needed: int) -> None:
@@ -147,7 +147,7 @@ class _IndependentConstraint(_Wrapping):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @property
-    def event_dim(self) -> Any:
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
@@ -351,7 +351,7 @@ class _Cat(_Joined):
 
 class _Stack(_Joined):
     @property
-    def event_dim(self) -> Any:
+    def event_dim(self) -> int:
         """A dimension counted from the end that falls among the events' is one of theirs."""
         dim = max(c.event_dim for c in self.cseq)
         return dim + 1 if self.dim + dim < 0 else dim

@@ -94,7 +94,7 @@ class Distribution:
     # -- shapes ------------------------------------------------------------------------------------
 
     @property
-    def _constraints_by_name(self) -> Any:
+    def _constraints_by_name(self) -> dict[Any, Any]:
         """The constraints of the parameters that are kept."""
         return self.arg_constraints
 
@@ -141,7 +141,7 @@ class Distribution:
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
-    def _enumerated(self, values: Any, expand: bool) -> Any:
+    def _enumerated(self, values: Any, expand: bool) -> Tensor:
         """Values of one event each, along a new first dimension of the batch."""
         event = values.shape[1:]
         values = values.reshape(-1, *(1,) * len(self._batch_shape), *event)
@@ -165,11 +165,11 @@ class Distribution:
         raise NotImplementedError
 
     @property
-    def stddev(self) -> Any:
+    def stddev(self) -> Tensor:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> Tensor:
         """Values, without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
@@ -205,7 +205,7 @@ class Distribution:
         """The entropy, in nats."""
         raise NotImplementedError
 
-    def perplexity(self) -> Any:
+    def perplexity(self) -> Tensor:
         """The exponential of the entropy."""
         return f.exp(self.entropy())
 
@@ -247,7 +247,7 @@ class Distribution:
                 f"invalid values:\n{value}"
             )
 
-    def _valid(self, value: Any) -> Any:
+    def _valid(self, value: Any) -> Tensor:
         """The value, checked where arguments are."""
         if self._validate_args:
             self._validate_sample(value)

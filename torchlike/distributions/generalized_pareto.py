@@ -26,7 +26,7 @@ class GeneralizedPareto(Distribution):
     ) -> None:
         self._take(validate_args, loc=loc, scale=scale, concentration=concentration)
 
-    def _safe(self) -> Any:
+    def _safe(self) -> tuple[Any, ...]:
         """Where the concentration is 0, and the concentration with 1 there."""
         zero = f.isclose(self.concentration, f.zeros_like(self.concentration))
         return zero, f.where(zero, 1.0, self.concentration)

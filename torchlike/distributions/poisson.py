@@ -40,7 +40,7 @@ class Poisson(ExponentialFamily):
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
     @property
-    def _natural_params(self) -> Any:
+    def _natural_params(self) -> tuple[Any, ...]:
         return (f.log(self.rate),)
 
     def _log_normalizer(self, x: Any) -> Any:

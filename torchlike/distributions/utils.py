@@ -51,7 +51,7 @@ def standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
     return f.empty(shape, dtype=dtype, device=device).normal_()
 
 
-def sum_rightmost(value: Any, dim: int) -> Any:
+def sum_rightmost(value: Any, dim: int) -> Tensor:
     """The sum over the last ``dim`` dimensions."""
     if dim == 0:
         return value

@@ -109,29 +109,7 @@ class Artifact:
                 "it changes a list or dictionary that was passed as an argument, of which an "
                 "exported program knows only the tensors: return a new one"
             )
-        sources = run.sources()
-        inputs: list[tuple[Any, Any]] = []
-        constants: list[tuple[Any, Any]] = []
-        cotangents: dict[int, Any] = {}
-        for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
-            kind, what = sources.get(id(const), ("constant", None))
-            if kind == "cotangent":
-                cotangents[what] = var
-            elif kind == "host":
-                raise Unexportable(
-                    "it draws random numbers or reads an optimizer's rate, which an exported "
-                    "program could not draw anew: call model.eval() before, or pass them in"
-                )
-            elif kind in ("fixed", "slot"):
-                storage = what if kind == "fixed" else what.initial._storage
-                name = names.get(id(storage))
-                if name is None:
-                    constants.append((var, const))
-                else:
-                    inputs.append((var, ("state", name)))
-            else:
-                constants.append((var, const))
-        inputs += [(v, ("argument", i)) for i, v in enumerate(closed.jaxpr.invars)]
+        inputs, constants, cotangents = _lifted(closed, run.sources(), names)
         split = joint.partition(
             closed.jaxpr, run.n_forward, [v for v, _ in inputs], [v for v, _ in constants],
             cotangents, len(program.cotangent_avals),
@@ -145,13 +123,8 @@ class Artifact:
             kept = [input_avals[i] for i in split.residual_inputs]
             incoming = [_aval(closed.jaxpr.outvars[len(program.written) + o])
                         for o in _root_outputs(program)]  # fmt: skip
-            whole_backward = joint.backward_evaluator(split, bound)
-
-            def flat_backward(*arrays: Any) -> Any:
-                n, m = len(residuals), len(residuals) + len(kept)
-                return whole_backward((arrays[:n], arrays[n:m]), arrays[m:])
-
-            backward = _exported(flat_backward, [*residuals, *kept, *incoming], platforms)
+            flat = _flat_backward(joint.backward_evaluator(split, bound), len(residuals), len(kept))
+            backward = _exported(flat, [*residuals, *kept, *incoming], platforms)
         about = {
             "name": whole.__qualname__,
             "structure": trees.encode(structure),
@@ -209,7 +182,7 @@ class Artifact:
         arguments = [x for x in leaves if isinstance(x, Tensor)]
         about = self.about
 
-        def tensor_at(where: Sequence[Any]) -> Any:
+        def tensor_at(where: Sequence[Any]) -> Tensor:
             kind, what = where
             return state[what] if kind == "state" else arguments[what]
 
@@ -231,7 +204,7 @@ class Artifact:
         if modes.current.grad_enabled and self._backward is not None and any(edges):
             backward = self._backward
 
-            def run(cotangents: Sequence[Any]) -> Any:
+            def run(cotangents: Sequence[Any]) -> tuple[Any, ...]:
                 given = filled(cotangents, [roots[i] for i in range(about["roots"])])
                 found = backward(*residuals, *kept, *given)
                 whens = [dict(w) for w in about["when"]]
@@ -265,6 +238,45 @@ class Artifact:
         return unflatten(self.result, results)
 
 
+def _lifted(
+    closed: Any, sources: Mapping[int, tuple[str, Any]], names: Mapping[int, str]
+) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]], dict[int, Any]]:
+    """A jaxpr's inputs (state by name, then arguments) and constants, as (variable, what), and the
+    variables of its cotangents. Unexportable where it asks Python for a value at each call."""
+    inputs: list[tuple[Any, Any]] = []
+    constants: list[tuple[Any, Any]] = []
+    cotangents: dict[int, Any] = {}
+    for var, const in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+        kind, what = sources.get(id(const), ("constant", None))
+        if kind == "cotangent":
+            cotangents[what] = var
+            continue
+        if kind == "host":
+            raise Unexportable(
+                "it draws random numbers or reads an optimizer's rate, which an exported "
+                "program could not draw anew: call model.eval() before, or pass them in"
+            )
+        name = None
+        if kind in ("fixed", "slot"):
+            name = names.get(id(what if kind == "fixed" else what.initial._storage))
+        if name is None:
+            constants.append((var, const))
+        else:
+            inputs.append((var, ("state", name)))
+    inputs += [(v, ("argument", i)) for i, v in enumerate(closed.jaxpr.invars)]
+    return inputs, constants, cotangents
+
+
+def _flat_backward(backward: Any, n_residuals: int, n_kept: int) -> Callable[..., Any]:
+    """A backward pass of (residuals, kept inputs) and cotangents as a function of all arrays."""
+    first = n_residuals + n_kept
+
+    def flat(*arrays: Any) -> Any:
+        return backward((arrays[:n_residuals], arrays[n_residuals:first]), arrays[first:])
+
+    return flat
+
+
 def _no_backward(cotangents: Sequence[Any]) -> Any:
     raise NotImplementedError(
         "a program exported with dynamic shapes has no backward: export it with fixed shapes to "
@@ -288,7 +300,7 @@ def _root_outputs(program: Any) -> list[int]:
     return [found[i] for i in range(len(found))]
 
 
-def _argument(x: Any) -> Any:
+def _argument(x: Any) -> list[Any]:
     if isinstance(x, Tensor):
         return ["tensor", str(x.dtype.numpy)]
     if x is None or isinstance(x, (bool, int, float, str)):
@@ -298,7 +310,7 @@ def _argument(x: Any) -> Any:
     )
 
 
-def _written(where: Any, names: dict[int, str]) -> Any:
+def _written(where: Any, names: dict[int, str]) -> list[Any]:
     kind, what = where
     if kind == "argument":
         return ["argument", what]

@@ -242,7 +242,7 @@ def built(fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None) -> Ar
         ) from error
 
 
-def _copied(t: Tensor) -> Any:
+def _copied(t: Tensor) -> Tensor:
     copy = t.detach().clone()
     return nn.Parameter(copy, t.requires_grad) if isinstance(t, nn.Parameter) else copy
 

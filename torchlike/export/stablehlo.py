@@ -116,7 +116,7 @@ def _exported(artifact: Artifact, state: Mapping[str, Tensor], platform: str) ->
         if kind == "argument"
     }
 
-    def main(*arguments: Any) -> Any:
+    def main(*arguments: Any) -> list[Any]:
         def at(where: Sequence[Any]) -> Any:
             kind, what = where
             return arguments[what] if kind == "argument" else np.asarray(state[what]._read())

@@ -170,7 +170,7 @@ class _Loaded(LoadedModule, RecursiveScriptModule):
         archive.write(f, _KIND, about, self._artifacts, tensors, _extra_files)
 
 
-def _detached(tree: Any) -> Any:
+def _detached(tree: Any) -> tuple[Any, ...]:
     leaves, structure = flatten(tree)
     return unflatten(
         structure, [x.detach().clone() if isinstance(x, Tensor) else x for x in leaves]

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import Any
 
 
-def encode(structure: Any) -> Any:
+def encode(structure: Any) -> list[Any] | None:
     """As lists, strings and numbers. TypeError for a class that a file cannot name."""
     if structure is None:
         return None
@@ -27,7 +27,7 @@ def encode(structure: Any) -> Any:
     )
 
 
-def decode(data: Any) -> Any:
+def decode(data: Any) -> tuple[Any, ...] | None:
     """The structure again."""
     if data is None:
         return None

@@ -17,7 +17,6 @@ from torchlike._core.tape import VARIABLE, AccumulateGrad, gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.joining import stack
 from torchlike.autograd.backward import gradients
-from torchlike.autograd.engine import _tensor
 from torchlike.autograd.grad_mode import enable_grad
 from torchlike.autograd.partial import array_of
 from torchlike.func import trees
@@ -153,7 +152,7 @@ def _cotangent_gradients(
     )  # fmt: skip
     return [
         v.detach().new_zeros(v.shape) if g is None
-        else outside(g if as_tensors else _tensor(array_of(g)), recorded)
+        else outside(g if as_tensors else wrap(array_of(g)), recorded)
         for v, g in zip(variables, found, strict=True)
     ]  # fmt: skip
 
@@ -243,7 +242,7 @@ def grad_and_value(
     what = "grad_and_value(f)(*args)"
 
     @functools.wraps(func)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         leaves, structure = trees.flatten(chosen(args, argnums))
         variables = [variable(x, what) for x in leaves]
         previous = modes.current.grad_enabled
@@ -289,7 +288,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: Any = False) -> Ca
     return wrapped
 
 
-def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """``(output, vjp_fn)``, or ``(output, vjp_fn, aux)``: ``vjp_fn(cotangents)`` gives a tuple
     with the gradient of each primal, also of a single one.
 
@@ -301,7 +300,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def _pulled_back(
     func: Callable[..., Any], primals: Any, has_aux: Any, beside: Sequence[Tensor]
-) -> Any:
+) -> tuple[Any, ...]:
     """`vjp`; ``beside`` are plain tensors among the other arguments that func was given."""
     leaves, structure = trees.flatten(primals)
     previous = modes.current.grad_enabled
@@ -314,7 +313,9 @@ def _pulled_back(
     outputs, out_structure = output_leaves(output, "vjp(f, *primals)")
     behind = depends_elsewhere(outputs, variables)
 
-    def vjp_fn(cotangents: Any, retain_graph: Any = True, create_graph: Any = None) -> Any:
+    def vjp_fn(
+        cotangents: Any, retain_graph: Any = True, create_graph: Any = None
+    ) -> tuple[Any, ...]:
         given, given_structure = trees.flatten(cotangents)
         if given_structure != out_structure:
             raise RuntimeError(

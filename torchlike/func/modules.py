@@ -15,7 +15,7 @@ from torchlike.nn.utils.stateless import reparametrized
 def functional_call(
     module: Module, parameter_and_buffer_dicts: Any, args: Any = None,
     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``module(*args, **kwargs)`` with the given tensors in the place of its own.
 
     Args:

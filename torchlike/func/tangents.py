@@ -35,7 +35,7 @@ _WHAT = "jvp(f, primals, tangents)"
 def jvp(
     func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False,
     has_aux: bool = False,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """``(output, derivative)`` of func at the primals along the tangents, trees of tensors alike;
     with ``has_aux`` ``(output, derivative, aux)``.
 
@@ -55,7 +55,7 @@ def _write(i: int, x: Tensor, direction: Tensor, primal: Tensor, tangent: Tensor
 def _pushed(
     func: Callable[..., Any], primals: Any, tangents: Any, strict: bool, has_aux: Any,
     write: Callable[..., None],
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """`jvp`, with ``write(i, primal, tangent, new ones)`` for each argument that func wrote to."""
     for what, value in (("primals", primals), ("tangents", tangents)):
         if not isinstance(value, tuple):
@@ -134,7 +134,7 @@ def jacfwd(
 
         beside: list[Any] = []  # the leaves of aux and their structure; vmap hands out tensors
 
-        def push(*tangents: Any) -> Any:
+        def push(*tangents: Any) -> tuple[Any, ...]:
             found = _pushed(of_leaves, tuple(inputs), tangents, False, has_aux, note)
             beside[:], structure = trees.flatten(found[2] if has_aux else ())
             tensors = [t for t in beside if isinstance(t, Tensor)]

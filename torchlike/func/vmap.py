@@ -163,7 +163,7 @@ def _run(
         # (the user's tensor, its mapped dimension, what the function gets for it)
         seen: list[tuple[Tensor, int, Tensor]] = []
 
-        def enter(x: Any, dim: Any) -> Any:
+        def enter(x: Any, dim: Any) -> Tensor:
             if dim is None:
                 return x
             moved = x.movedim(dim, 0)
@@ -222,7 +222,7 @@ def _outside(level: VmapLevel, t: Tensor) -> Tensor:
     return t.expand(level.size, *t.shape)
 
 
-def _leave(level: VmapLevel, output: Any, dim: Any) -> Any:
+def _leave(level: VmapLevel, output: Any, dim: Any) -> Tensor:
     if not isinstance(output, Tensor):
         return output
     if dim is None:

@@ -38,7 +38,7 @@ class _Compiled:
         #: Plain Python values that the function read, which its trace has frozen.
         self.seen = Seen()
 
-        def pure(*operands: Any) -> Any:
+        def pure(*operands: Any) -> tuple[Any, ...]:
             arrays = iter(operands)
             leaves = [
                 next(arrays) if s is _OPERAND

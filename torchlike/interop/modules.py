@@ -12,9 +12,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._core.subclasses import for_each_subclass
 from torchlike._core.tensor import Tensor
 from torchlike.interop.leaves import leaf_of, storage_of
-from torchlike.interop.subclasses import subclasses
 from torchlike.jit.guards.keys import Identity, static_key
 from torchlike.nn import Module
 
@@ -52,7 +52,7 @@ def _attribute_key(value: Any) -> Any:
     return static_key(value)
 
 
-def _key_of(module: Module) -> Any:
+def _key_of(module: Module) -> tuple[Any, ...]:
     own = module.__dict__
     plain = tuple(
         (name, _attribute_key(value)) for name, value in sorted(own.items()) if name not in _TABLES
@@ -112,9 +112,8 @@ def unflatten(structure: Structure, leaves: Any) -> Module:
     made = _twin(template)
     tensors = {}
     for (key, old), leaf in zip(tensors_of(template).items(), leaves, strict=True):
-        new = tensors[key] = object.__new__(type(old))
+        new = tensors[key] = old._on(storage_of(leaf))
         vars(new).update({k: v for k, v in vars(old).items() if k in _KEPT})
-        new._storage = storage_of(leaf)
         new._requires_grad = old._requires_grad
     for (table, name), (old_table, _) in zip(_places(made), _places(template), strict=True):
         table[name] = tensors[id(old_table[name])]
@@ -125,16 +124,9 @@ def unflatten(structure: Structure, leaves: Any) -> Module:
 _KEPT = frozenset(("persistent", "_is_buffer", "_is_param"))
 
 
-for _cls in {Module, *subclasses(Module)}:
-    jax.tree_util.register_pytree_node(_cls, flatten, unflatten)
-
-
-_of_module: Any = vars(Module)["__init_subclass__"]
-
-
-def _registered(cls: type[Module], **kwargs: Any) -> None:
-    _of_module.__func__(cls, **kwargs)
+def _register(cls: type) -> None:
     jax.tree_util.register_pytree_node(cls, flatten, unflatten)
 
 
-Module.__init_subclass__ = classmethod(_registered)  # type: ignore[assignment]
+_register(Module)
+for_each_subclass(Module, _register)  # JAX registers each class by itself

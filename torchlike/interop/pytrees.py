@@ -14,10 +14,11 @@ from typing import Any
 
 import jax
 
+from torchlike._core.extension import add_method
+from torchlike._core.subclasses import for_each_subclass
 from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike.interop import cut
 from torchlike.interop.leaves import leaf_of, storage_of
-from torchlike.interop.subclasses import subclasses
 from torchlike.nn import Module, Parameter
 
 
@@ -26,9 +27,7 @@ def _flatten(t: Tensor) -> tuple[tuple[Any], None]:
 
 
 def _unflatten(_: None, leaves: Any) -> Tensor:
-    t = object.__new__(Tensor)
-    t._storage = storage_of(leaves[0])
-    return t
+    return Tensor._on(storage_of(leaves[0]))
 
 
 class _Kind:
@@ -48,7 +47,7 @@ class _Kind:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> Any:
+    def _key(self) -> tuple[Any, ...]:
         return self.cls, self.requires_grad
 
     def __repr__(self) -> str:
@@ -60,24 +59,17 @@ def _flatten_subclass(t: Tensor) -> tuple[tuple[Any], _Kind]:
 
 
 def _unflatten_subclass(kind: _Kind, leaves: Any) -> Tensor:
-    t = object.__new__(kind.cls)
+    t = kind.cls._on(storage_of(leaves[0]))
     vars(t).update(kind.attributes)
-    t._storage = storage_of(leaves[0])
     t._requires_grad = kind.requires_grad
     return t
 
 
 jax.tree_util.register_pytree_node(Tensor, _flatten, _unflatten)
-for _cls in subclasses(Tensor):
-    jax.tree_util.register_pytree_node(_cls, _flatten_subclass, _unflatten_subclass)
-
-
-def _registered(cls: type[Tensor], **kwargs: Any) -> None:
-    super(Tensor, cls).__init_subclass__(**kwargs)
-    jax.tree_util.register_pytree_node(cls, _flatten_subclass, _unflatten_subclass)
-
-
-Tensor.__init_subclass__ = classmethod(_registered)  # type: ignore[assignment]
+for_each_subclass(
+    Tensor,
+    lambda cls: jax.tree_util.register_pytree_node(cls, _flatten_subclass, _unflatten_subclass),
+)
 
 
 #: JAX's functions that give the type of an array, and take nothing else.
@@ -103,15 +95,15 @@ class _JaxArray:
         return functools.partial(_converted, t)
 
 
-def _converted(t: Tensor) -> Any:
+def _converted(t: Tensor) -> jax.Array:
     array = t._read()
     cut.converted(t, array)
     return t.jax()  # traced, where a capture runs
 
 
-Tensor.__jax_array__ = _JaxArray()  # type: ignore[assignment]
+add_method("__jax_array__", _JaxArray())
 #: What NumPy (2.4 and later) and JAX ask for where they want to know the dtype alone.
-Tensor.__numpy_dtype__ = property(lambda self: self.dtype.numpy)  # type: ignore[attr-defined]
+add_method("__numpy_dtype__", property(lambda self: self.dtype.numpy))
 
 
 def arrays(tree: Any) -> Any:

@@ -35,13 +35,15 @@ class Call:
         """The arguments without lists."""
         return [x for a in args for x in (a if isinstance(a, list) else (a,))]
 
-    def closed(self, flat: Sequence[Any], lengths: list[int | None] | None = None) -> tuple:
+    def closed(
+        self, flat: Sequence[Any], lengths: list[int | None] | None = None
+    ) -> tuple[Any, ...]:
         """With lists again."""
         values = iter(flat)
         return tuple([next(values) if n is None else [next(values) for _ in range(n)]
                       for n in (self.lengths if lengths is None else lengths)])  # fmt: skip
 
-    def results(self, flat: Sequence[Any]) -> tuple:
+    def results(self, flat: Sequence[Any]) -> tuple[Any, ...]:
         """The results with lists again."""
         return self.closed(flat, self.result_lengths)
 
@@ -117,7 +119,7 @@ class Operator:
         return [x.to(self.casts[kind]) if isinstance(x, Tensor) and x.is_floating_point() else x
                 for x in flat]  # fmt: skip
 
-    def _finish(self, results: tuple) -> Any:
+    def _finish(self, results: tuple[Any, ...]) -> Any:
         if self.schema.single:
             return results[0]
         return results or None
@@ -151,7 +153,9 @@ class Operator:
             f"'{self.qualname}' is only available for these backends: {sorted(self.kernels)}."
         )
 
-    def _results(self, args: tuple, kwargs: dict[str, Any], tensors: list[Tensor]) -> tuple:
+    def _results(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]
+    ) -> tuple[Any, ...]:
         """What the kernel gives, as a tuple of what the schema says."""
         result = self.kernel(self._device(tensors))(*args, **kwargs)
         kinds = self.schema.returns
@@ -187,7 +191,7 @@ class Operator:
 
     # -- autograd and vmap -------------------------------------------------------------------------
 
-    def _made(self) -> Any:
+    def _made(self) -> type:
         if self._function is None:
             name = f"GeneratedBackwardFor_{self.shown.replace('.', '_')}"
             rule = self.vmap
@@ -200,7 +204,7 @@ class Operator:
             })  # fmt: skip
         return self._function
 
-    def _forward(self, *flat_and_call: Any) -> Any:
+    def _forward(self, *flat_and_call: Any) -> tuple[Any, ...]:
         *flat, call = flat_and_call
         tensors = [x for x in flat if isinstance(x, Tensor)]
         results = self._results(call.closed(flat), call.kwargs, tensors)
@@ -215,7 +219,7 @@ class Operator:
             results = self._finish(call.results(output))
             self.setup_context(ctx=ctx, inputs=call.closed(flat), output=results, **named)
 
-    def _backward(self, ctx: Any, *cotangents: Any) -> Any:
+    def _backward(self, ctx: Any, *cotangents: Any) -> tuple[Any, ...]:
         if self.backward is None:
             raise RuntimeError(
                 f"Trying to backward through {self.shown} but no autograd formula was registered. "
@@ -242,7 +246,7 @@ class Operator:
             flat += [g] if n is None else [None] * n if g is None else list(g)
         return (*flat, None)
 
-    def _mapped(self, info: Any, in_dims: Any, *flat_and_call: Any) -> Any:
+    def _mapped(self, info: Any, in_dims: Any, *flat_and_call: Any) -> tuple[Any, ...]:
         *flat, call = flat_and_call
         assert self.vmap is not None
         found = self.vmap(info, call.closed(in_dims[:-1]), *call.closed(flat), **call.kwargs)

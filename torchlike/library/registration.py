@@ -118,7 +118,9 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
     define_operator(qualname, schema, opaque=False)
 
 
-def impl(qualname: Any, types: Any, func: Any = None, *args: Any, lib: Any = None) -> Any:
+def impl(
+    qualname: Any, types: Any, func: Any = None, *args: Any, lib: Any = None
+) -> Callable[..., Any] | None:
     """Register a kernel: ``impl("ns::name", "cpu", fn)``, or as a decorator without ``fn``; for all
     devices with "default". ``impl(library, "name", "CPU")`` decorates one for a dispatch key.
 
@@ -138,7 +140,9 @@ def impl(qualname: Any, types: Any, func: Any = None, *args: Any, lib: Any = Non
     return set_kernel(operator, types, func)
 
 
-def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+def register_kernel(
+    op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None
+) -> Callable[..., Any] | None:
     """A kernel for one or several device types, None for all; without ``func`` a decorator."""
     return impl(op, "default" if device_types is None else device_types, func)
 
@@ -164,7 +168,7 @@ def set_vmap(operator: Operator, function: Callable[..., Any]) -> None:
     operator.changed()
 
 
-def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
+def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> None:
     """``func(info, in_dims, *args) -> (outputs, out_dims)``, called under ``vmap`` instead of
     mapping the kernel; without ``func`` a decorator.
 

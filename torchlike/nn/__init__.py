@@ -4,5 +4,3 @@ from torchlike.nn import attention, functional, grad, init, modules, parallel, p
 from torchlike.nn.modules import *  # noqa: F403
 from torchlike.nn.parallel import DataParallel
 from torchlike.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
-
-functional.grad = grad  # type: ignore[attr-defined]  # PyTorch's functional imports it

@@ -255,22 +255,22 @@ def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: Any, stride: Any = 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None, reduce: Any = None, reduction: _str = 'mean') -> Tensor:
     """Whether ``input1`` ranks above ``input2`` (target 1) or below (-1), by ``margin``."""
 
-def max_pool1d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, return_indices: Any = False) -> Any:
+def max_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
     """The maximum of each window over 1 dimension."""
 
-def max_pool1d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, return_indices: Any = False) -> Any:
+def max_pool1d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _tuple[Tensor, Tensor]:
     """The maxima, and their flat positions in the input's plane (int64)."""
 
-def max_pool2d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, return_indices: Any = False) -> Any:
+def max_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
     """The maximum of each window over 2 dimensions."""
 
-def max_pool2d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, return_indices: Any = False) -> Any:
+def max_pool2d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _tuple[Tensor, Tensor]:
     """The maxima, and their flat positions in the input's plane (int64)."""
 
-def max_pool3d(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, return_indices: Any = False) -> Any:
+def max_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any:
     """The maximum of each window over 3 dimensions."""
 
-def max_pool3d_with_indices(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: Any = False, return_indices: Any = False) -> Any:
+def max_pool3d_with_indices(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> _tuple[Tensor, Tensor]:
     """The maxima, and their flat positions in the input's plane (int64)."""
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None) -> Tensor:
@@ -422,11 +422,11 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Sliding blocks of (N, C, H, W) as columns (N, C * prod(kernel_size), L)."""
 
-def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Any:
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
     """``interpolate`` under its older name (with PyTorch's warning)."""
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Any:
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
     """``interpolate`` under its older name (with PyTorch's warning)."""
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Any:
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Tensor:
     """``interpolate`` under its older name (with PyTorch's warning)."""

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad, is_grad_enabled
-from torchlike.nn import functional as F
 
 __all__ = [
     "conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input",
@@ -34,7 +34,7 @@ def _at_zeros(
 
 
 def _pair(n: int) -> tuple[Any, Any]:
-    convolution = getattr(F, f"conv{n}d")
+    convolution = NAMESPACES["nn.functional"][f"conv{n}d"]
 
     def of_input(
         input_size: Sequence[int], weight: Tensor, grad_output: Tensor, stride: Any = 1,

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import modes
+from torchlike._core import modes, shared_hooks
 from torchlike._core.tape import RemovableHandle
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
@@ -20,12 +20,12 @@ class _Global:
     """Hooks common to all modules, by kind."""
 
     def __init__(self) -> None:
-        self.forward_pre: OrderedDict[int, Hook] = OrderedDict()
-        self.forward: OrderedDict[int, Hook] = OrderedDict()
+        self.forward_pre: OrderedDict[int, Hook] = shared_hooks.new_table()
+        self.forward: OrderedDict[int, Hook] = shared_hooks.new_table()
         self.forward_with_kwargs: set[int] = set()
         self.forward_always: set[int] = set()
-        self.backward_pre: OrderedDict[int, Hook] = OrderedDict()
-        self.backward: OrderedDict[int, Hook] = OrderedDict()
+        self.backward_pre: OrderedDict[int, Hook] = shared_hooks.new_table()
+        self.backward: OrderedDict[int, Hook] = shared_hooks.new_table()
         self.backward_is_full: bool | None = None
         self.on_parameter: OrderedDict[int, Hook] = OrderedDict()
         self.on_buffer: OrderedDict[int, Hook] = OrderedDict()
@@ -129,11 +129,11 @@ class BackwardHookFunction(Function):
     zeros, as in PyTorch: hooks see an unused input so."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Tensor) -> Any:
+    def forward(ctx: Any, *tensors: Tensor) -> tuple[Any, ...]:
         return tensors
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
         return gradients
 
 
@@ -210,7 +210,7 @@ class _Boundary:
             replaced[i] = t
         return _like(values, replaced), which, node
 
-    def _at_outputs(self, gradients: tuple[Any, ...]) -> Any:
+    def _at_outputs(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         shown = _spread(gradients, self.outputs, self.n_outputs)
         for hook in self.pre_hooks:
             changed = hook(self.module, shown)
@@ -236,7 +236,7 @@ class _Boundary:
             self.grad_outputs = None
         return tuple(shown[i] for i in self.outputs)
 
-    def _at_inputs(self, grad_inputs: tuple[Any, ...], _: Any) -> Any:
+    def _at_inputs(self, grad_inputs: tuple[Any, ...], _: Any) -> tuple[Any, ...] | None:
         if self.grad_outputs is None:
             return None  # the outputs' gradients never came this way
         full = list(_spread(grad_inputs, self.inputs, self.n_inputs))

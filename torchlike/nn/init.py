@@ -94,7 +94,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """Fill a matrix with the identity. ValueError for other numbers of dimensions."""
     if tensor.dim() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return _put(tensor, np.eye(*tensor.shape))
+    return _put(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
 @no_grad()

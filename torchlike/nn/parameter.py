@@ -58,8 +58,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if requires_grad and data.dtype.category < 2:
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
         own = cls if type(data) in (Tensor, Parameter) else type(data)
-        self: Any = object.__new__(own)
-        self._storage, self._view = data._storage, data._view
+        self = own._on(data._storage, data._view)
         self._requires_grad = bool(requires_grad)
         if data._inference:
             self._inference = True
@@ -94,10 +93,9 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     __module__ = "torchlike.nn.parameter"
 
-    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:
         source = _empty() if data is None else data
-        marked: Any = object.__new__(type(source))
-        marked._storage, marked._view = source._storage, source._view
+        marked = source._on(source._storage, source._view)
         marked._requires_grad = source.requires_grad
         marked.persistent = persistent
         marked._is_buffer = True
@@ -116,11 +114,13 @@ class UninitializedTensorMixin(Tensor):
     #: What one becomes.
     cls_to_become: type[Tensor]
 
-    def _wait(self, requires_grad: Any, device: Any, dtype: Any) -> None:
+    @classmethod
+    def _waiting(cls, requires_grad: Any, device: Any, dtype: Any) -> Any:
         kind = get_default_dtype() if dtype is None else dtype
         held: Any = finish(jax.device_put(np.empty(0, kind.numpy)), device)
-        self._storage, self._view = held._storage, None
+        self = cls._on(held._storage)
         self._requires_grad = bool(requires_grad)
+        return self
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become an ordinary parameter or buffer of this shape (or length), holding zeros.
@@ -154,9 +154,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: Any = True, device: Any = None, dtype: Any = None) -> Any:
-        self = object.__new__(cls)
-        self._wait(requires_grad, device, dtype)
-        return self
+        return cls._waiting(requires_grad, device, dtype)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
@@ -179,8 +177,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         cls, requires_grad: Any = False, device: Any = None, dtype: Any = None,
         persistent: bool = True,
     ) -> Any:  # fmt: skip
-        self: Any = object.__new__(cls)
-        self._wait(requires_grad, device, dtype)
+        self = cls._waiting(requires_grad, device, dtype)
         self.persistent, self._is_buffer = persistent, True
         return self
 

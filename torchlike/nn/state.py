@@ -49,7 +49,7 @@ class _LoadPreHook:
         self.hook = hook
         self.with_module = with_module
 
-    def __call__(self, module: Any, *args: Any) -> Any:
+    def __call__(self, module: Any, *args: Any) -> None:
         return self.hook(module, *args) if self.with_module else self.hook(*args)
 
 

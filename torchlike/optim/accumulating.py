@@ -58,7 +58,7 @@ class Adagrad(RuleOptimizer):
             raise RuntimeError("`fused` does not support sparse grad or complex param")
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, maximize, eps = settings
         lr, weight_decay, lr_decay = scalars
         step, total = states
@@ -95,7 +95,7 @@ class Adadelta(RuleOptimizer):
         return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, maximize, eps = settings
         lr, weight_decay, rho = scalars
         step, squares, steps = states
@@ -138,7 +138,7 @@ class RMSprop(RuleOptimizer):
                 group["centered"], float(group["eps"]))  # fmt: skip
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, maximize, with_momentum, centered, eps = settings
         lr, weight_decay, alpha, momentum = scalars
         step, squares, *rest = states

@@ -59,7 +59,7 @@ class Adafactor(RuleOptimizer):
                 None if eps1 is None else float(eps1), float(eps2), float(group["d"]))  # fmt: skip
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, maximize, power, eps1, eps2, d = settings
         lr, weight_decay = scalars
         step, *moments = states

@@ -42,7 +42,7 @@ class Adam(MomentOptimizer):
                 group["amsgrad"], float(group["eps"]))  # fmt: skip
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, decoupled, maximize, amsgrad, eps = settings
         lr, weight_decay, b1, b2 = scalars
         step, m, v, *largest = states

@@ -41,7 +41,7 @@ class Adamax(MomentOptimizer):
         return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, maximize, eps = settings
         lr, weight_decay, b1, b2 = scalars
         step, m, largest = states
@@ -82,7 +82,7 @@ class NAdam(MomentOptimizer):
                 float(group["eps"]), float(group["momentum_decay"]))  # fmt: skip
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, decoupled, maximize, eps, momentum_decay = settings
         lr, weight_decay, b1, b2 = scalars
         step, product, m, v = states
@@ -124,7 +124,7 @@ class RAdam(MomentOptimizer):
                 float(group["eps"]))  # fmt: skip
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, decoupled, maximize, eps = settings
         lr, weight_decay, b1, b2 = scalars
         step, m, v = states

@@ -42,7 +42,7 @@ class ASGD(RuleOptimizer):
                 float(group["alpha"]), float(group["t0"]))  # fmt: skip
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         decay, maximize, shrink, alpha, start = settings
         lr, weight_decay = scalars
         step, eta, mu, average = states

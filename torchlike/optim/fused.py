@@ -38,7 +38,9 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
     found = _compiled.get(key)
     if found is None:
 
-        def update(rule: Rule, owned: Any, gradients: tuple[Any, ...], scalars: Any) -> Any:
+        def update(
+            rule: Rule, owned: Any, gradients: tuple[Any, ...], scalars: Any
+        ) -> tuple[Any, ...]:
             x64.require()
             return updated(rule, owned, gradients, scalars, n, n_states)
 
@@ -56,7 +58,7 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
 _LONG = 1 << 15
 
 
-def _flat(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> Any:
+def _flat(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> tuple[Any, ...]:
     """``rule`` on kernels (O, I, 3, 3) as if they had one dimension.
 
     XLA's loops over them are three elements long: SGD with momentum on 9 million of them 9.3 ms,
@@ -66,7 +68,7 @@ def _flat(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> 
     if p.ndim < 3 or p.size < _LONG or any(s.shape not in (p.shape, ()) for s in states):
         return rule(p, g, states, scalars)
 
-    def on_flat(p: Any, g: Any, *states: Any) -> Any:
+    def on_flat(p: Any, g: Any, *states: Any) -> tuple[Any, ...]:
         p2, states2 = rule(p, g, states, scalars)
         return p2, tuple([s.astype(old.dtype) for s, old in zip(states2, states, strict=True)])
 
@@ -101,7 +103,7 @@ def _one(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> l
     return [x.astype(old.dtype) for x, old in zip((p2, *states2), (p, *states), strict=True)]
 
 
-def _on_real_floats(rule: Rule, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+def _on_real_floats(rule: Rule, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
     """The rule on floats it can compute with.
 
     Half precision is widened to float32 for the step: in bfloat16 0.999 is 1. Complex numbers are
@@ -121,11 +123,11 @@ def _on_real_floats(rule: Rule, p: Any, g: Any, states: Any, scalars: Any) -> An
     return _as_complex(p2), tuple(back)
 
 
-def _as_pairs(x: Any) -> Any:
+def _as_pairs(x: Any) -> jax.Array:
     return jnp.stack([x.real, x.imag], -1)
 
 
-def _as_complex(x: Any) -> Any:
+def _as_complex(x: Any) -> jax.Array:
     return jax.lax.complex(x[..., 0], x[..., 1])
 
 
@@ -231,12 +233,11 @@ def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) ->
 
 
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
-    found = object.__new__(Tensor)
     aval = tuple(p.shape) if shape is None else shape
     kind = dtype or p.dtype.numpy
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.
     array: Any = meta.MetaArray(aval, kind) if p.is_meta else host_value(np.full(aval, value, kind))
-    found._storage = type(p._storage)(array)
+    storage = type(p._storage)(array)
     if shape is None and not p.is_contiguous():
-        found._storage.strides = strides_like(p._geometry)
-    return found
+        storage.strides = strides_like(p._geometry)
+    return Tensor._on(storage)

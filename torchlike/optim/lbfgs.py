@@ -59,7 +59,7 @@ class LBFGS(Optimizer):
             real.add_(direction[at : at + n].view_as(real), alpha=t)
             at += n
 
-    def _evaluate(self, closure: Any, start: list[Tensor], t: Any, d: Tensor) -> Any:
+    def _evaluate(self, closure: Any, start: list[Tensor], t: Any, d: Tensor) -> tuple[Any, ...]:
         """Loss and gradient at ``start + t d``; the parameters stay where they were."""
         self._move(t, d)
         loss = float(closure())
@@ -69,7 +69,7 @@ class LBFGS(Optimizer):
         return loss, gradient
 
     @no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Tensor:  # type: ignore[override]
         """Iterate; gives the loss before the first move."""
         refuse_capture("LBFGS.step()")
         group = self.param_groups[0]
@@ -180,7 +180,7 @@ def _cubic_minimum(
 def _strong_wolfe(
     at: Callable[[float], Any], t: float, d: Tensor, f: float, g: Tensor, slope: float,
     most: int, c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """(loss, gradient, step, evaluations) of a step that meets the strong Wolfe conditions.
 
     First the step grows until an interval holds one, then the interval shrinks around it. A point
@@ -188,11 +188,11 @@ def _strong_wolfe(
     """
     size = d.abs().max().item()
 
-    def point(t: float) -> Any:
+    def point(t: float) -> tuple[Any, ...]:
         loss, gradient = at(t)
         return t, loss, gradient, gradient.dot(d).item()
 
-    def too_high(p: Any) -> Any:
+    def too_high(p: Any) -> bool:
         return p[1] > f + c1 * p[0] * slope
 
     start = (0, f, g.clone(), slope)

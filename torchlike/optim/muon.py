@@ -65,7 +65,7 @@ class Muon(RuleOptimizer):
                 float(group["eps"]), group["ns_steps"], group["adjust_lr_fn"])  # fmt: skip
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         nesterov, coefficients, eps, n, adjust = settings
         lr, weight_decay, momentum = scalars
         buffer = moment(states[0], g, momentum)

@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from torchlike._core import modes
+from torchlike._core import modes, shared_hooks
 from torchlike._core.errors import JitCaptureError
 from torchlike._core.tape import RemovableHandle
 from torchlike._core.tensor import Tensor
@@ -29,7 +29,9 @@ required = _Required()
 _HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre",
           "load_state_dict_post")  # fmt: skip
 #: Hooks on the steps of all optimizers.
-_everywhere: dict[str, dict[int, Any]] = {"step_pre": OrderedDict(), "step_post": OrderedDict()}
+_everywhere: dict[str, dict[int, Any]] = {
+    "step_pre": shared_hooks.new_table(), "step_post": shared_hooks.new_table()
+}  # fmt: skip
 
 
 def register_optimizer_step_pre_hook(hook: Any) -> RemovableHandle:
@@ -167,7 +169,7 @@ class Optimizer:
         raise NotImplementedError
 
     @staticmethod
-    def loss_of(closure: Callable[[], Any] | None) -> Any:
+    def loss_of(closure: Callable[[], Any] | None) -> Tensor | None:
         """The closure's loss, computed with gradients on; None without a closure."""
         if closure is None:
             return None
@@ -216,7 +218,7 @@ class Optimizer:
             table.move_to_end(next(reversed(table)), last=False)
         return handle
 
-    def _changed(self, kind: str, value: Any) -> Any:
+    def _changed(self, kind: str, value: Any) -> dict[Any, Any]:
         """What the hooks make of a state dictionary."""
         for hook in list(self._hooks[kind].values()):
             changed = hook(self, value)
@@ -334,11 +336,13 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return stepped
 
 
-def hyperparameter(group: dict[str, Any], name: str, index: int | None = None) -> Any:
+def hyperparameter(
+    group: dict[str, Any], name: str, index: int | None = None
+) -> Callable[..., Any]:
     """A reader of a group's number (one of a pair, with ``index``), asked anew at each step (and at
     each run of a program)."""
 
-    def read() -> Any:
+    def read() -> float:
         value = group[name] if index is None else group[name][index]
         if isinstance(value, Tensor):
             return value._read() if modes.current.capture is not None else value.item()

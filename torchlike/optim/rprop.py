@@ -45,7 +45,7 @@ class Rprop(RuleOptimizer):
         return (group["maximize"], *map(float, (*group["etas"], *group["step_sizes"])))
 
     @staticmethod
-    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> Any:
+    def _rule(settings: Any, p: Any, g: Any, states: Any, scalars: Any) -> tuple[Any, ...]:
         maximize, shrink, grow, least, most = settings
         step, before, size = states
         if maximize:

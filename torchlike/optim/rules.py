@@ -151,7 +151,9 @@ def correction(decay: Any, step: Any) -> Any:
     return 1 - jnp.asarray(decay, jnp.float64) ** step.astype(jnp.float64)
 
 
-def decayed(p: Any, g: Any, lr: Any, weight_decay: Any, decay: Any, decoupled: Any) -> Any:
+def decayed(
+    p: Any, g: Any, lr: Any, weight_decay: Any, decay: Any, decoupled: Any
+) -> tuple[Any, ...]:
     """Parameter and gradient after weight decay."""
     if decay and decoupled:
         return p * like(p, 1 - lr * weight_decay)[0], g

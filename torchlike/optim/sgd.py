@@ -96,7 +96,7 @@ class SGD(Optimizer):
 def _rule(
     dampening: float, first: bool, nesterov: bool, maximize: bool, decay: bool,
     p: Any, g: Any, states: Any, scalars: Any,
-) -> Any:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """Sutskever et al. 2013, as PyTorch writes it: the buffer is not scaled by the rate.
 
     optax.trace has no dampening, and its first step agrees only without one.

@@ -35,7 +35,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     _check_decay(decay)
 
     @no_grad()
-    def update(ema_param: Any, current_param: Any, num_averaged: Any) -> Any:
+    def update(ema_param: Any, current_param: Any, num_averaged: Any) -> Tensor:
         return decay * ema_param + (1 - decay) * current_param
 
     return update
@@ -45,7 +45,7 @@ def get_swa_avg_fn() -> Callable[..., Any]:
     """The mean of all values so far."""
 
     @no_grad()
-    def update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Any:
+    def update(averaged_param: Any, current_param: Any, num_averaged: Any) -> Tensor:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
     return update
@@ -66,7 +66,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     """The exponential moving average of lists of tensors, in place."""
     _check_decay(decay)
 
-    def one(average: Any, value: Any, n: Any) -> Any:
+    def one(average: Any, value: Any, n: Any) -> Tensor:
         if average.is_floating_point() or average.is_complex():
             return functions.lerp(average, value, 1 - decay)
         return average * decay + value * (1 - decay)

@@ -77,9 +77,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state as a uint8 tensor of 5056 bytes."""
-        t = object.__new__(Tensor)
-        t._storage = Storage(None, self.engine.get_state())
-        return t
+        return Tensor._on(Storage(None, self.engine.get_state()))
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Go back to a state. TypeError unless it is a uint8 tensor."""

@@ -114,12 +114,11 @@ def _on_memory(
         return _seen(cell, dtype, size, stride, offset)
     t = object.__new__(Tensor)
     t._storage = cell
-    flat = cell.concrete() if cell.host is None else cell.host
-    shaped = flat.reshape([size[d] for d in order]).transpose(np.argsort(order))
+    lengths, back = [size[d] for d in order], np.argsort(order)
     if cell.host is None:
-        cell.cell = shaped
+        cell.cell = cell.concrete().reshape(lengths).transpose(back)
     else:
-        cell.host = shaped
+        cell.host = cell.host.reshape(lengths).transpose(back)
     cell.version = 1
     if stride != views.contiguous_strides(size):
         cell.strides = stride

@@ -21,7 +21,7 @@ def _require_sparse(t: Any, name: str) -> SparseTensor:
     return t
 
 
-def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
+def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Tensor:
     """A product of which at least one matrix is sparse: dense, or sparse when both are.
 
     With ``reduce`` ("sum", "mean", "amax", "amin") ``mat1`` is sparse, ``mat2`` dense, and the
@@ -39,7 +39,7 @@ def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
     return sparse_reduce_matmul(mat1._indices(), mat1._values(), mat2, rows, columns, reduce)
 
 
-def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """``beta * mat + alpha * (mat1 @ mat2)``, ``mat1`` sparse; dense when ``mat`` is."""
     product: Any = mm(_require_sparse(mat1, "addmm"), mat2)
     if isinstance(mat, SparseTensor):

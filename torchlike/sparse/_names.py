@@ -46,7 +46,7 @@ def dense_dim(self: Tensor) -> int:
 
 
 @composite(aliases=("dsmm",), method=False)
-def spmm(input: Any, mat2: Any) -> Any:
+def spmm(input: Any, mat2: Any) -> Tensor:
     """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
     return input @ mat2
 

@@ -38,7 +38,7 @@ def _number(x: Any) -> bool:
 # -- sums ------------------------------------------------------------------------------------------
 
 
-def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Any:
+def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Tensor:
     """``input + factor * other``, sparse if both are."""
     if not isinstance(other, SparseTensor):
         raise RuntimeError(
@@ -68,17 +68,17 @@ def _sum_of(name: str, input: Any, other: Any, factor: Any) -> Any:
 
 
 @_rule("add")
-def _(input: Any, other: Any, alpha: Any) -> Any:
+def _(input: Any, other: Any, alpha: Any) -> Tensor:
     return _sum_of("add", input, other, alpha)
 
 
 @_rule("sub")
-def _(input: Any, other: Any, alpha: Any) -> Any:
+def _(input: Any, other: Any, alpha: Any) -> Tensor:
     return _sum_of("sub", input, other, -alpha)
 
 
 @_rule("sum")
-def _(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _(input: SparseTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """Dense over all dimensions, else with the sparse dimensions that are left."""
     values = input._held if dtype is None else input.to(dtype=dtype)._held
     n, every = input.sparse_dim(), range(input.dim())
@@ -162,7 +162,7 @@ def _(input: Any, other: Any) -> SparseTensor:
     return input._with(input._held / other)
 
 
-def _product(input: Any, other: Any) -> Any:
+def _product(input: Any, other: Any) -> Tensor:
     """Of a sparse matrix and a dense vector or matrix (dense), or of two sparse ones (sparse)."""
     if not isinstance(input, SparseTensor):
         if other.dim() != 2:
@@ -182,7 +182,7 @@ for _name in ("matmul", "mm", "mv"):
 
 
 @_rule("addmm")
-def _(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+def _(input: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Tensor:
     return input * beta + (mat1 @ mat2) * alpha
 
 

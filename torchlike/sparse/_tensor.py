@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes, errors, modes, trees
+from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_coo
-from torchlike._core.sparse_array import SparseArray, install, refusal
+from torchlike._core.sparse_array import SparseArray, refusal
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.registry import NAMESPACES, add_method, composite
+from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
@@ -26,7 +27,7 @@ _torch = NAMESPACES[""]
 _INSTEAD = "torchlike.nonzero_static, or make the sparse tensor outside the jit"
 
 
-class SparseTensor(Tensor):
+class SparseTensor(Tensor, cell=SparseArray):
     """``indices`` (sparse_dim, nnz), ``values`` (nnz, *dense sizes), a size. Duplicates add up.
 
     Its cell holds a SparseArray of two dense tensors, so gradients are those of the values. Ops
@@ -38,16 +39,16 @@ class SparseTensor(Tensor):
     is_sparse = True
 
     def __new__(cls, indices: Tensor, values: Tensor, size: Any, coalesced: bool) -> SparseTensor:
-        return _holding(SparseArray(indices, values, size, coalesced))
+        return cls._on(SparseStorage(SparseArray(indices, values, size, coalesced)))
 
     # -- what it is --------------------------------------------------------------------------------
 
     @property
-    def _at(self) -> Any:
+    def _at(self) -> Tensor:
         return self._storage.cell.at
 
     @property
-    def _held(self) -> Any:
+    def _held(self) -> Tensor:
         return self._storage.cell.held
 
     def sparse_dim(self) -> int:
@@ -165,7 +166,7 @@ class SparseTensor(Tensor):
         return self
 
     @property
-    def grad_fn(self) -> Any:
+    def grad_fn(self) -> None:
         return self._held.grad_fn
 
     @property
@@ -342,13 +343,6 @@ class SparseTensor(Tensor):
                             self.is_coalesced())  # fmt: skip
 
 
-def _holding(array: SparseArray) -> SparseTensor:
-    t = object.__new__(SparseTensor)
-    t._storage = SparseStorage(array)
-    return t
-
-
-install(_holding)
 # As an argument or a result of a jitted function it is its indices and values.
 trees.register(
     SparseTensor,

@@ -55,7 +55,7 @@ class SparseTensorType(type):
             raise RuntimeError("indices must be an int64 tensor")
         return sparse_coo_tensor(*parts, device=device)
 
-    def __instancecheck__(cls, instance: Any) -> Any:
+    def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, SparseTensor) and instance.dtype is cls.dtype
 
     def __repr__(cls) -> str:

@@ -22,7 +22,7 @@ import jax
 from torchlike._core import errors, modes
 from torchlike._core.storage import Storage
 from torchlike._core.tape import saving
-from torchlike._core.tensor import Tensor
+from torchlike._core.tensor import Tensor, wrap
 from torchlike.amp import autocast
 from torchlike.amp.autocast_mode import get_autocast_dtype, is_autocast_enabled
 from torchlike.autograd.saved import pack, unpack
@@ -56,8 +56,7 @@ class _Snapshot:
 
     def restored(self, array: Any) -> Tensor:
         """The argument with this value, without history."""
-        t = object.__new__(Tensor)
-        t._storage = Storage(array)
+        t = wrap(array)
         if self.packed is None:
             t._storage.strides = self.strides
             if self.view is not None:

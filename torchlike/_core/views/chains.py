@@ -59,14 +59,14 @@ def undo(chain: Sequence[tuple[Step, tuple[int, ...]]], start: Geometry) -> Step
     return tuple(reversed(undone))
 
 
-def read_chain(steps: Steps, x: Any, *dynamic: Any) -> Any:
+def read_chain(steps: Steps, x: Any, *dynamic: Any) -> jax.Array:
     """The value of the view at the end of ``steps`` on base array ``x`` (pure)."""
     for s, d in zip(steps, split_dynamic(steps, dynamic), strict=True):
         x = s.read(x, *d)
     return x
 
 
-def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
+def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> jax.Array:
     """Base array ``x`` with the view at the end of ``steps`` replaced by ``value`` (pure)."""
     parts = split_dynamic(steps, dynamic)
     first = next((i for i, s in enumerate(steps) if not s.injective), len(steps))
@@ -84,7 +84,9 @@ def write_chain(steps: Steps, x: Any, value: Any, *dynamic: Any) -> Any:
     return value
 
 
-def _write_by_index(steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, value: Any) -> Any:
+def _write_by_index(
+    steps: Steps, parts: Sequence[tuple[Any, ...]], x: Any, value: Any
+) -> jax.Array:
     """``write_chain`` where elements may be reached twice: by where each one lies in ``x``."""
     if all(s.rearranges or type(s) is Conj for s in steps):
         if sum(type(s) is Conj for s in steps) % 2:
@@ -135,7 +137,7 @@ def reader_alone(steps: Steps) -> Callable[..., Any]:
     return reader(steps)
 
 
-def _transposed(x: Any) -> Any:
+def _transposed(x: Any) -> jax.Array:
     """A matrix transposed, where XLA's loops have no tiles (see xla_flags).
 
     Such a loop strides through memory, at its worst where rows are a multiple of 512 bytes. Copied
@@ -158,7 +160,7 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
     """
 
     def writing(steps: Steps) -> Callable[..., Any]:
-        def write(x: Any, value: Any, *dynamic: Any) -> Any:
+        def write(x: Any, value: Any, *dynamic: Any) -> jax.Array:
             shape = jax.eval_shape(functools.partial(read_chain, steps), x, *dynamic)
             value = casts.convert(jnp.broadcast_to(jnp.asarray(value), shape.shape), shape.dtype)
             return write_chain(steps, x, value, *dynamic)
@@ -229,7 +231,7 @@ class View:
         self.cached: Any = None
         self.cached_version = -1
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return View, (self.steps, self.dynamic, self.geometry)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -24,6 +25,11 @@ class Step:
     injective = True
     #: Whether each element of the view is an element of the base as it is, bit for bit.
     rearranges = True
+    #: ``read(x, *dynamic)``, the view of an array; ``write(x, value, *dynamic)``, the array with
+    #: another view (of injective steps); ``geometry(g, *dynamic)``, that of the view.
+    read: Callable[..., Any]
+    write: Callable[..., Any]
+    geometry: Callable[..., Geometry]
 
     def __init__(self, *params: Any) -> None:
         self.params = params
@@ -31,17 +37,8 @@ class Step:
     def __repr__(self) -> str:
         return f"{type(self).__name__}{self.params}"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return step, (type(self), *self.params)  # unpickled steps are interned too
-
-    def read(self, x: Any, *dynamic: Any) -> Any:
-        raise NotImplementedError
-
-    def write(self, x: Any, value: Any, *dynamic: Any) -> Any:
-        raise NotImplementedError
-
-    def geometry(self, g: Geometry, *dynamic: int) -> Geometry:
-        raise NotImplementedError
 
 
 @functools.cache

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike._core.extension import add_method
 from torchlike._core.layouts import memory_format
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.registry import add_method, composite
+from torchlike._dispatch.registry import composite
 
 _NO_FLAG = "The ambiguity_check argument must be a bool or a list of memory formats."
 _AMBIGUOUS = (

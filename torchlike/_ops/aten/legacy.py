@@ -113,8 +113,9 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise TypeError("cls must be a type (that inherits from Tensor)")
     check_subclass(cls)
-    made = object.__new__(cls)
-    vars(made).update(vars(alias(self)))
+    same = alias(self)
+    made = cls._on(same._storage)
+    vars(made).update(vars(same))
     return made
 
 

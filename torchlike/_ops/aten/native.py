@@ -29,7 +29,8 @@ _functional = NAMESPACES["nn.functional"]
 # -- normalisations --------------------------------------------------------------------------------
 
 
-@op("moments", namespaces=(), method=False, grad_name="NativeGroupNormBackward0")
+@op("moments", namespaces=(), method=False, grad_name="NativeGroupNormBackward0",
+    saved_names={"input": "input"})  # fmt: skip
 def moments(input: Input, over: Shape, eps: Float, half: Bool):
     """Mean and ``1 / sqrt(var + eps)`` over dimensions, which stay as 1; computed in float32 for
     half types, and given so unless ``half``."""

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._core.extension import add_method
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._dispatch.call import NUMBERS
-from torchlike._dispatch.registry import NAMESPACES, add_method
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.elementwise.pointwise import number_divided
 from torchlike._ops.elementwise.quotients import div_op
 
@@ -17,7 +18,7 @@ _OTHERS = (Tensor, np.generic, np.ndarray)
 _table = NAMESPACES[""]
 
 
-def _usable(other: Any) -> Any:
+def _usable(other: Any) -> bool:
     kind = type(other)
     return kind in TENSOR_TYPES or kind in NUMBERS or isinstance(other, (*_OTHERS, int, float))
 
@@ -92,10 +93,7 @@ def _inverted(self: Tensor) -> Tensor:
 _install("__matmul__", _forward(_table["matmul"]))
 _install("__rmatmul__", _reflected(_table["matmul"]))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    # type.__eq__ exists on every class, so add_method's check for a second definition is passed by.
-    setattr(Tensor, f"__{_name}__", _forward(_table[_name]))
-# Defining __eq__ on a class removes its hash; tensors hash by identity.
-Tensor.__hash__ = object.__hash__  # type: ignore[method-assign]
+    add_method(f"__{_name}__", _forward(_table[_name]))
 
 _install("__neg__", lambda self: _table["neg"](self))
 _install("__pos__", lambda self: _table["positive"](self))

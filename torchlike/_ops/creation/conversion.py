@@ -10,11 +10,12 @@ import numpy as np
 
 from torchlike._core import casts, devices, dtypes, errors, layouts, modes
 from torchlike._core import tensor as tensors
+from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
-from torchlike._dispatch import inplace
+from torchlike._dispatch.copying import copy_
 from torchlike._dispatch.memory_order import suggested_order
-from torchlike._dispatch.registry import add_method, composite, op
+from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Fill, Input, Static
 from torchlike._ops.creation.creation import finish, numpy_dtype, preserve_strides
 
@@ -25,7 +26,7 @@ def clone_op(input: Input):
     return input
 
 
-@op("cast_op", namespaces=(), method=False, needs="nothing",
+@op("cast_op", namespaces=(), method=False, needs="nothing", takes_uninitialized=True,
     grad_name="ToCopyBackward0")  # fmt: skip
 def cast_op(input: Input, dtype: Static):
     """Convert to a dtype."""
@@ -248,7 +249,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 # -- in-place writes -------------------------------------------------------------------------------
 
 
-@op("fill", inplace=True, needs="nothing")
+@op("fill", inplace=True, needs="nothing", writes_one_number=True)
 def fill(input: Input, value: Fill):
     """``input`` with every element replaced by a number or 0-dim tensor."""
     if jnp.ndim(value):
@@ -260,7 +261,7 @@ def fill(input: Input, value: Fill):
 
 
 @op("zero_op", namespaces=(), method=False, inplace=True, needs="nothing",
-    grad_name="ZeroBackward0")  # fmt: skip
+    grad_name="ZeroBackward0", writes_one_number=True)  # fmt: skip
 def zero_op(input: Input):
     """Zeros in the shape and dtype of ``input``."""
     return jnp.zeros(input.shape, input.dtype)
@@ -272,7 +273,7 @@ def zero_(input: Tensor) -> Tensor:
     return zero_op.spec.in_place(input)
 
 
-add_method("copy_", inplace.copy_)
+add_method("copy_", copy_)
 
 
 @composite(namespaces=())

@@ -26,6 +26,7 @@ from torchlike._core import (
 )
 from torchlike._core import tensor as tensors
 from torchlike._core.errors import type_name
+from torchlike._core.extension import add_method
 from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
 from torchlike._core.size import Size
@@ -33,7 +34,7 @@ from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.out import check_overlap
-from torchlike._dispatch.registry import add_method, composite
+from torchlike._dispatch.registry import composite
 from torchlike._ops.creation.inferring import infer
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import alias, shape_arguments
@@ -210,9 +211,7 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
     if strides != views.contiguous_strides(ndarray.shape):
         storage.strides = strides
-    t = object.__new__(Tensor)
-    t._storage = storage
-    return t
+    return Tensor._on(storage)
 
 
 def _array_wrap(
@@ -556,4 +555,4 @@ def of_size_or_data(args: tuple[Any, ...], dtype: dtypes.dtype, device: Any) -> 
     return tensor(data, dtype=dtype, device=device)
 
 
-tensors.install(legacy_constructor=_legacy)
+add_method("_legacy_new", staticmethod(_legacy))

@@ -124,9 +124,8 @@ def asarray(
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         found = frombuffer(obj, dtype=dtypes.get_default_dtype() if dtype is None else dtype)
     elif isinstance(obj, UntypedStorage):
-        found = object.__new__(Tensor)
         kind = dtypes.int64 if dtype is None else dtypes.from_argument(dtype)
-        found._storage = read_as(obj, kind.numpy)
+        found = Tensor._on(read_as(obj, kind.numpy))
     elif isinstance(obj, Tensor):
         found = obj
     elif _is_capsule(obj):

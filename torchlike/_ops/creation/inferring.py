@@ -20,7 +20,7 @@ _LISTS = (list, tuple)
 _MOST_DIMENSIONS = 64
 
 
-def infer(data: Any, cast: np.dtype | None = None) -> Any:
+def infer(data: Any, cast: np.dtype | None = None) -> np.ndarray:
     """Nested Python data as a NumPy array with PyTorch's inferred dtype; in full precision when a
     ``cast`` follows, for float64 must not be rounded to the default dtype first."""
     # Only int64 bounds the integers, and what holds fewer.
@@ -64,7 +64,7 @@ def infer(data: Any, cast: np.dtype | None = None) -> Any:
     return array
 
 
-def _is_sequence(data: Any) -> Any:
+def _is_sequence(data: Any) -> bool:
     """Whether PyTorch takes an object for a sequence: by what it can do, whatever its class.
     Tensors are elements, a dict is nothing."""
     return (
@@ -180,7 +180,7 @@ def _check_rectangular(data: Any, dim: int) -> None:
 # -- what is not only Python's numbers -------------------------------------------------------------
 
 
-def _is_numpy_number(kind: type) -> Any:
+def _is_numpy_number(kind: type) -> bool:
     return issubclass(kind, (np.number, np.bool_))
 
 

@@ -131,7 +131,7 @@ def _refuse(name: str, target: np.dtype, kinds: str) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{scalar}'")
 
 
-def _is_complex(end: Any) -> Any:
+def _is_complex(end: Any) -> bool:
     complexes = (complex, np.complexfloating)
     return end.dtype.is_complex if isinstance(end, Tensor) else isinstance(end, complexes)
 
@@ -151,7 +151,7 @@ def _dtype_between(name: str, start: Any, end: Any, out: Any, dtype: Any) -> np.
     return target
 
 
-def _is_meta(*ends: Any) -> Any:
+def _is_meta(*ends: Any) -> bool:
     """Whether an end is a tensor without a value."""
     return any(isinstance(e, Tensor) and e.is_meta for e in ends)
 
@@ -179,14 +179,14 @@ _MANY = 1 << 16
 
 
 @functools.partial(jax.jit, static_argnums=(2, 3))
-def _multiples(start: Any, step: Any, count: int, target: np.dtype) -> Any:
+def _multiples(start: Any, step: Any, count: int, target: np.dtype) -> jax.Array:
     """``start + i * step`` in the dtype of the start, then cast; no step is 1."""
     i = jnp.arange(count, dtype=start.dtype)
     return (start + (i if step is None else i * step)).astype(target)
 
 
 @functools.partial(jax.jit, static_argnums=(3, 4))
-def _between(first: Any, last: Any, by: Any, steps: int, target: np.dtype) -> Any:
+def _between(first: Any, last: Any, by: Any, steps: int, target: np.dtype) -> jax.Array:
     """The numbers of ``_spaced``."""
     i = jnp.arange(steps, dtype=by.dtype)
     below = i < steps // 2

@@ -66,13 +66,13 @@ def relu(input: Input):
     return jnp.maximum(input, jnp.zeros((), input.dtype))
 
 
-def _between(x: Any, low: Any, high: Any) -> Any:
+def _between(x: Any, low: Any, high: Any) -> jax.Array:
     """Clamp whose derivative is 0 at the ends themselves, as PyTorch's hardtanh."""
     low, high = _end(x, low), _end(x, high)
     return jnp.where(x <= low, low, jnp.where(x >= high, high, x))
 
 
-def _end(x: Any, value: Any) -> Any:
+def _end(x: Any, value: Any) -> jax.Array:
     """A limit as an array; the zero that ``x`` itself is where the limit is one: -0.0 stays."""
     end = jnp.asarray(value).astype(x.dtype)
     return end if value else jnp.where(x == end, lax.stop_gradient(x), end)
@@ -106,26 +106,26 @@ def leaky_relu(input: Input, negative_slope: Float = 0.01):
 
 
 @jax.custom_jvp
-def _expm1(x: Any) -> Any:
+def _expm1(x: Any) -> jax.Array:
     """``exp(x) - 1``, its derivative by another exponential: JAX adds 1 to the value, which for
     -20 in float32 leaves 0."""
     return jnp.expm1(x)
 
 
 @_expm1.defjvp
-def _expm1_jvp(primals: Any, tangents: Any) -> Any:
+def _expm1_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     return jnp.expm1(x), jnp.exp(x) * t
 
 
-def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> jax.Array:
     """``scale * (x if x > 0 else alpha * (exp(input_scale * x) - 1))``.
 
     exp sees no positive number, so that its overflow cannot spoil the gradient.
     """
     floats_only(x, "elu_cpu")
 
-    def unit(x: Any) -> Any:
+    def unit(x: Any) -> jax.Array:
         low = x <= 0
         negative = jnp.where(low, x, 0)
         return jnp.where(low, scale * alpha * _expm1(input_scale * negative), scale * x)
@@ -227,7 +227,7 @@ def softplus(input: Input, beta: Float = 1.0, threshold: Float = 20.0):
     """``log(1 + exp(beta * input)) / beta``; ``input`` where ``beta * input > threshold``."""
     floats_only(input, "softplus_cpu")
 
-    def smooth(x: Any) -> Any:  # below the default threshold, exp already overflows float16
+    def smooth(x: Any) -> jax.Array:  # below the default threshold, exp already overflows float16
         scaled = x * beta
         linear = scaled > threshold
         return jnp.where(linear, x, jnp.log1p(jnp.exp(jnp.where(linear, 0, scaled))) / beta)
@@ -265,7 +265,7 @@ def hardsigmoid(input: Input):
     """``input / 6 + 1/2`` limited to [0, 1]."""
     floats_only(input, "hardsigmoid_cpu")
 
-    def limited(x: Any) -> Any:
+    def limited(x: Any) -> jax.Array:
         # No gradient at NaN, as everywhere but within the limits.
         within = jnp.where((x > -3) & (x < 3), x, lax.stop_gradient(x))
         return _between(within, -3, 3) / 6 + 0.5
@@ -278,7 +278,7 @@ def hardswish(input: Input):
     """``input * hardsigmoid(input)`` (Howard et al. 2019)."""
     floats_only(input, "hardswish_cpu")
 
-    def gated(x: Any) -> Any:
+    def gated(x: Any) -> jax.Array:
         inside = (x > -3) & (x < 3)
         inner = jnp.where(inside, x, 0)  # an infinity would make the gradient NaN
         # -inf times 0 is NaN, as in PyTorch; a NaN is on no side and stays.
@@ -304,7 +304,7 @@ def softshrink(input: Input, lambd: Float = 0.5):
             f"but found {lambd:g}"
         )
 
-    def shrunk(x: Any) -> Any:
+    def shrunk(x: Any) -> jax.Array:
         moved = jnp.where(x > lambd, x - lambd, x + lambd)
         # A NaN is in no range and stays NaN; a zero keeps the sign.
         return jnp.where((x >= -lambd) & (x <= lambd), 0 * lax.stop_gradient(x), moved)

@@ -38,19 +38,19 @@ class _Parts:
 _Rule = Callable[[_Parts, Any, Any], tuple[Any, Any]]
 
 
-def _pick(found: Any, *cases: tuple[Any, Any]) -> Any:
+def _pick(found: Any, *cases: tuple[Any, Any]) -> jax.Array:
     """``found``, where none of the cases holds."""
     for holds, value in cases:
         found = jnp.where(holds, value, found)
     return found
 
 
-def _zero_like_product(x: Any, y: Any) -> Any:
+def _zero_like_product(x: Any, y: Any) -> jax.Array:
     """A zero with the sign that ``x * y`` has."""
     return jnp.where(jnp.signbit(x) == jnp.signbit(y), 0.0, -0.0)
 
 
-def _signed(value: float, like: Any) -> Any:
+def _signed(value: float, like: Any) -> jax.Array:
     return jnp.copysign(jnp.asarray(value, like.dtype), like)
 
 
@@ -63,19 +63,19 @@ def with_edges(
     """
 
     @jax.custom_jvp
-    def mended(x: Any) -> Any:
+    def mended(x: Any) -> jax.Array:
         found = fn(x)
         u, v = rule(_Parts(x), found.real, found.imag)
         return lax.complex(u, v)
 
     @mended.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         if derivative is not None:
             return mended(*primals), tangents[0] * derivative(*primals)
         return mended(*primals), jax.jvp(fn, primals, tangents)[1]
 
     @functools.wraps(fn)
-    def function(x: Any) -> Any:
+    def function(x: Any) -> jax.Array:
         return mended(x) if dtypes.kind_of(x.dtype) == "c" else fn(x)
 
     return function
@@ -204,7 +204,7 @@ def sqrt(p: _Parts, u: Any, v: Any) -> tuple[Any, Any]:
     )
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> jax.Array:
     """``1 / (1 + exp(-x))``; of complex numbers by the exponential that knows its edges."""
     if dtypes.kind_of(x.dtype) != "c":
         return jax.nn.sigmoid(x)
@@ -216,27 +216,27 @@ logarithm = with_edges(jnp.log, log)
 root = with_edges(along_reals(jnp.sqrt), sqrt)
 
 
-def _one_over_roots(a: Any, b: Any, c: Any, d: Any) -> Any:
+def _one_over_roots(a: Any, b: Any, c: Any, d: Any) -> jax.Array:
     """``1 / (sqrt(a + bj) sqrt(c + dj))``: in two roots, whose cuts are those of the function. By
     parts, as 1 added to a complex number makes 0 of the -0 in it."""
     return 1 / (root(lax.complex(a, b)) * root(lax.complex(c, d)))
 
 
-def of_asin(x: Any) -> Any:
+def of_asin(x: Any) -> jax.Array:
     """The derivative of the arc sine: by the roots of 1 - z and 1 + z."""
     return _one_over_roots(1 - x.real, -x.imag, 1 + x.real, x.imag)
 
 
-def of_acos(x: Any) -> Any:
+def of_acos(x: Any) -> jax.Array:
     """The derivative of the arc cosine."""
     return -of_asin(x)
 
 
-def of_asinh(x: Any) -> Any:
+def of_asinh(x: Any) -> jax.Array:
     """The derivative of the inverse hyperbolic sine: by the roots of 1 + zj and 1 - zj."""
     return _one_over_roots(1 - x.imag, x.real, 1 + x.imag, -x.real)
 
 
-def of_acosh(x: Any) -> Any:
+def of_acosh(x: Any) -> jax.Array:
     """The derivative of the inverse hyperbolic cosine: by the roots of z - 1 and z + 1."""
     return _one_over_roots(x.real - 1, x.imag, x.real + 1, x.imag)

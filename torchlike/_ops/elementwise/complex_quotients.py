@@ -26,7 +26,7 @@ def _by_parts(c: Any, d: Any) -> tuple[Any, Any, Any]:
 
 
 @jax.custom_jvp
-def quotient(x: Any, y: Any) -> Any:
+def quotient(x: Any, y: Any) -> jax.Array:
     """``x / y`` of two complex arrays of one shape."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     first, ratio, factor = _by_parts(c, d)
@@ -36,7 +36,7 @@ def quotient(x: Any, y: Any) -> Any:
     return lax.complex(jnp.where(zero, a / abs(c), real), jnp.where(zero, b / abs(d), imag))
 
 
-def _linear(x: Any, y: Any) -> Any:
+def _linear(x: Any, y: Any) -> jax.Array:
     """``x / y`` as products with what y says, so that it is linear in x."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     first, ratio, factor = _by_parts(c, d)
@@ -47,13 +47,13 @@ def _linear(x: Any, y: Any) -> Any:
 
 
 @quotient.defjvp
-def _quotient_jvp(primals: Any, tangents: Any) -> Any:
+def _quotient_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, y), (dx, dy) = primals, tangents
     found = quotient(x, y)
     return found, _linear(dx, y) - found * _linear(dy, y)
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: Any, y: Any) -> jax.Array:
     """``x * y`` as C's standard has it: an infinity times what is not 0 is one."""
     a, b, c, d = x.real, x.imag, y.real, y.imag
     real, imag = a * c - b * d, a * d + b * c
@@ -63,10 +63,10 @@ def _product(x: Any, y: Any) -> Any:
         jnp.isinf(a * c) | jnp.isinf(b * d) | jnp.isinf(a * d) | jnp.isinf(b * c)
     )  # fmt: skip
 
-    def boxed(own: Any, part: Any) -> Any:
+    def boxed(own: Any, part: Any) -> jax.Array:
         return jnp.where(own, jnp.copysign(jnp.isinf(part).astype(part.dtype), part), part)
 
-    def zeroed(other: Any, part: Any) -> Any:
+    def zeroed(other: Any, part: Any) -> jax.Array:
         return jnp.where(other & jnp.isnan(part), jnp.copysign(0, part), part)
 
     a, b = (zeroed(right | overflowed, boxed(left, p)) for p in (a, b))
@@ -78,7 +78,7 @@ def _product(x: Any, y: Any) -> Any:
     )
 
 
-def power(x: Any, y: Any) -> Any:
+def power(x: Any, y: Any) -> jax.Array:
     """``x ** y`` of two complex arrays."""
     plain = jnp.isfinite(x) & jnp.isfinite(y) & (x != 0)
     x, y, plain = jnp.broadcast_arrays(x, y, plain)

@@ -21,7 +21,7 @@ from torchlike._ops.elementwise.complex_quotients import quotient
 from torchlike._ops.reduce.sums import added
 
 
-def divide(x: Any, y: Any) -> Any:
+def divide(x: Any, y: Any) -> jax.Array:
     """``x / y`` of two arrays of one dtype, which broadcast."""
     kind = dtypes.kind_of(x.dtype)
     if kind == "c":
@@ -32,7 +32,7 @@ def divide(x: Any, y: Any) -> Any:
 
 
 @jax.custom_jvp
-def _divide(x: Any, y: Any) -> Any:
+def _divide(x: Any, y: Any) -> jax.Array:
     # What depends on x is no broadcast of anything. Where x is NaN, so is the quotient.
     return lax.div(x, lax.select(x != x, x, y))
 
@@ -56,7 +56,7 @@ def _divide_jvp(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[An
 _divide.defjvp(_divide_jvp, symbolic_zeros=True)
 
 
-def mean(x: Any, over: Any = None, *, keepdims: bool = False) -> Any:
+def mean(x: Any, over: Any = None, *, keepdims: bool = False) -> jax.Array:
     """The mean over axes: ``jnp.mean`` by a division, floats of 16 bits summed in float32."""
     axes = tuple(range(x.ndim)) if over is None else over if isinstance(over, tuple) else (over,)
     count = math.prod(x.shape[d] for d in axes)

@@ -17,7 +17,7 @@ from jax import lax
 def gcd(x: Any, y: Any) -> Any:
     """The greatest common divisor elementwise."""
 
-    def step(pair: Any) -> Any:
+    def step(pair: Any) -> tuple[Any, ...]:
         divisor, left = pair
         found = divisor == 0
         return (

@@ -36,16 +36,31 @@ def _parts(x: Any) -> tuple[Any, Any]:
     return jnp.where(tiny, part, mantissa), jnp.where(tiny, shift + last, exponent)
 
 
+def _power_of_two(exponent: Any) -> jax.Array:
+    """2 to integers within float64's normal range, made of bits: XLA's powers round."""
+    return lax.bitcast_convert_type((exponent + 1023) << 52, np.float64)
+
+
+def _scaled_exactly(x: Any, exponent: Any) -> jax.Array:
+    """``x * 2 ** exponent`` of a real floating dtype, rounded once: in float64, where the power has
+    no room to overflow before the product does."""
+    # A power in halves spans all that lies between the smallest and the largest float64.
+    exponent = jnp.clip(exponent.astype(np.int64), -2044, 2046)
+    half = exponent >> 1
+    wide = x.astype(np.float64) * _power_of_two(half) * _power_of_two(exponent - half)
+    return wide.astype(x.dtype)
+
+
 @jax.custom_jvp
-def _mantissa(x: Any) -> Any:
+def _mantissa(x: Any) -> jax.Array:
     return _parts(x)[0]
 
 
 @_mantissa.defjvp
-def _mantissa_jvp(primals: Any, tangents: Any) -> Any:
+def _mantissa_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     exponent = lax.stop_gradient(_parts(x)[1])
-    return _mantissa(x), t * jnp.exp2(-exponent.astype(x.dtype))
+    return _mantissa(x), _scaled_exactly(t, -exponent)
 
 
 @op("frexp_op", namespaces=(), method=False, grad_name="FrexpBackward0", elementwise=True)
@@ -67,21 +82,6 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     RuntimeError for other than floating dtypes.
     """
     return given(out, _FREXP(*frexp_op(input)))
-
-
-def _power_of_two(exponent: Any) -> Any:
-    """2 to integers within float64's normal range, made of bits: XLA's powers round."""
-    return lax.bitcast_convert_type((exponent + 1023) << 52, np.float64)
-
-
-def _scaled_exactly(x: Any, exponent: Any) -> Any:
-    """``x * 2 ** exponent`` of a real floating dtype, rounded once: in float64, where the power has
-    no room to overflow before the product does."""
-    # A power in halves spans all that lies between the smallest and the largest float64.
-    exponent = jnp.clip(exponent.astype(np.int64), -2044, 2046)
-    half = exponent >> 1
-    wide = x.astype(np.float64) * _power_of_two(half) * _power_of_two(exponent - half)
-    return wide.astype(x.dtype)
 
 
 @op(

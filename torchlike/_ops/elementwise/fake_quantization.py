@@ -20,27 +20,27 @@ from torchlike._ops.checks import floats_only
 from torchlike._ops.creation.creation import as_tensor
 
 
-def _levels(x: Any, scale: Any, zero_point: Any) -> Any:
+def _levels(x: Any, scale: Any, zero_point: Any) -> jax.Array:
     # PyTorch divides in float32, whatever the input.
     inverse = (1 / scale.astype(np.float32)).astype(x.dtype)
     return jnp.round(x * inverse) + zero_point
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(3, 4))
-def _quantized(x: Any, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+def _quantized(x: Any, scale: Any, zero_point: Any, low: int, high: int) -> jax.Array:
     level = _levels(x, scale, zero_point)
     level = jnp.where(jnp.isnan(level), low, jnp.clip(level, low, high))
     return (level - zero_point) * scale
 
 
 @_quantized.defjvp
-def _quantized_jvp(low: int, high: int, primals: Any, tangents: Any) -> Any:
+def _quantized_jvp(low: int, high: int, primals: Any, tangents: Any) -> tuple[Any, ...]:
     level = _levels(*primals)
     inside = (level >= low) & (level <= high)
     return _quantized(*primals, low, high), jnp.where(inside, tangents[0], 0)
 
 
-def _computed(input: Any, scale: Any, zero_point: Any, low: int, high: int) -> Any:
+def _computed(input: Any, scale: Any, zero_point: Any, low: int, high: int) -> jax.Array:
     floats_only(input, "fake_quantize_tensor_cachemask_kernel_type_handling")
     kind = np.promote_types(input.dtype, np.float32) if input.dtype.itemsize > 2 else np.float32
     scale, zero_point = scale.astype(np.float32).astype(kind), zero_point.astype(kind)

@@ -49,7 +49,7 @@ def add(input: Operand, other: Operand, *, alpha: Factor = 1):
     return _plus_multiple(x, y, alpha)
 
 
-def _plus_multiple(x: Any, y: Any, alpha: Any) -> Any:
+def _plus_multiple(x: Any, y: Any, alpha: Any) -> jax.Array:
     return in_float32(lambda x, y, alpha: x + y * alpha)(x, y, scalar_like(alpha, x))
 
 
@@ -76,7 +76,7 @@ def rsub(input: Input, other: Operand, *, alpha: Factor = 1):
     return sub.spec.fn(other, input, alpha=alpha)
 
 
-def _bool_tensor(x: Any) -> Any:
+def _bool_tensor(x: Any) -> bool:
     return not is_number(x) and x.dtype == np.bool_
 
 
@@ -101,7 +101,7 @@ def mul(input: Operand, other: Operand):
     return beside_scalars(_product, input, other)
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: Any, y: Any) -> jax.Array:
     return x & y if x.dtype == np.bool_ else x * y
 
 
@@ -148,7 +148,7 @@ def pow_scalar(input: Input, exponent: Number):
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def _real_power(x: Any, power: float) -> Any:
+def _real_power(x: Any, power: float) -> jax.Array:
     """``x ** power``. PyTorch's powers of ½ and -½ are roots, which know the sign of 0 and of -inf,
     in all dtypes but float16."""
     if abs(power) == 0.5 and x.dtype != np.float16:
@@ -159,14 +159,14 @@ def _real_power(x: Any, power: float) -> Any:
 
 
 @_real_power.defjvp
-def _real_power_jvp(power: float, primals: Any, tangents: Any) -> Any:
+def _real_power_jvp(power: float, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     if power == 0:
         return _real_power(x, power), jnp.zeros_like(dx)
     return _real_power(x, power), power * _real_power(x, power - 1) * dx
 
 
-def _whole_power(x: Any, power: int) -> Any:
+def _whole_power(x: Any, power: int) -> jax.Array:
     """A power by products: in 16 bits rounded once, but for the small powers of bfloat16, which
     PyTorch's kernel rounds at each."""
     if x.dtype == dtypes.bfloat16.numpy and power in (2, 3, -2):
@@ -188,7 +188,7 @@ def pow_tensor(input: Operand, exponent: Operand):
 
 
 @composite()
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """``input ** exponent``, broadcast and promoted.
 
     RuntimeError for integers to a negative integer power.
@@ -203,13 +203,13 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
 
 @composite(namespaces=())
-def pow_(input: Any, exponent: Any) -> Any:
+def pow_(input: Any, exponent: Any) -> Tensor:
     """``pow`` in place."""
     number = isinstance(exponent, (int, float, complex))
     return OPS["pow_scalar" if number else "pow_tensor"].in_place(input, exponent)
 
 
-def _integer_power(x: Any, y: Any) -> Any:
+def _integer_power(x: Any, y: Any) -> jax.Array:
     x, y = jnp.broadcast_arrays(x, y)
     if x.dtype == np.bool_:
         return x | ~y
@@ -218,7 +218,7 @@ def _integer_power(x: Any, y: Any) -> Any:
     sign = jnp.where(y % 2 == 0, 1, -1).astype(x.dtype)
     small = jnp.where(x == 1, 1, jnp.where(x == -1, sign, 0)).astype(x.dtype)
 
-    def step(state: Any) -> Any:
+    def step(state: Any) -> tuple[Any, ...]:
         total, power, left = state
         return jnp.where(left & 1, total * power, total), power * power, left >> 1
 
@@ -290,7 +290,7 @@ _binary("logaddexp", in_float32(subgradients.logaddexp), floats=True)
 _binary("logaddexp2", in_float32(subgradients.logaddexp2), floats=True, real=("logaddexp2_cpu",))
 
 
-def _copysign(x: Any, y: Any) -> Any:
+def _copysign(x: Any, y: Any) -> jax.Array:
     """As PyTorch, no gradient at zero, whose sign is neither."""
     return jnp.copysign(jnp.where(x == 0, lax.stop_gradient(x), x), y)
 
@@ -299,7 +299,7 @@ _binary("copysign", _copysign, floats=True, inplace=True, other=Operand, real=("
 _binary("nextafter", subgradients.nextafter, floats=True, inplace=True, real=("nextafter_cpu",))
 
 
-def _step(x: Any, y: Any) -> Any:
+def _step(x: Any, y: Any) -> jax.Array:
     return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
@@ -393,7 +393,7 @@ def addcdiv(input: Input, tensor1: Input, tensor2: Input, *, value: Factor = 1):
     return in_float32(lambda x, a, b: x + scalar_like(value, x) * divide(a, b))(x, a, b)
 
 
-def _lerp_casts(input: Any, end: Any, weight: Any) -> Any:
+def _lerp_casts(input: Any, end: Any, weight: Any) -> bool:
     """PyTorch's kernel for one weight casts its result, the one for a tensor of weights not."""
     return not isinstance(weight, Tensor) or not weight.dim()
 
@@ -428,7 +428,7 @@ def lerp(input: Input, end: Input, weight: Operand):
     check_broadcast(input, end, weight)
     input, end = _ends_of_lerp(input, end, weight)
 
-    def between(x: Any, y: Any, w: Any) -> Any:
+    def between(x: Any, y: Any, w: Any) -> jax.Array:
         return jnp.where(jnp.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w))
 
     w = jnp.asarray(weight)

@@ -74,7 +74,7 @@ def _dividing(name: str, pure: Callable[..., Any], says: str, **facts: Any) -> C
     checked = op(f"{name}_checked", check=_check_divisor, **facts)(pure)
     checked.spec.name = plain.spec.name
 
-    def choose(input: Any, other: Any) -> Any:
+    def choose(input: Any, other: Any) -> Callable[..., Any]:
         if type(other) is Tensor:
             return checked if other.dtype.category < 2 else plain
         if type(other) not in NUMBERS:  # a subclass
@@ -155,11 +155,11 @@ _JIT = """RuntimeError for integers divided by zero: by the number 0 always, by 
 def _public(name: str, pure: Callable[..., Any], says: str) -> None:
     choose = _dividing(name, pure, says)
 
-    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+    def function(input: Any, other: Any, *, out: Any = None) -> Tensor:
         chosen = choose(input, other)
         return chosen(input, other) if out is None else chosen(input, other, out=out)
 
-    def in_place(input: Tensor, other: Any) -> Any:
+    def in_place(input: Tensor, other: Any) -> Tensor:
         return choose(input, other).spec.in_place(input, other)
 
     function.__doc__ = f"{says}\n\n    {_JIT}\n    "
@@ -177,7 +177,7 @@ _public(
 _public("fmod", _fmod, "The C remainder: the sign of the dividend.")
 
 
-def _div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Any:
+def _div(input: Any, other: Any, *, rounding_mode: Any = None, out: Any = None) -> Tensor:
     if rounding_mode is None:
         return div_op(input, other) if out is None else div_op(input, other, out=out)
     return _choose_div(input, other)(input, other, rounding_mode, out=out)

@@ -19,7 +19,7 @@ from torchlike._ops.elementwise import complex_quotients
 
 
 @jax.custom_jvp
-def absolute(x: Any) -> Any:
+def absolute(x: Any) -> jax.Array:
     """``|x|``; derivative 0 at 0. With an infinite part infinite, also where the other is NaN."""
     if dtypes.kind_of(x.dtype) != "c":
         return jnp.abs(x)
@@ -27,7 +27,7 @@ def absolute(x: Any) -> Any:
 
 
 @absolute.defjvp
-def _abs_jvp(primals: Any, tangents: Any) -> Any:
+def _abs_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     # PyTorch's subgradient at 0 is 0 (JAX's is 1 for reals, NaN for complex).
     (x,), (t,) = primals, tangents
     if x.dtype.kind == "c":
@@ -37,19 +37,19 @@ def _abs_jvp(primals: Any, tangents: Any) -> Any:
     return absolute(x), sign(x) * t
 
 
-def sign(x: Any) -> Any:
+def sign(x: Any) -> jax.Array:
     """-1, 0 or 1; 0 for NaN too, and for -0.0."""
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 @jax.custom_jvp
-def power(x: Any, y: Any) -> Any:
+def power(x: Any, y: Any) -> jax.Array:
     """``x ** y``."""
     return complex_quotients.power(x, y) if x.dtype.kind == "c" else jnp.power(x, y)
 
 
 @power.defjvp
-def _power_jvp(primals: Any, tangents: Any) -> Any:
+def _power_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     # PyTorch's conventions: no gradient to the base of a zeroth power, none to the exponent where
     # the base is 0 (and the power finite).
     (x, y), (dx, dy) = primals, tangents
@@ -63,13 +63,13 @@ def _power_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @jax.custom_jvp
-def hypot(x: Any, y: Any) -> Any:
+def hypot(x: Any, y: Any) -> jax.Array:
     """``sqrt(x ** 2 + y ** 2)``; the gradient at (0, 0) is NaN, 0 / 0."""
     return jnp.hypot(x, y)
 
 
 @hypot.defjvp
-def _hypot_jvp(primals: Any, tangents: Any) -> Any:
+def _hypot_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, y), (dx, dy) = primals, tangents
     out = hypot(x, y)
     return out, x / out * dx + y / out * dy
@@ -81,13 +81,13 @@ _FAR = {np.dtype(np.float32): (40, 100, 80), np.dtype(np.float64): (400, 900, 70
 
 
 @jax.custom_jvp
-def arctan2(y: Any, x: Any) -> Any:
+def arctan2(y: Any, x: Any) -> jax.Array:
     """The angle of the point (x, y); no gradient at the origin."""
     return jnp.arctan2(y, x)
 
 
 @arctan2.defjvp
-def _arctan2_jvp(primals: Any, tangents: Any) -> Any:
+def _arctan2_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (y, x), (dy, dx) = primals, tangents
     far, up, down = _FAR[x.dtype]
     larger = jnp.maximum(abs(x), abs(y))
@@ -106,7 +106,7 @@ def _times_logarithm(product: Any, logarithm: Any, pole: float) -> Any:
     where that is not finite."""
     product = jax.custom_jvp(product)
 
-    def jvp(primals: Any, tangents: Any) -> Any:
+    def jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
         (x, y), (dx, dy) = primals, tangents
         none = (x == 0) & (y <= pole)
         to_x = jnp.where(none, 0, logarithm(jnp.where(none, pole + 1, y)))
@@ -125,7 +125,7 @@ def _choosing(fn: Any, weights: Any) -> Any:
     choose = jax.custom_jvp(fn)
 
     @choose.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         (x, y), (dx, dy) = primals, tangents
         to_x, to_y = weights(x, y)
         return choose(x, y), jnp.where(to_x == 0, 0, to_x * dx) + jnp.where(to_y == 0, 0, to_y * dy)
@@ -136,7 +136,7 @@ def _choosing(fn: Any, weights: Any) -> Any:
 def _shared(beaten: Any) -> Any:
     """Ties share evenly; a side that is beaten gets nothing; with NaN neither is."""
 
-    def weights(x: Any, y: Any) -> Any:
+    def weights(x: Any, y: Any) -> tuple[Any, ...]:
         tie = jnp.where(x == y, 0.5, 1).astype(x.dtype)
         return jnp.where(beaten(x, y), 0, tie), jnp.where(beaten(y, x), 0, tie)
 
@@ -146,7 +146,7 @@ def _shared(beaten: Any) -> Any:
 def _first(wins: Any) -> Any:
     """All to the first where it wins (ties too) or the second is NaN, else to the second."""
 
-    def weights(x: Any, y: Any) -> Any:
+    def weights(x: Any, y: Any) -> tuple[Any, ...]:
         chosen = (wins(x, y) | jnp.isnan(y)).astype(x.dtype)
         return chosen, 1 - chosen
 
@@ -164,13 +164,13 @@ fmin = _floating(_choosing(jnp.fmin, _first(jnp.less_equal)), jnp.fmin)
 
 
 @jax.custom_jvp
-def logit(x: Any) -> Any:
+def logit(x: Any) -> jax.Array:
     """``log(x / (1 - x))``; the derivative, too, is NaN outside of [0, 1]."""
     return jnp.log(x / (1 - x))
 
 
 @logit.defjvp
-def _logit_jvp(primals: Any, tangents: Any) -> Any:
+def _logit_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     # The size of x: at -0.0 the derivative is inf as well.
     return logit(x), jnp.where((x >= 0) & (x <= 1), 1 / (abs(x) * (1 - x)), jnp.nan) * t
@@ -182,7 +182,7 @@ def _log_of_sum(fn: Any, log_of_base: float) -> Any:
     total = jax.custom_jvp(fn)
 
     @total.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         (x, y), (dx, dy) = primals, tangents
         ahead = (x - y) * log_of_base
         return total(x, y), jax.nn.sigmoid(ahead) * dx + jax.nn.sigmoid(-ahead) * dy
@@ -194,7 +194,7 @@ _real_logaddexp = _log_of_sum(jnp.logaddexp, 1)
 logaddexp2 = _log_of_sum(jnp.logaddexp2, math.log(2))
 
 
-def logaddexp(x: Any, y: Any) -> Any:
+def logaddexp(x: Any, y: Any) -> jax.Array:
     """``log(exp(x) + exp(y))``; for complex numbers by the one of larger real part."""
     if x.dtype.kind != "c":
         return _real_logaddexp(x, y)
@@ -205,25 +205,25 @@ def logaddexp(x: Any, y: Any) -> Any:
 
 
 @jax.custom_jvp
-def i0(x: Any) -> Any:
+def i0(x: Any) -> jax.Array:
     """The modified Bessel function of order 0; its derivative is i1, 0 at 0 (JAX's is 1 there)."""
     return jax.scipy.special.i0(x)
 
 
 @i0.defjvp
-def _i0_jvp(primals: Any, tangents: Any) -> Any:
+def _i0_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     return i0(x), i1(x) * t
 
 
 @jax.custom_jvp
-def i1(x: Any) -> Any:
+def i1(x: Any) -> jax.Array:
     """The modified Bessel function of order 1."""
     return jax.scipy.special.i1(x)
 
 
 @i1.defjvp
-def _i1_jvp(primals: Any, tangents: Any) -> Any:
+def _i1_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     zero = x == 0
     slope = i0(x) - i1(x) / jnp.where(zero, 1, x)
@@ -231,7 +231,7 @@ def _i1_jvp(primals: Any, tangents: Any) -> Any:
 
 
 @jax.custom_jvp
-def erfcx(x: Any) -> Any:
+def erfcx(x: Any) -> jax.Array:
     """``exp(x²)·erfc(x)``; its derivative is ``2x·erfcx(x) - 2/√π``, as PyTorch computes it.
 
     JAX 0.12 has another, whose own derivative fails for arrays.
@@ -240,32 +240,32 @@ def erfcx(x: Any) -> Any:
 
 
 @erfcx.defjvp
-def _erfcx_jvp(primals: Any, tangents: Any) -> Any:
+def _erfcx_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     value = erfcx(x)
     return value, (2 * x * value - 2 / math.sqrt(math.pi)) * t
 
 
 @jax.custom_jvp
-def ndtri(x: Any) -> Any:
+def ndtri(x: Any) -> jax.Array:
     """The inverse of the normal distribution's function; infinitely steep at 0 and 1."""
     return jax.scipy.special.ndtri(x)
 
 
 @ndtri.defjvp
-def _ndtri_jvp(primals: Any, tangents: Any) -> Any:
+def _ndtri_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     value = ndtri(x)
     return value, math.sqrt(2 * math.pi) * jnp.exp(value * value / 2) * t
 
 
 @jax.custom_jvp
-def nextafter(x: Any, y: Any) -> Any:
+def nextafter(x: Any, y: Any) -> jax.Array:
     """The next number after x toward y. By PyTorch's derivative it moves with x unless x == y."""
     return jnp.nextafter(x, y)
 
 
 @nextafter.defjvp
-def _nextafter_jvp(primals: Any, tangents: Any) -> Any:
+def _nextafter_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, y), (dx, _) = primals, tangents
     return nextafter(x, y), jnp.where(x == y, 0, dx)

@@ -30,7 +30,7 @@ _LARGEST = 2.0**20
 _FEWEST = 32768
 
 
-def _polynomial(z: Any, last: int) -> Any:
+def _polynomial(z: Any, last: int) -> jax.Array:
     """``1 - z / (k (k - 1)) (1 - z / ...)`` down from the power ``last``, Taylor's in z = r * r."""
     total: Any = 1.0
     for k in range(last, 1, -2):
@@ -48,13 +48,13 @@ def _reduced(x: Any) -> tuple[Any, Any, Any]:
     return r * _polynomial(z, 11), _polynomial(z, 12), multiple.astype(np.int32)
 
 
-def _rounded(y: Any, dtype: Any) -> Any:
+def _rounded(y: Any, dtype: Any) -> jax.Array:
     """float64 by way of float32, as PyTorch's kernels for 16 bits. Left to itself XLA goes straight
     to float16 on Zen 4 and not with AVX512-FP16; one number in 30,000 depends on it."""
     return y.astype(np.float32).astype(dtype)
 
 
-def _sine(x: Any) -> Any:
+def _sine(x: Any) -> jax.Array:
     sine, cosine, multiple = _reduced(x)
     y = jnp.where(multiple & 1, cosine, sine)
     # Tiny numbers are their own sine; so is -0.
@@ -62,13 +62,13 @@ def _sine(x: Any) -> Any:
     return jnp.where(jnp.abs(x) < 2.0**-13, x, found)
 
 
-def _cosine(x: Any) -> Any:
+def _cosine(x: Any) -> jax.Array:
     sine, cosine, multiple = _reduced(x)
     y = jnp.where(multiple & 1, sine, cosine)
     return _rounded(jnp.where((multiple + 1) & 2, -y, y), x.dtype)
 
 
-def _tangent(x: Any) -> Any:
+def _tangent(x: Any) -> jax.Array:
     sine, cosine, multiple = _reduced(x)
     odd = (multiple & 1) != 0
     found = jnp.where(odd, -cosine, sine) / jnp.where(odd, sine, cosine)
@@ -78,7 +78,7 @@ def _tangent(x: Any) -> Any:
 def _on_cpu(fast: Callable[[Any], Any], general: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """``general``, by way of ``fast`` where that is for."""
 
-    def function(x: Any) -> Any:
+    def function(x: Any) -> jax.Array:
         if (
             jax.default_backend() != "cpu"
             or x.size < _FEWEST
@@ -94,19 +94,19 @@ def _on_cpu(fast: Callable[[Any], Any], general: Callable[[Any], Any]) -> Callab
 
 
 @jax.custom_jvp
-def sine(x: Any) -> Any:
+def sine(x: Any) -> jax.Array:
     """``sin(x)``."""
     return _on_cpu(_sine, jnp.sin)(x)
 
 
 @jax.custom_jvp
-def cosine(x: Any) -> Any:
+def cosine(x: Any) -> jax.Array:
     """``cos(x)``."""
     return _on_cpu(_cosine, jnp.cos)(x)
 
 
 @jax.custom_jvp
-def tangent(x: Any) -> Any:
+def tangent(x: Any) -> jax.Array:
     """``tan(x)``."""
     return _on_cpu(_tangent, jnp.tan)(x)
 

@@ -51,7 +51,7 @@ def _edged(fn: Any, name: str) -> Any:
 _root = complex_edges.root
 
 
-def _reciprocal_root(x: Any) -> Any:
+def _reciprocal_root(x: Any) -> jax.Array:
     if not targets.is_xla_cpu():
         return lax.rsqrt(x)
     # The barrier keeps XLA from making an rsqrt of it, which its CPU backend does not vectorise:
@@ -59,7 +59,7 @@ def _reciprocal_root(x: Any) -> Any:
     return 1 / lax.optimization_barrier(_root(x))
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Any) -> jax.Array:
     return divide(jnp.ones_like(x), x) if x.dtype.kind == "c" else 1 / x
 
 
@@ -189,7 +189,7 @@ _rounding("ceil", jnp.ceil)
 _rounding("trunc", jnp.trunc, ("fix",))
 
 
-def _rounded_integers(x: Any, decimals: Any) -> Any:
+def _rounded_integers(x: Any, decimals: Any) -> jax.Array:
     """Integers half to even, to a multiple of a power of ten where ``decimals`` is negative."""
     places = jnp.clip(-jnp.asarray(decimals), 0, 18)
     unit = jnp.asarray(10, np.int64) ** places.astype(np.int64)
@@ -212,7 +212,7 @@ def round(input: Input, *, decimals: Scalar = 0):
         return _rounded_integers(input, decimals)
     places = jnp.asarray(decimals)
 
-    def rounded(x: Any) -> Any:
+    def rounded(x: Any) -> jax.Array:
         scale = (jnp.asarray(10.0, np.float64) ** jnp.abs(places)).astype(x.dtype)
         after = divide(jnp.round(x * scale), scale)
         before = jnp.round(divide(x, scale)) * scale

@@ -50,7 +50,7 @@ def check_along(index: Any, input: Any, dim: int) -> None:
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {size}")
 
 
-def missing_value(x: Any) -> Any:
+def missing_value(x: Any) -> float | None:
     """What an out-of-range read gives under jit, where nothing can be raised: NaN for floats."""
     return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 
@@ -66,7 +66,7 @@ def _read_along(x: Any, index: Any, d: int) -> Any:
     )(x)  # fmt: skip
 
 
-@op(needs={"input": ["index"]}, check=_check_gather)
+@op(needs={"input": ["index"]}, check=_check_gather, reorders=True)
 def gather(input: Input, dim: Int, index: Input, *, sparse_grad: Bool = False):
     """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0: values along a dimension.
 
@@ -101,7 +101,7 @@ def _check_select(input: Any, dim: int, index: Any) -> None:
         raise IndexError("index out of range in self")
 
 
-@op(needs={"input": ["index"]}, check=_check_select)
+@op(needs={"input": ["index"]}, check=_check_select, reorders=True)
 def index_select(input: Input, dim: Int, index: Input):
     """The slices of a dimension at the positions in a vector. Out of range: IndexError for the
     first dimension, RuntimeError for others."""
@@ -130,7 +130,7 @@ def check_flat(input: Any, index: Any, *rest: Any) -> None:
         )
 
 
-@op(needs={"input": ["index"]}, check=check_flat)
+@op(needs={"input": ["index"]}, check=check_flat, reorders=True)
 def take(input: Input, index: Input):
     """Elements of the flattened tensor. IndexError when out of range."""
     if index.dtype != np.int64:

@@ -6,20 +6,21 @@ where index tensors or masks remain, one gather on that view.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import boxes, casts, dtypes, modes, views
+from torchlike._core import boxes, casts, dtypes, errors, modes, views
+from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.views import Alias, Geometry, SelectAt, step
-from torchlike._dispatch.inplace import copy_, update_with_sequences
+from torchlike._dispatch.copying import copy_
+from torchlike._dispatch.inplace import update_with_sequences
 from torchlike._dispatch.memory_order import broadcast_strides, iterator_strides
-from torchlike._dispatch.registry import add_method, composite, op
+from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Inputs, Int, Operand, Static
 from torchlike._ops.checks import check_mask
 from torchlike._ops.creation.creation import tensor as make_tensor
@@ -68,13 +69,14 @@ def index_op(input: Input, indices: Inputs, layout: Static):
     return input.at[_as_numpy_index(indices, layout)].get(mode="fill", fill_value=_poison(input))
 
 
-def _poison(x: Any) -> Any:
+def _poison(x: Any) -> float | None:
     """What an out-of-range read gives under jit, where nothing can be raised: NaN, or the largest
     integer, so that it shows."""
     return jnp.nan if dtypes.kind_of(x.dtype) in "fc" else None
 
 
-@op("index_put_op", namespaces=(), method=False, check=_check_put, grad_name="IndexPutBackward0")
+@op("index_put_op", namespaces=(), method=False, check=_check_put, grad_name="IndexPutBackward0",
+    reorders=True)  # fmt: skip
 def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, accumulate: Bool):
     """``input`` with ``values`` written (or added) at index tensors."""
     at = _as_numpy_index(indices, layout)
@@ -97,7 +99,7 @@ def index_put_op(input: Input, indices: Inputs, values: Input, layout: Static, a
 # -- taking an index apart -------------------------------------------------------------------------
 
 
-def _is_bool(i: Any) -> Any:
+def _is_bool(i: Any) -> bool:
     return isinstance(i, (bool, np.bool_))
 
 
@@ -135,7 +137,7 @@ def _normalize(item: Any) -> Any:
     raise IndexError(_INVALID.format(kind=type(item).__name__))
 
 
-def _selects(item: Any) -> Any:
+def _selects(item: Any) -> bool:
     """Whether an index is a number in a tensor, which gives a view as the number would."""
     return (
         isinstance(item, Tensor) and not item.dim() and item.dtype.category == 1
@@ -171,18 +173,17 @@ def _slice_bounds(s: slice, n: int) -> tuple[int, int, int]:
     return start, max(-(-(stop - start) // by), 0), by
 
 
-def _is_deprecated_tuple(item: Any) -> Any:
+def _is_deprecated_tuple(item: Any) -> bool:
     """Whether a list stands for a tuple of indices, as it did in early NumPy: when it is short and
     holds anything but numbers. PyTorch still reads it so, and warns."""
     if type(item) is not list or len(item) >= 32:
         return False
     if not any(i is None or i is Ellipsis or isinstance(i, _NO_NUMBERS) for i in item):
         return False
-    warnings.warn(
+    errors.warn_user(
         "Using a non-tuple sequence for multidimensional indexing is deprecated: it means "
         "x[tuple(seq)] and may come to mean x[torch.tensor(seq)]; write the one you want",
         UserWarning,
-        stacklevel=4,
     )
     return True
 
@@ -218,76 +219,32 @@ def take_apart(
             "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
         )
     written, items = items, _expand_ellipsis(items, x.dim())
-    view, d = x, 0
-    indices: list[Tensor | None] = []
-    advanced = False
+    parts = _Parts(x, masks)
     for k, i in enumerate(items):
         if i is None:
-            view = unsqueeze(view, d)
-            indices.append(None)
-            d += 1
+            parts.add_dimension(None)
         elif _is_bool(i):
-            # x[True] adds a dimension of size 1, x[False] one of size 0.
-            view = unsqueeze(view, d)
-            advanced = True
-            indices.append(make_tensor([0] if i else [], dtype=dtypes.int64))
-            d += 1
+            parts.add_dimension(i)
         elif isinstance(i, slice):
-            n = view._geometry.size[d]
-            start, length, by = _slice_bounds(i, n)
-            # By what is written: 1: is no view of the whole where there is nothing, either.
-            if i.start or by != 1 or (i.stop is not None and i.stop.__index__() < n):
-                view = sliced(view, d, start, length, by, "SliceBackward0")
-            indices.append(None)
-            d += 1
+            parts.slice(i)
         elif isinstance(i, int):
-            n = view._geometry.size[d]
+            n = parts.size()
             if not -n <= i < n:
                 at = _as_written(k, written, len(items))
                 raise IndexError(f"index {i} is out of bounds for dimension {at} with size {n}")
-            view = select(view, d, i)
+            parts.view = select(parts.view, parts.at, i)
         elif _selects(i) and not boxes.involved((i._value_now(),)):  # while a graph is captured
-            view = make_view(view, step(SelectAt, d), (i._read(),), "SelectBackward0")
+            kind = step(SelectAt, parts.at)
+            parts.view = make_view(parts.view, kind, (i._read(),), "SelectBackward0")
         elif i.dtype.name in ("bool", "uint8"):
-            _check_mask(i, view, d, x)
-            if i.dtype is dtypes.uint8:
-                if not i.dim():
-                    i = i.bool()
-                elif masks is None:
-                    warnings.warn(
-                        "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
-                        "torch.bool instead.",
-                        UserWarning,
-                        stacklevel=4,
-                    )
-            if masks is not None:
-                if i.dim() == 0:
-                    view = unsqueeze(view, d)
-                masks.append((i, d))
-                taken = max(i.dim(), 1)
-                indices += [None] * taken
-                d += taken
-                continue
-            advanced = True
-            where = i._value("indexing with a boolean mask (its size depends on values)",
-                             "torchlike.where(mask, x, other)")  # fmt: skip
-            if i.dim() == 0:
-                view = unsqueeze(view, d)
-                indices.append(make_tensor([0] if where else [], dtype=dtypes.int64))
-                d += 1
-                continue
-            for part in np.nonzero(where):
-                indices.append(make_tensor(part))
-                d += 1
+            parts.mask(i, x)
+        elif i.dtype.category != 1:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         else:
-            if i.dtype.category != 1:
-                raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-            advanced = True
-            indices.append(i)
-            d += 1
-    if not advanced:
-        return view, None
-    shapes = [tuple(i.shape) for i in indices if i is not None]
+            parts.take(i)
+    if not parts.advanced:
+        return parts.view, None
+    shapes = [tuple(i.shape) for i in parts.indices if i is not None]
     try:
         np.broadcast_shapes(*shapes)
     except ValueError:
@@ -295,7 +252,74 @@ def take_apart(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(str(list(s)) for s in shapes)
         ) from None
-    return view, indices
+    return parts.view, parts.indices
+
+
+class _Parts:
+    """An index taken apart from left to right: the view so far, and the index tensors left."""
+
+    def __init__(self, x: Tensor, masks: list[tuple[Tensor, int]] | None) -> None:
+        self.view = x
+        self.masks = masks
+        self.indices: list[Tensor | None] = []
+        #: Whether one of them is a tensor.
+        self.advanced = False
+
+    @property
+    def at(self) -> int:
+        """The dimension of the view that the next part is about."""
+        return len(self.indices)
+
+    def size(self) -> int:
+        return self.view._geometry.size[self.at]
+
+    def take(self, index: Tensor) -> None:
+        """Elements of the next dimension, by number."""
+        self.advanced = True
+        self.indices.append(index)
+
+    def add_dimension(self, keep: Any) -> None:
+        """A new dimension of size 1: of None as it is, of a bool taken once or not at all."""
+        self.view = unsqueeze(self.view, self.at)
+        if keep is None:
+            self.indices.append(None)
+        else:
+            self.take(make_tensor([0] if keep else [], dtype=dtypes.int64))
+
+    def slice(self, bounds: slice) -> None:
+        n = self.size()
+        start, length, by = _slice_bounds(bounds, n)
+        # By what is written: 1: is no view of the whole where there is nothing, either.
+        if bounds.start or by != 1 or (bounds.stop is not None and bounds.stop.__index__() < n):
+            self.view = sliced(self.view, self.at, start, length, by, "SliceBackward0")
+        self.indices.append(None)
+
+    def mask(self, mask: Tensor, x: Tensor) -> None:
+        """A bool (or uint8) tensor, which stands for as many dimensions as it has."""
+        _check_mask(mask, self.view, self.at, x)
+        if mask.dtype is dtypes.uint8:
+            if not mask.dim():
+                mask = mask.bool()
+            elif self.masks is None:
+                errors.warn_user(
+                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+                    "torch.bool instead.",
+                    UserWarning,
+                )
+        if self.masks is not None:
+            self.masks.append((mask, self.at))
+            if mask.dim():
+                self.indices += [None] * mask.dim()
+            else:
+                self.add_dimension(None)
+            return
+        where = mask._value("indexing with a boolean mask (its size depends on values)",
+                            "torchlike.where(mask, x, other)")  # fmt: skip
+        if not mask.dim():
+            self.add_dimension(bool(where))
+            return
+        for part in np.nonzero(where):
+            self.take(make_tensor(part))
 
 
 def getitem(self: Tensor, item: Any) -> Tensor:
@@ -489,7 +513,7 @@ def index(input: Tensor, indices: Any) -> Tensor:
     return getitem(input, tuple([slice(None) if i is None else i for i in indices]))
 
 
-def _without_mask(input: Tensor, indices: Any, values: Tensor) -> Any:
+def _without_mask(input: Tensor, indices: Any, values: Tensor) -> list[Any]:
     """A mask on the meta device as index tensors of as many elements as ``values`` bring: how many
     it selects is not known, and the shape of the result does not depend on it."""
     given = [i for i in indices if i is not None]

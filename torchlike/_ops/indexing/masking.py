@@ -164,5 +164,5 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     found = [tensors.wrap(jnp.asarray(p)) for p in _positions(chosen, "masked_select")]
     selected = index_op(values, found, (True,) * values.dim())
     if out is not None:
-        check_overlap(out, (input, mask), "masked_select")
+        check_overlap(out, (input, mask), "masked_select", reorders=True)
     return given(out, selected)

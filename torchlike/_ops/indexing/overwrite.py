@@ -12,7 +12,7 @@ import numpy as np
 Index = tuple[Any, ...]
 
 
-def overwrite(x: Any, index: Index, values: Any) -> Any:
+def overwrite(x: Any, index: Index, values: Any) -> jax.Array:
     """``x`` with ``values`` (broadcast) at ``index``; later writes win, out of range is dropped.
 
     The gradient is PyTorch's: what was overwritten gets zero, and every value gets the gradient of
@@ -26,11 +26,11 @@ def overwrite(x: Any, index: Index, values: Any) -> Any:
         return tuple(next(rest) if used else slice(None) for used in layout)
 
     @jax.custom_jvp
-    def put(x: Any, values: Any, *arrays: Any) -> Any:
+    def put(x: Any, values: Any, *arrays: Any) -> jax.Array:
         return x.at[whole(arrays)].set(values, mode="drop")
 
     @put.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         x, values, *arrays = primals
         dx, dvalues, *_ = tangents
         at = whole(arrays)
@@ -41,7 +41,7 @@ def overwrite(x: Any, index: Index, values: Any) -> Any:
     return put(x, values.astype(x.dtype), *(i for i in index if not isinstance(i, slice)))
 
 
-def accumulate(x: Any, index: Index, values: Any) -> Any:
+def accumulate(x: Any, index: Index, values: Any) -> jax.Array:
     """``x`` with ``values`` added at ``index``; out of range is dropped. Bools add by "or"."""
     place = x.at[index]
     return (place.max if x.dtype == np.bool_ else place.add)(values, mode="drop")

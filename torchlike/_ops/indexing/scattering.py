@@ -188,7 +188,7 @@ def scatter_add(input: Input, dim: Int, index: Input, src: Input):
 # -- reductions at an index ------------------------------------------------------------------------
 
 
-def reduced(x: Any, at: Any, values: Any, reduce: str, include_self: Any) -> Any:
+def reduced(x: Any, at: Any, values: Any, reduce: str, include_self: Any) -> jax.Array:
     """``values`` combined into ``x`` at an index; places not written keep their value."""
     before = x
     if not include_self:
@@ -207,7 +207,7 @@ def reduced(x: Any, at: Any, values: Any, reduce: str, include_self: Any) -> Any
     return _extremum(at, reduce == "amax", x, values, before)
 
 
-def _identity(reduce: str, dtype: Any) -> Any:
+def _identity(reduce: str, dtype: Any) -> jax.Array:
     if reduce in ("sum", "mean"):
         return jnp.zeros((), dtype)
     if reduce == "prod":
@@ -220,19 +220,19 @@ def _identity(reduce: str, dtype: Any) -> Any:
     return jnp.asarray(limits.min if reduce == "amax" else limits.max, dtype)
 
 
-def _extremum(at: Any, largest: bool, x: Any, values: Any, before: Any) -> Any:
+def _extremum(at: Any, largest: bool, x: Any, values: Any, before: Any) -> jax.Array:
     """Maximum or minimum at an index; the gradient is shared evenly by all that attain it.
 
     What was there ``before`` counts among them, as in PyTorch, also where it takes no part.
     """
 
     @jax.custom_jvp
-    def put(x: Any, values: Any, before: Any) -> Any:
+    def put(x: Any, values: Any, before: Any) -> jax.Array:
         place = x.at[at]
         return place.max(values, mode="drop") if largest else place.min(values, mode="drop")
 
     @put.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         (x, values, before), (dx, dvalues, _) = primals, tangents
         result = put(x, values, before)
         old = (before == result).astype(x.dtype)
@@ -244,15 +244,15 @@ def _extremum(at: Any, largest: bool, x: Any, values: Any, before: Any) -> Any:
     return put(x, values, before)
 
 
-def _product(at: Any, x: Any, values: Any) -> Any:
+def _product(at: Any, x: Any, values: Any) -> jax.Array:
     """Products at an index; the gradient is right where one factor is zero."""
 
     @jax.custom_jvp
-    def put(x: Any, values: Any) -> Any:
+    def put(x: Any, values: Any) -> jax.Array:
         return x.at[at].multiply(values, mode="drop")
 
     @put.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         (x, values), (dx, dvalues) = primals, tangents
         x_zero, zero = x == 0, values == 0
         zeros = x_zero.astype(np.int64).at[at].add(zero.astype(np.int64), mode="drop")
@@ -262,7 +262,9 @@ def _product(at: Any, x: Any, values: Any) -> Any:
         # The one zero of a place that has one: a number that is 0, but whose derivative is not.
         nought = jnp.where(x_zero, x, 0).at[at].add(jnp.where(zero, values, 0), mode="drop")
 
-        def others(is_zero: Any, own: Any, factor: Any, count: Any, product: Any, z: Any) -> Any:
+        def others(
+            is_zero: Any, own: Any, factor: Any, count: Any, product: Any, z: Any
+        ) -> jax.Array:
             """The product of all the other factors of a place."""
             among = count - is_zero.astype(count.dtype)
             left = product / factor

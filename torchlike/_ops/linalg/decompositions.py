@@ -54,7 +54,7 @@ def require_matrix(x: Any, name: str, argument: str = "A", *, square: Any = Fals
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(x)}")
 
 
-def adjoint(x: Any) -> Any:
+def adjoint(x: Any) -> jax.Array:
     """The conjugate transpose of the last two axes."""
     return jnp.conj(jnp.swapaxes(x, -1, -2))
 
@@ -212,7 +212,7 @@ def qr(input: Tensor, some: Any = True, *, out: Any = None) -> Any:
 # -- eigenvalues -----------------------------------------------------------------------------------
 
 
-def _by_gaps(values: Any) -> Any:
+def _by_gaps(values: Any) -> jax.Array:
     """``1 / (l_j - l_i)``. Not infinite where eigenvalues repeat: of a gradient of the values alone
     nothing arrives here, and must stay nothing. What arrives for the vectors overflows."""
     gaps = values[..., None, :] - values[..., :, None]
@@ -227,7 +227,7 @@ def _eigh(x: Any, lower: bool) -> tuple[Any, Any]:
 
 
 @_eigh.defjvp
-def _eigh_jvp(lower: bool, primals: Any, tangents: Any) -> Any:
+def _eigh_jvp(lower: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
     """dl = diag(P), dV = V Q, with P = V^H dA V and Q_ij = P_ij / (l_j - l_i).
 
     JAX's own rule decomposes the mean of both triangles, so that eigenvalues would change as soon
@@ -283,7 +283,7 @@ def _eig(x: Any) -> tuple[Any, Any]:
 
 
 @_eig.defjvp
-def _eig_jvp(primals: Any, tangents: Any) -> Any:
+def _eig_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     """dL = diag(P), dV = V Q less what would change the norms, with P = V^-1 dA V and
     Q_ij = P_ij / (l_j - l_i). See Boeddeker et al., "On the Computation of Complex-valued Gradients
     with Application to Statistically Optimum Beamforming", 2017."""

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from torchlike._ops.elementwise.accurate import exp2
 from torchlike._ops.loops import scan
 
 #: The degree of the polynomial: a multiple of the block that Horner's rule works with.
@@ -45,7 +46,7 @@ def _halved(x: Any, steps: Any) -> Any:
     """``x / 2**steps``."""
     # In two factors: 2**128 is no float32.
     first, real = steps // 2, np.finfo(x.dtype).dtype
-    return x * jnp.exp2(-first.astype(real)) * jnp.exp2((first - steps).astype(real))
+    return x * exp2(-first.astype(real)) * exp2((first - steps).astype(real))
 
 
 def _taylor(x: Any) -> Any:
@@ -75,7 +76,7 @@ def exponential(x: Any) -> Any:
     most = jnp.max(steps)
 
     # A loop of unknown length has no reverse mode; a scan has, and its idle steps are skipped.
-    def step(y: Any, k: Any) -> Any:
+    def step(y: Any, k: Any) -> tuple[Any, ...]:
         # What is not squared stays as it is, so that no overflow makes a zero cotangent NaN.
         def square(y: Any) -> Any:
             return jnp.where(k < steps, _product(y, y), y)

@@ -87,7 +87,7 @@ def _rows(x: Any) -> int:
 _PRODUCT = {"input": ["other"], "other": ["input"]}
 
 
-@op(needs=_PRODUCT)
+@op(needs=_PRODUCT, saved_names={"other": "mat2"})
 def matmul(input: Input, other: Input):
     """The matrix product; batches broadcast, vectors are promoted to matrices and back."""
     if not input.ndim or not other.ndim:
@@ -165,7 +165,7 @@ def mv(input: Input, vec: Input):
     return input @ vec
 
 
-@op(needs=_PRODUCT)
+@op(needs=_PRODUCT, saved_names={"other": "tensor"})
 def dot(input: Input, other: Input):
     """The product of two vectors, summed."""
     _check_vectors(input, other)
@@ -201,7 +201,7 @@ def inner(input: Input, other: Input):
     return jnp.inner(input, other)
 
 
-def _scaled_sum(input: Any, product: Any, beta: Any, alpha: Any) -> Any:
+def _scaled_sum(input: Any, product: Any, beta: Any, alpha: Any) -> jax.Array:
     """``beta * input + alpha * product``; NaN in an input weighted by 0 does not spread.
 
     ``product`` may be wider than ``input``; the sum is rounded once.
@@ -246,13 +246,13 @@ def _check_addend(input: Any, x: Any) -> None:
         )
 
 
-def _product_of(x: Any, y: Any, product: Any) -> Any:
+def _product_of(x: Any, y: Any, product: Any) -> jax.Array:
     """``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
     jax.eval_shape(product.spec.fn, x, y)
     return jnp.matmul(x, y, preferred_element_type=_accumulator(x))
 
 
-def _checked(input: Any, x: Any, y: Any, product: Any) -> Any:
+def _checked(input: Any, x: Any, y: Any, product: Any) -> jax.Array:
     """`_product_of`, for a sum with ``input``."""
     made = _product_of(x, y, product)
     _check_sum(input, made.shape)

@@ -17,7 +17,7 @@ from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.reduce.reduction import vector_norm as norm_of_vectors
 
 
-def lengths(differences: Any, p: float) -> Any:
+def lengths(differences: Any, p: float) -> jax.Array:
     """Norms along the last axis. Of the largest ones that tie, each has the whole gradient."""
     if not differences.shape[-1]:
         return jnp.sum(differences, -1)
@@ -27,12 +27,12 @@ def lengths(differences: Any, p: float) -> Any:
 
 
 @jax.custom_jvp
-def _largest(x: Any) -> Any:
+def _largest(x: Any) -> jax.Array:
     return jnp.max(jnp.abs(x), -1)
 
 
 @_largest.defjvp
-def _largest_jvp(primals: Any, tangents: Any) -> Any:
+def _largest_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (t,) = primals, tangents
     found = _largest(x)
     slopes = jnp.where(jnp.abs(x) == found[..., None], subgradients.sign(x), 0)

@@ -33,7 +33,7 @@ def completed(factor: Any, matrix: Any) -> tuple[Any, Any]:
     )
 
 
-def _column(state: Any) -> Any:
+def _column(state: Any) -> tuple[Any, ...]:
     """The next column of each matrix that has not failed yet."""
     j, x, order = state
     at = jnp.arange(x.shape[-1])

@@ -34,7 +34,7 @@ def _small_side_first(rows: int, weight: Any) -> bool:
     return big >= 2 * small and rows >= 4 * small and targets.is_xla_cpu()
 
 
-def product_of_tangent(x: Any, dweight: Any, wide: Any = None) -> Any:
+def product_of_tangent(x: Any, dweight: Any, wide: Any = None) -> jax.Array:
     """``x @ dweight.T``, whose transposition in ``dweight`` has the small side first."""
     if _small_side_first(x.shape[0], dweight):
         # The barrier keeps XLA from merging the transposition back into the product.
@@ -48,12 +48,12 @@ def product_of_tangent(x: Any, dweight: Any, wide: Any = None) -> Any:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
-def times_transposed(x: Any, weight: Any, wide: Any = None) -> Any:
+def times_transposed(x: Any, weight: Any, wide: Any = None) -> jax.Array:
     """``x @ weight.T`` in the dtype ``wide`` (None: that of x). x: (K, N); weight: (M, N)."""
     return jnp.matmul(x, weight.T, preferred_element_type=wide)
 
 
-def _times_transposed_jvp(wide: Any, primals: Any, tangents: Any) -> Any:
+def _times_transposed_jvp(wide: Any, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, weight), (dx, dweight) = primals, tangents
     parts = []
     if not isinstance(dx, SymbolicZero):

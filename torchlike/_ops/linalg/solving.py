@@ -37,7 +37,7 @@ def _solved(a: Any, b: Any) -> tuple[Any, Any]:
     """
     lu, _, permutation = factored(lax.stop_gradient(a))
 
-    def with_factors(rhs: Any, transposed: bool) -> Any:
+    def with_factors(rhs: Any, transposed: bool) -> jax.Array:
         if not transposed:
             rows = jnp.take_along_axis(rhs, permutation[..., None], -2)
             y = lax.linalg.triangular_solve(lu, rows, left_side=True, lower=True,
@@ -106,7 +106,7 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     return inv(input, out=out)
 
 
-def _is_vector(a: Any, b: Any) -> Any:
+def _is_vector(a: Any, b: Any) -> bool:
     """Whether the right-hand side is a vector, or a batch of vectors, by PyTorch's rule."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
 
@@ -247,7 +247,7 @@ def cholesky_solve_op(input: Input, input2: Input, upper: Bool):
     batch = jnp.broadcast_shapes(factor.shape[:-2], input.shape[:-2])
     b = jnp.broadcast_to(input, (*batch, *input.shape[-2:]))
 
-    def with_factor(_: Any, rhs: Any) -> Any:
+    def with_factor(_: Any, rhs: Any) -> jax.Array:
         known = lax.stop_gradient(factor)
         y = solve_triangular_op.spec.fn(known, rhs, False, True, False)
         return solve_triangular_op.spec.fn(adjoint(known), y, True, True, False)
@@ -364,7 +364,7 @@ def logdet(input: Input):
 # -- least squares and rank ------------------------------------------------------------------------
 
 
-def _cutoff(largest: Any, shape: tuple[int, ...], atol: Any, rtol: Any) -> Any:
+def _cutoff(largest: Any, shape: tuple[int, ...], atol: Any, rtol: Any) -> jax.Array:
     """max(atol, rtol * largest); rtol is max(m, n) * eps unless a tolerance is given."""
     atol_value = jnp.zeros((), largest.dtype) if atol is None else jnp.asarray(atol)
     if rtol is None:
@@ -379,11 +379,11 @@ def _hermitian_values(x: Any) -> tuple[Any, Any]:
     return vectors, values
 
 
-def pseudoinverse(a: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
+def pseudoinverse(a: Any, atol: Any, rtol: Any, hermitian: Any) -> jax.Array:
     """The Moore-Penrose inverse; its gradient is that of constant rank (Golub and Pereyra 1973)."""
 
     @jax.custom_jvp
-    def of(a: Any) -> Any:
+    def of(a: Any) -> jax.Array:
         if hermitian:
             u, s = _hermitian_values(a)
             size = jnp.abs(s)
@@ -397,7 +397,7 @@ def pseudoinverse(a: Any, atol: Any, rtol: Any, hermitian: Any) -> Any:
         return adjoint(vh) @ (inverted[..., None].astype(a.dtype) * adjoint(u))
 
     @of.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         (a,), (da,) = primals, tangents
         p = of(a)
         m, n = a.shape[-2:]
@@ -429,7 +429,7 @@ def pinv_op(A: Input, atol: OptInput, rtol: OptInput, hermitian: Bool):
     return pseudoinverse(A, _per_matrix(atol), _per_matrix(rtol), hermitian)
 
 
-def _per_matrix(tolerance: Any) -> Any:
+def _per_matrix(tolerance: Any) -> jax.Array | None:
     """A batch of tolerances, shaped to stand beside singular values."""
     return tolerance[..., None] if tolerance is not None and tolerance.ndim else tolerance
 

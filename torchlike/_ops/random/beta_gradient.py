@@ -12,6 +12,8 @@ PyTorch approximates it by series to about three digits; here it is exact to six
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,7 +28,7 @@ _NODES = 1 / (1 + np.exp(-2 * _INNER))
 _WEIGHTS = np.pi / 2 * np.cosh(_STEPS) / (2 * np.cosh(_INNER) ** 2) / 9.0
 
 
-def _tail(x, a, b, log_is_of_complement, mean):
+def _tail(x: Any, a: Any, b: Any, log_is_of_complement: bool, mean: Any) -> Any:
     """``integral_0^x t^(a-1) (1-t)^(b-1) (log(t or 1 - t) - mean) dt / (x^a (1-x)^(b-1))``.
 
     With ``t = x u^(1/a)`` the weight at 0 is gone for any a.

@@ -108,7 +108,7 @@ def in_memory_order(
     return lambda engine: inner(engine).transpose(back)
 
 
-def _overwriting(name: str, grad_name: str) -> Any:
+def _overwriting(name: str, grad_name: str) -> Callable[..., Any]:
     """What a fill records of a tensor that requires grad: values that do not depend on it."""
 
     @op(f"{name}_fill", namespaces=(), method=False, inplace=True, needs="nothing",

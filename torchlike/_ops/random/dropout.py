@@ -65,7 +65,7 @@ def _mask(input: Tensor, p: float, shape: tuple[int, ...] | None) -> Any:
     return draw(None, lambda e: noise.dropout_mask(e, shape, p))
 
 
-def keep_mask(input: Tensor, p: float) -> Any:
+def keep_mask(input: Tensor, p: float) -> np.ndarray:
     """Bools like ``input``, True with probability 1 - p; drawn also where p is 0 or 1."""
     return _like(input, lambda e, size: bernoulli_mask(e, size, 1 - p))
 
@@ -176,7 +176,7 @@ composite("feature_dropout_", method=False)(
 
 
 @jax.custom_jvp
-def _rounded_product(x: Any, noise: Any) -> Any:
+def _rounded_product(x: Any, noise: Any) -> jax.Array:
     """``x * noise``, rounded also where a sum follows: LLVM would contract the two to one fma, but
     not through a select, which changes nothing here."""
     product = x * noise
@@ -184,7 +184,7 @@ def _rounded_product(x: Any, noise: Any) -> Any:
 
 
 @_rounded_product.defjvp
-def _rounded_product_jvp(primals: Any, tangents: Any) -> Any:
+def _rounded_product_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     x, noise = primals
     return _rounded_product(x, noise), tangents[0] * noise
 

@@ -69,12 +69,12 @@ _gamma_slope: Any = lax.random_gamma_grad
 
 
 @jax.custom_jvp
-def _gamma(alpha: Any, sample: Any) -> Any:
+def _gamma(alpha: Any, sample: Any) -> jax.Array:
     return sample
 
 
 @_gamma.defjvp
-def _gamma_jvp(primals: Any, tangents: Any) -> Any:
+def _gamma_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     """Implicit reparameterisation (Figurnov et al., "Implicit Reparameterization Gradients",
     2018)."""
     alpha, sample = primals

@@ -50,14 +50,14 @@ def extremum(x: Any, axis: int, largest: bool) -> tuple[Any, Any]:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def extremum_of_all(x: Any, largest: bool) -> Any:
+def extremum_of_all(x: Any, largest: bool) -> jax.Array:
     """The largest or smallest element; NaN where there is one. The gradient is shared evenly by
     those that are it, NaNs among themselves."""
     return (jnp.max if largest else jnp.min)(x)
 
 
 @extremum_of_all.defjvp
-def _extremum_of_all_jvp(largest: bool, primals: Any, tangents: Any) -> Any:
+def _extremum_of_all_jvp(largest: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     found = extremum_of_all(x, largest)
     chosen = (x == found) | ((x != x) & (found != found))
@@ -66,14 +66,16 @@ def _extremum_of_all_jvp(largest: bool, primals: Any, tangents: Any) -> Any:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
-def extreme_size(x: Any, over: tuple[int, ...], largest: bool) -> Any:
+def extreme_size(x: Any, over: tuple[int, ...], largest: bool) -> jax.Array:
     """The extremum over axes, which stay as 1. The gradient is shared evenly by those that are it;
     there is none where it is NaN."""
     return (jnp.max if largest else jnp.min)(x, over, keepdims=True)
 
 
 @extreme_size.defjvp
-def _extreme_size_jvp(over: tuple[int, ...], largest: bool, primals: Any, tangents: Any) -> Any:
+def _extreme_size_jvp(
+    over: tuple[int, ...], largest: bool, primals: Any, tangents: Any
+) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     found = extreme_size(x, over, largest)
     chosen = x == found
@@ -82,12 +84,12 @@ def _extreme_size_jvp(over: tuple[int, ...], largest: bool, primals: Any, tangen
     return found, total / jnp.maximum(count, 1)
 
 
-def _places(x: Any, axis: int) -> Any:
+def _places(x: Any, axis: int) -> jax.Array:
     return lax.broadcasted_iota(np.int32, x.shape, axis)
 
 
 @extremum.defjvp
-def _extremum_jvp(axis: int, largest: bool, primals: Any, tangents: Any) -> Any:
+def _extremum_jvp(axis: int, largest: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     values, index = extremum(x, axis, largest)
     chosen = jnp.where(_places(x, axis) == index, dx, jnp.zeros((), dx.dtype))

@@ -212,7 +212,7 @@ def _widened(range: Any) -> list[float]:
     return limits
 
 
-def _boxes(input: Tensor, bins: Any, range: Any, weight: Any, density: Any) -> Any:
+def _boxes(input: Tensor, bins: Any, range: Any, weight: Any, density: Any) -> tuple[Any, ...]:
     """The histogram of points (..., N) and its edges; ``bins`` is one for all dimensions, or each
     one's."""
     n = _check(input, weight, range)

@@ -45,14 +45,14 @@ def _axes_or_none(dim: Any, ndim: int) -> tuple[int, ...]:
     return () if dim == () else axes(dim, ndim)
 
 
-def _accumulated(x: Any, dtype: Any) -> Any:
+def _accumulated(x: Any, dtype: Any) -> jax.Array:
     """Integers and bools are summed in int64 unless a dtype is given."""
     if dtype is not None:
         return casts.convert(x, dtype)
     return x.astype(np.int64) if x.dtype.kind in "iub" else x
 
 
-def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> jax.Array:
     """A sum or product in the dtype asked for; JAX's of bools are integers."""
     x = _accumulated(input, dtype)
     return reduce(x, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
@@ -112,7 +112,7 @@ def prod(input: Input, dim: OptInt = None, keepdim: Bool = False, *, dtype: DTyp
     return _total(jnp.prod, input, dim, keepdim, dtype)
 
 
-def _nonzero(x: Any) -> Any:
+def _nonzero(x: Any) -> jax.Array:
     return x if x.dtype == np.bool_ else x != 0
 
 
@@ -172,7 +172,7 @@ def _check_order(x: Any, name: str) -> None:
         raise RuntimeError(f"{name}(): does not support complex input")
 
 
-def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> Any:
+def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> tuple[Any, ...]:
     d = errors.wrap_dim(dim, x.ndim)
     _check_order(x, name)
     if x.ndim == 0:
@@ -186,7 +186,7 @@ def _extremum_along(x: Any, dim: int, keepdim: Any, largest: Any, name: str) -> 
 RETURN_TYPES: dict[str, Any] = {}
 
 
-def _named(name: str, fields: str = "values indices") -> Any:
+def _named(name: str, fields: str = "values indices") -> type:
     made = collections.namedtuple(name, fields)
     made.__module__ = "torchlike.return_types"
     made.__new__ = _return_type_new  # type: ignore[method-assign]
@@ -283,7 +283,7 @@ def argmin(input: Input, dim: Dims = None, keepdim: Bool = False):
     return _arg(input, dim, keepdim, False, "argmin")
 
 
-def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> Any:
+def _arg(x: Any, dim: Any, keepdim: Any, largest: Any, name: str) -> jax.Array:
     _check_order(x, name)
     if dim is None:
         if x.size == 0:
@@ -330,7 +330,7 @@ def std_op(input: Input, dim: Dims = None, correction: Number = 1, keepdim: Bool
     return root.astype(input.real.dtype)
 
 
-def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> Any:
+def _variance(x: Any, dim: Any, correction: Any, keepdim: Any) -> jax.Array:
     if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     x = x.astype(np.float32) if dtypes.is_half(x.dtype) else x
@@ -444,12 +444,12 @@ def logcumsumexp(input: Input, dim: Int):
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def _running_logsumexp(x: Any, axis: int) -> Any:
+def _running_logsumexp(x: Any, axis: int) -> jax.Array:
     return lax.cumlogsumexp(x, axis)
 
 
 @_running_logsumexp.defjvp
-def _running_logsumexp_jvp(axis: int, primals: Any, tangents: Any) -> Any:
+def _running_logsumexp_jvp(axis: int, primals: Any, tangents: Any) -> tuple[Any, ...]:
     """By sums of two, whose gradient beside an infinity is none: JAX's takes the infinity for 0."""
     scan = functools.partial(lax.associative_scan, logaddexp, axis=axis)
     return _running_logsumexp(*primals, axis), jax.jvp(scan, primals, tangents)[1]
@@ -460,13 +460,13 @@ def _next_logsumexp(so_far: Any, x: Any) -> tuple[Any, Any]:
     return total, total
 
 
-def _running_extremum(x: Any, dim: int, largest: Any) -> Any:
+def _running_extremum(x: Any, dim: int, largest: Any) -> tuple[Any, ...]:
     d = errors.wrap_dim(dim, x.ndim)
     if x.ndim == 0:
         return x, jnp.zeros((), np.int64)
     positions = lax.broadcasted_iota(np.int64, x.shape, d)
 
-    def later(a: Any, b: Any) -> Any:
+    def later(a: Any, b: Any) -> tuple[Any, ...]:
         (xa, ia), (xb, ib) = a, b
         better = (xb >= xa) if largest else (xb <= xa)
         better = better | (jnp.isnan(xb) if dtypes.kind_of(x.dtype) == "f" else False)
@@ -505,7 +505,7 @@ def norm_op(input: Input, p: Number = 2.0, dim: Dims = None, keepdim: Bool = Fal
     return norm(in_norm_dtype(input, dtype, "linalg.vector_norm"))
 
 
-def in_norm_dtype(x: Any, dtype: Any, name: str) -> Any:
+def in_norm_dtype(x: Any, dtype: Any, name: str) -> jax.Array:
     """``x`` in the dtype that its norm is computed in.
 
     RuntimeError for integers, and for a dtype that would make the numbers complex, real or coarser.
@@ -529,7 +529,7 @@ def in_norm_dtype(x: Any, dtype: Any, name: str) -> Any:
     return x.astype(dtype)
 
 
-def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> Any:
+def vector_norm(x: Any, p: Any, over: tuple[int, ...], keepdim: Any) -> jax.Array:
     """``sum(|x| ** p) ** (1 / p)`` with PyTorch's subgradients (0 at 0)."""
     if dtypes.kind_of(x.dtype) not in "fc":
         raise RuntimeError(
@@ -561,7 +561,7 @@ def dist(input: Input, other: Input, p: Number = 2):
     """The p-norm of ``input - other``."""
     x, y = promoted_float(input, other)
 
-    def norm(x: Any, y: Any) -> Any:
+    def norm(x: Any, y: Any) -> jax.Array:
         difference = x - y
         return vector_norm(difference, p.value, tuple(range(difference.ndim)), False)
 

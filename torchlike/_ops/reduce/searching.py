@@ -27,7 +27,7 @@ def _insertion_points(rows: Any, values: Any, right: bool) -> Any:
     """
     n = rows.shape[-1]
 
-    def halve(_: Any, bounds: Any) -> Any:
+    def halve(_: Any, bounds: Any) -> tuple[Any, ...]:
         start, end = bounds
         middle = (start + end) // 2
         found = jnp.take_along_axis(rows, jnp.minimum(middle, n - 1), -1)

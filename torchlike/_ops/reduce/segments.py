@@ -19,17 +19,17 @@ _INITIAL = {"max": -np.inf, "min": np.inf, "sum": 0.0, "mean": 0.0, "prod": 1.0}
 
 
 @jax.custom_jvp
-def _moving_as(x: Any) -> Any:
+def _moving_as(x: Any) -> jax.Array:
     """Zeros with the derivative of ``x``, which ``x - x`` has not where x is infinite or NaN."""
     return jnp.zeros_like(x)
 
 
 @_moving_as.defjvp
-def _moving_as_jvp(primals: Any, tangents: Any) -> Any:
+def _moving_as_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     return _moving_as(*primals), tangents[0]
 
 
-def _extreme(x: Any, slot: Any, count: int, start: Any, largest: bool) -> Any:
+def _extreme(x: Any, slot: Any, count: int, start: Any, largest: bool) -> jax.Array:
     """Maxima or minima; the gradient is shared evenly by the elements that are the extremum."""
     plain = jax.ops.segment_max if largest else jax.ops.segment_min
     known = lax.stop_gradient(x)
@@ -44,14 +44,14 @@ def _extreme(x: Any, slot: Any, count: int, start: Any, largest: bool) -> Any:
     return value + jax.ops.segment_sum(passed, slot, count) / jnp.maximum(ties, 1)
 
 
-def _product(x: Any, slot: Any, lengths: Any, start: Any) -> Any:
+def _product(x: Any, slot: Any, lengths: Any, start: Any) -> jax.Array:
     """Products, by a scan that begins anew at each segment: differentiable also where there are
     zeros, which a scatter of products is not."""
     ends = jnp.cumsum(lengths)
     begins = jnp.concatenate([jnp.ones(1, bool), slot[1:] != slot[:-1]])
     begins = jnp.broadcast_to(begins.reshape(-1, *(1,) * (x.ndim - 1)), x.shape)
 
-    def joined(a: Any, b: Any) -> Any:
+    def joined(a: Any, b: Any) -> tuple[Any, ...]:
         # Selected before it is multiplied: a NaN gives no gradient to the segment before.
         return jnp.where(b[1], 1, a[0]) * b[0], a[1] | b[1]
 
@@ -61,7 +61,7 @@ def _product(x: Any, slot: Any, lengths: Any, start: Any) -> Any:
     return start * jnp.where(empty, 1, last)
 
 
-def _row(x: Any, lengths: Any, reduce: str, initial: float | None) -> Any:
+def _row(x: Any, lengths: Any, reduce: str, initial: float | None) -> jax.Array:
     """x: (N, …), lengths: (S,) -> (S, …)."""
     count = lengths.shape[0]
     shape = (count, *x.shape[1:])

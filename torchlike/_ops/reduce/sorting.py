@@ -126,7 +126,7 @@ def topk(input: Input, k: Int, dim: Int = -1, largest: Bool = True, sorted: Bool
     return jnp.take_along_axis(input, index, d), index
 
 
-@op(residuals=True, returns=named("kthvalue"))
+@op(residuals=True, returns=named("kthvalue"), reorders=True)
 @real_only("kthvalue_cpu")
 def kthvalue(input: Input, k: Int, dim: Int = -1, keepdim: Bool = False):
     """The ``k``-th smallest value along a dimension (k counts from 1), and where it is.
@@ -157,7 +157,7 @@ def _at_rank(x: Any, d: int, rank: Any, keepdim: Any) -> tuple[Any, Any]:
     return (values, index) if keepdim else (values.squeeze(d), index.squeeze(d))
 
 
-def _median_rank(x: Any, d: int, ignore_nan: Any) -> Any:
+def _median_rank(x: Any, d: int, ignore_nan: Any) -> jax.Array:
     """The rank of the lower median; of the last element (a NaN) where there is one."""
     n = x.shape[d]
     if dtypes.kind_of(x.dtype) != "f":
@@ -168,7 +168,7 @@ def _median_rank(x: Any, d: int, ignore_nan: Any) -> Any:
     return jnp.where(nans > 0, n - nans, (n - 1) // 2)
 
 
-def _median_along(x: Any, dim: int, keepdim: Any, ignore_nan: Any) -> Any:
+def _median_along(x: Any, dim: int, keepdim: Any, ignore_nan: Any) -> tuple[Any, ...]:
     d = errors.wrap_dim(dim, x.ndim)
     if not x.ndim:
         return x, jnp.zeros((), np.int64)
@@ -207,16 +207,16 @@ def nanmedian_all(input: Input):
     return _median_all(input, True)
 
 
-def _median_all(x: Any, ignore_nan: Any) -> Any:
+def _median_all(x: Any, ignore_nan: Any) -> jax.Array:
     if not x.size:
         return jnp.full((), jnp.nan if dtypes.kind_of(x.dtype) == "f" else 0, x.dtype)
 
     @jax.custom_jvp
-    def of(flat: Any) -> Any:
+    def of(flat: Any) -> jax.Array:
         return _median_along(flat, 0, False, ignore_nan)[0]
 
     @of.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         # PyTorch shares the gradient evenly between all elements equal to the median.
         (flat,), (dflat,) = primals, tangents
         found = of(flat)

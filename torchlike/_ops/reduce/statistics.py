@@ -346,7 +346,9 @@ def _at_end(x0: Any, x1: Any, x2: Any, near: Any, far: Any) -> Any:
 
 
 @composite(method=False)
-def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
+) -> tuple[Any, ...]:
     """Estimated derivatives along each of ``dim`` (all by default), as a tuple of tensors.
 
     ``spacing`` is a distance, one distance for each dimension, or vectors of sample points; it is

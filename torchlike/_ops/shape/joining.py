@@ -18,7 +18,7 @@ from torchlike._ops.promotion import result_dtype
 
 
 @op("cat_op", casts_out=True, namespaces=(), method=False, needs="nothing", memory_order=of_all,
-    grad_name="CatBackward0")  # fmt: skip
+    grad_name="CatBackward0", reorders=True)  # fmt: skip
 def cat_op(tensors: Inputs, dim: Int = 0):
     """Tensors one after the other along a dimension; 1-D tensors without elements are skipped."""
     if not tensors:

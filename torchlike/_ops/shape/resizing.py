@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import determinism, dtypes, errors, layouts, modes, views
+from torchlike._core.extension import add_method
 from torchlike._core.memory_size import allocating, check_bytes
 from torchlike._core.meta import MetaArray
 from torchlike._core.sharing import tensors_on
@@ -197,9 +198,7 @@ def _value(storage: Storage, chain: View) -> Any:
 
 def _elements(storage: Storage) -> Tensor:
     """All of a memory as a vector."""
-    t = object.__new__(Tensor)
-    t._storage = storage
-    return t.as_strided((storage.size,), (1,), 0)
+    return Tensor._on(storage).as_strided((storage.size,), (1,), 0)
 
 
 def _resize_storage(self: UntypedStorage, size: int) -> UntypedStorage:
@@ -219,5 +218,4 @@ def _resize_storage(self: UntypedStorage, size: int) -> UntypedStorage:
     return self
 
 
-# The storage's own room lies below tensors and views, which this needs.
-UntypedStorage.resize_ = _resize_storage
+add_method("resize_", _resize_storage, of=UntypedStorage)

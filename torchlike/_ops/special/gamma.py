@@ -20,7 +20,7 @@ from torchlike._runtime import targets
 
 
 @jax.custom_jvp
-def lgamma(x: Any) -> Any:
+def lgamma(x: Any) -> jax.Array:
     """``log(|gamma(x)|)``, of float32 computed in float64 on the CPU: XLA's own is 5e-7 at 1, where
     it is 0, and a third too much at 2.00001 (a million: 40 ms, 68 this way)."""
     if x.dtype == np.float32 and targets.is_xla_cpu():
@@ -29,25 +29,25 @@ def lgamma(x: Any) -> Any:
 
 
 @lgamma.defjvp
-def _lgamma_jvp(primals: Any, tangents: Any) -> Any:
+def _lgamma_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     return lgamma(x), digamma(x) * dx
 
 
 @jax.custom_jvp
-def digamma(x: Any) -> Any:
+def digamma(x: Any) -> jax.Array:
     """The derivative of ``lgamma``; minus infinity at 0, NaN at the negative integers."""
     return jnp.where(x == 0, jnp.copysign(jnp.inf, -x), special.digamma(x)).astype(x.dtype)
 
 
 @digamma.defjvp
-def _digamma_jvp(primals: Any, tangents: Any) -> Any:
+def _digamma_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     return digamma(x), polygamma(1, x) * dx
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def polygamma(n: int, x: Any) -> Any:
+def polygamma(n: int, x: Any) -> jax.Array:
     """The ``n``-th derivative of digamma."""
     if n == 0:
         return digamma(x)
@@ -61,12 +61,12 @@ def polygamma(n: int, x: Any) -> Any:
 
 
 @polygamma.defjvp
-def _polygamma_jvp(n: int, primals: Any, tangents: Any) -> Any:
+def _polygamma_jvp(n: int, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     return polygamma(n, x), polygamma(n + 1, x) * dx
 
 
-def _trigamma(x: Any) -> Any:
+def _trigamma(x: Any) -> jax.Array:
     """By reflection below 1/2: trigamma(1 - x) + trigamma(x) = (pi / sin(pi x)) ** 2."""
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     mirrored = wide < 0.5
@@ -77,13 +77,13 @@ def _trigamma(x: Any) -> Any:
     return jnp.where(mirrored, sine * sine - value, value).astype(x.dtype)
 
 
-def _hurwitz(x: Any, q: Any) -> Any:
+def _hurwitz(x: Any, q: Any) -> jax.Array:
     """The zeta function of positive q, of large x the first term alone: JAX's is NaN there."""
     return jnp.where((x > 200) & (q < x / 50), jnp.power(q, -x), special.zeta(x, q))
 
 
 @jax.custom_jvp
-def zeta(x: Any, q: Any) -> Any:
+def zeta(x: Any, q: Any) -> jax.Array:
     """The Hurwitz zeta function: the sum of (q + k) ** -x over k = 0, 1, …
 
     As Cephes: infinite at poles, NaN for x < 1, and below q = 0 for all but integers x, where the
@@ -104,7 +104,7 @@ def zeta(x: Any, q: Any) -> Any:
     return jnp.where(x < 1, jnp.nan, value)
 
 
-def _zeta_jvp(primals: Any, tangents: Any) -> Any:
+def _zeta_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, q), (dx, dq) = primals, tangents
     if not isinstance(dx, SymbolicZero):  # it has no closed form
         raise NotImplementedError("the derivative for 'zeta' is not implemented.")

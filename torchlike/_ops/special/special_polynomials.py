@@ -40,14 +40,14 @@ def _differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @jax.custom_jvp
-    def value(x: Any, n: Any) -> Any:
+    def value(x: Any, n: Any) -> jax.Array:
         return function(x, n)
 
     @value.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         x, n = primals
 
-        def slope(x: Any, n: Any) -> Any:
+        def slope(x: Any, n: Any) -> jax.Array:
             return jax.jvp(lambda v: function(v, n), (x,), (jnp.ones_like(x),))[1]
 
         return value(x, n), _differentiable(slope)(x, n) * tangents[0]
@@ -55,7 +55,7 @@ def _differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     return value
 
 
-def _recurrence(family: Family, x: Any, n: Any) -> Any:
+def _recurrence(family: Family, x: Any, n: Any) -> jax.Array:
     inside = jnp.zeros(x.shape, bool)
     rounds = n
     if family.closed is not None:
@@ -66,7 +66,7 @@ def _recurrence(family: Family, x: Any, n: Any) -> Any:
     # A NaN stays one, and would only keep the loop going.
     last = jnp.max(jnp.where(jnp.isnan(x), 0, rounds), initial=1)
 
-    def body(k: Any, pair: Any) -> Any:
+    def body(k: Any, pair: Any) -> tuple[Any, ...]:
         before, now = pair
         after = family.step(before, now, k.astype(x.dtype), x)
         go_on = k < rounds
@@ -83,19 +83,19 @@ def _recurrence(family: Family, x: Any, n: Any) -> Any:
     return jnp.where(n < 0, 0, value)
 
 
-def _chebyshev(p: Any, q: Any, k: Any, x: Any) -> Any:
+def _chebyshev(p: Any, q: Any, k: Any, x: Any) -> jax.Array:
     return (x + x) * q - p
 
 
-def _second_kind(n: Any, angle: Any, x: Any) -> Any:
+def _second_kind(n: Any, angle: Any, x: Any) -> jax.Array:
     return jnp.sin((n + 1) * angle) / jnp.sin(angle)
 
 
-def _third_kind(n: Any, angle: Any, x: Any) -> Any:
+def _third_kind(n: Any, angle: Any, x: Any) -> jax.Array:
     return jnp.cos((n + 0.5) * angle) / jnp.cos(angle / 2)
 
 
-def _fourth_kind(n: Any, angle: Any, x: Any) -> Any:
+def _fourth_kind(n: Any, angle: Any, x: Any) -> jax.Array:
     return jnp.sin((n + 0.5) * angle) / jnp.sin(angle / 2)
 
 

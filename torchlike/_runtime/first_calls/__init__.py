@@ -12,6 +12,6 @@ arrays), ``rules/`` (one family of primitives a file), ``cost`` (when compiling 
 """
 
 from torchlike._runtime.first_calls.families import Template
-from torchlike._runtime.first_calls.jit import DECLINED, call, jit, takes
+from torchlike._runtime.first_calls.jit import DECLINED, Form, call, jit, takes
 
-__all__ = ["DECLINED", "Template", "call", "jit", "takes"]
+__all__ = ["DECLINED", "Form", "Template", "call", "jit", "takes"]

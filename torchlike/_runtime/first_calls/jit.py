@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -34,10 +34,19 @@ _config: Any = jax.config  # gets its fields one by one
 DECLINED: Any = object()
 
 
+class Form(Protocol):
+    """A compiled form of a function, as ``jax.jit`` gives it, with a way for NumPy arrays."""
+
+    by_numpy: Callable[..., Any]
+    lower: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any: ...
+
+
 def jit(
     function: Callable[..., Any], *, name: str = "", template: Template | None = None,
     families: dict[Any, Family] | None = None, **options: Any,
-) -> Any:  # fmt: skip
+) -> Form:  # fmt: skip
     """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
 
     The signature is what ``jax.jit`` compiles for: tree, shapes and dtypes of the arguments. On
@@ -67,7 +76,7 @@ def jit(
     return hooked
 
 
-def call(form: Any, *args: Any) -> Any:
+def call(form: Form, *args: Any) -> Any:
     """``form(*args)`` where arguments may be NumPy arrays; the results may be, too."""
     out = form.by_numpy(*args)
     return form(*args) if out is DECLINED else out
@@ -116,10 +125,12 @@ class _FirstCalls:
 
     # -- called by JAX -----------------------------------------------------------------------------
 
-    def miss(self, *args: Any, **kwargs: Any) -> Any:
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
         if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
             return self._compiled(*args, **kwargs)
+        if not _config.jax_enable_x64:  # where it is traced, it refuses
+            return self._compiled(*args)
         if not host().is_default:
             return self._compiled(*args)
         leaves, tree = jax.tree.flatten(args)
@@ -239,7 +250,7 @@ class _FirstCalls:
         program.record.making_seconds += perf_counter() - began
         return program, check or settings.check
 
-    def _kind(self, key: Any) -> Any:
+    def _kind(self, key: Any) -> tuple[Any, ...]:
         """What signatures of one family have in common."""
         parts = [(len(p[0]), *p[1:]) if type(p) is tuple else p for p in key[2:]]
         return (*key[:2], len(self._template.sizes), *parts)
@@ -326,7 +337,7 @@ class _FirstCalls:
         log.warning("%s is compiled: by NumPy it raised %r", self._name, error)
         program.record.compiled_because(f"{type(error).__name__}: {error}")
 
-    def _compile(self, program: Program, args: tuple[Any, ...]) -> Any:
+    def _compile(self, program: Program, args: tuple[Any, ...]) -> tuple[Any, ...]:
         record = program.record
         began = perf_counter()
         found = self._compiled(*args)

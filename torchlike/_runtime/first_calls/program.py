@@ -138,7 +138,7 @@ def row_major(value: Any) -> np.ndarray:
     return value if value.flags.c_contiguous else np.array(value, order="C")
 
 
-def _device_array(value: Any, aval: Any, there: Host, committed: bool) -> Any:
+def _device_array(value: Any, aval: Any, there: Host, committed: bool) -> jax.Array:
     """A jax array of a NumPy result, whose memory JAX may keep."""
     if type(value) is not np.ndarray:
         value = np.asarray(value)
@@ -148,7 +148,7 @@ def _device_array(value: Any, aval: Any, there: Host, committed: bool) -> Any:
     return internals.put(aval, there.sharding, [value], [there.device], committed)
 
 
-def signature(leaves: list[Any], tree: Any) -> Any:
+def signature(leaves: list[Any], tree: Any) -> tuple[Any, ...] | None:
     """What a program is made for, or None where an argument is neither array nor number."""
     array_type = host().array_type
     key = [tree, internals.trace_context()]

@@ -109,11 +109,11 @@ class Transform:
     def __repr__(self) -> str:
         return type(self).__name__ + "()"
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Any) -> Size:
         """The shape of the image of such a shape."""
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Any) -> Size:
         """The shape of what has an image of such a shape."""
         return shape
 
@@ -148,7 +148,7 @@ class _InverseTransform(Transform):
         return self._inv.bijective
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> int:
         return self._inv.sign
 
     @property
@@ -173,10 +173,10 @@ class _InverseTransform(Transform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         return -self._inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Any) -> Size:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Any) -> Size:
         return self._inv.forward_shape(shape)
 
 
@@ -256,12 +256,12 @@ class ComposeTransform(Transform):
             dim += part.codomain.event_dim - part.domain.event_dim
         return total
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Any) -> Size:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Any) -> Size:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape

@@ -28,7 +28,7 @@ class _Joined(Transform):
     def _join(self, parts: list[Any]) -> Any:
         raise NotImplementedError
 
-    def _checked(self, x: Any) -> Any:
+    def _checked(self, x: Any) -> tuple[Any, ...]:
         if not -x.dim() <= self.dim < x.dim():
             raise AssertionError("dim is out of range")
         return self._split(x)
@@ -66,7 +66,7 @@ class CatTransform(_Joined):
         """Of all slices together."""
         return sum(self.lengths)
 
-    def _split(self, x: Any) -> Any:
+    def _split(self, x: Any) -> tuple[Any, ...]:
         if x.size(self.dim) != self.length:
             raise AssertionError("the size along dim must be the sum of lengths")
         return x.split(self.lengths, self.dim)
@@ -102,7 +102,7 @@ class CatTransform(_Joined):
 class StackTransform(_Joined):
     """One transform for each index along a dimension."""
 
-    def _split(self, x: Any) -> Any:
+    def _split(self, x: Any) -> tuple[Any, ...]:
         if x.size(self.dim) != len(self.transforms):
             raise AssertionError("the size along dim must be the number of transforms")
         return x.unbind(self.dim)

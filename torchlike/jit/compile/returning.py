@@ -13,8 +13,8 @@ from torchlike._core import tape
 from torchlike._core.storage import Storage
 from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._core.tensor import _FIELDS, Tensor
-from torchlike._dispatch.inplace import reads_a_view
 from torchlike._dispatch.record import OpNode
+from torchlike._dispatch.view_history import reads_a_view
 from torchlike.jit.capture.capture import Capture, Slot
 from torchlike.jit.capture.scalars import Number
 from torchlike.jit.compile.program import Program

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._compat.settings import get_float32_matmul_precision
+from torchlike._core import shared_hooks
 from torchlike._core.tensor import Tensor
 from torchlike.jit.capture.capture import rebound_slots
 from torchlike.jit.capture.libraries import is_library
@@ -21,9 +22,6 @@ from torchlike.jit.guards.places import MISSING, Name, describe, same
 
 _VALUES = (int, float, complex, bool, str, bytes, type(None))
 _TABLES = ("_parameters", "_buffers", "_modules")
-
-#: Tables of hooks on every module or optimizer, from the rooms above.
-hook_tables: list[Mapping[Any, Any]] = []
 
 
 class Snapshot:
@@ -74,7 +72,7 @@ class Snapshot:
         self._checks += [o.holds for o in self._optimizers]
         own = [t for o in capture.optimizers.values() for t in o._hooks.values()]
         self._precision = get_float32_matmul_precision()
-        self._hook_tables = [(table, tuple(table)) for table in (*hook_tables, *own)]
+        self._hook_tables = [(table, tuple(table)) for table in (*shared_hooks.TABLES, *own)]
         #: Tensors reached by name, and whether they required grad.
         self._tensor_names = [(t, watch.label_of(t)) for t in watch.tensors.values()]
         self._flags = [(t, t.requires_grad) for t in watch.tensors.values()]

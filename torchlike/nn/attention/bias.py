@@ -46,8 +46,7 @@ class CausalBias(Tensor):
             )  # fmt: skip
         below = seq_len_kv - seq_len_q if variant is CausalVariant.LOWER_RIGHT else 0
         mask = finish(device_array(np.tri(seq_len_q, seq_len_kv, below, dtype=bool)))
-        self: Any = object.__new__(cls)
-        self._storage, self._view = mask._storage, mask._view
+        self = cls._on(mask._storage, mask._view)
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
         return self
 

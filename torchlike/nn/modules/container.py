@@ -57,7 +57,7 @@ class Sequential(_Ordered):
         for name, module in named:
             self.add_module(name, module)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Any) -> Tensor:
         for module in self._modules.values():
             input = module(input)
         return input
@@ -443,7 +443,7 @@ class ParameterDict(Module):
         self._keys[key] = None
         return key, self.pop(key)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Any = None) -> int:
         """The value of ``key``, or ``default``."""
         return getattr(self, key) if key in self._keys else default
 

@@ -115,7 +115,9 @@ class _Lazy(LazyModuleMixin, Module):
         return input.dim() - n - 1
 
 
-def _lazy(name: str, ordinary: type[Module], size: str, input_dim: int = 1, **defaults: Any) -> Any:
+def _lazy(
+    name: str, ordinary: type[Module], size: str, input_dim: int = 1, **defaults: Any
+) -> type:
     return type(name, (_Lazy, ordinary), {
         "cls_to_become": ordinary, "_size": size, "_input_dim": input_dim,
         "_defaults": MappingProxyType(defaults),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._core.subclasses import announce
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import zero_gradient
 from torchlike.jit import jit
@@ -87,6 +88,7 @@ class Module(StateDicts, Hooks, Conversions):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)  # Generic's, say, which may stand behind it
         leave_unbound(cls)
+        announce(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
@@ -457,7 +459,7 @@ class Module(StateDicts, Hooks, Conversions):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(owner, name, module)
 
-    def _at_path(self, target: str, table: str, kind: str) -> Any:
+    def _at_path(self, target: str, table: str, kind: str) -> Tensor:
         path, _, name = target.rpartition(".")
         owner = self.get_submodule(path)
         if not hasattr(owner, name):
@@ -466,7 +468,7 @@ class Module(StateDicts, Hooks, Conversions):
             raise AttributeError(f"`{name}` is not {kind}")
         return getattr(owner, name)
 
-    def get_parameter(self, target: str) -> Parameter:
+    def get_parameter(self, target: str) -> Any:
         """The parameter at a dotted path. AttributeError when there is none."""
         return self._at_path(target, "_parameters", "an nn.Parameter")
 

@@ -159,7 +159,7 @@ class _CrossMapNorm(Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Any:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
         input, scale, output = ctx.saved_tensors
         size, channels = ctx.size, input.size(1)
         first = int(size - (size - 1) / 2)

@@ -27,7 +27,7 @@ class _MaxPoolNd(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return getattr(F, f"max_pool{self._ndim}d")(
             input, self.kernel_size, self.stride, self.padding, self.dilation,
             ceil_mode=self.ceil_mode, return_indices=self.return_indices,
@@ -244,7 +244,7 @@ class _AdaptiveMaxPoolNd(Module):
         self.output_size = output_size
         self.return_indices = return_indices
 
-    def forward(self, input: Tensor) -> Any:
+    def forward(self, input: Tensor) -> Tensor:
         return getattr(F, f"adaptive_max_pool{self._ndim}d")(
             input, self.output_size, self.return_indices
         )

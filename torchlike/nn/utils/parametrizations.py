@@ -26,7 +26,7 @@ class _OrthMaps(Enum):
     householder = auto()
 
 
-def _is_orthogonal(q: Tensor) -> Any:
+def _is_orthogonal(q: Tensor) -> bool:
     n = q.size(-1)
     identity = functions.eye(n, dtype=q.dtype, device=q.device)
     return functions.allclose(q.mH @ q, identity, atol=10.0 * n * finfo(q.dtype).eps)

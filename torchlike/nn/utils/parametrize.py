@@ -166,7 +166,7 @@ class ParametrizationList(ModuleList):
                     )
                 _assign(own, part)
 
-    def forward(self) -> Any:
+    def forward(self) -> Tensor:
         """The parametrized tensor."""
         first, *rest = list(self)
         if self.is_tensor:
@@ -210,7 +210,7 @@ def _parametrized_class(module: Module) -> None:
 
 
 def _add_property(module: Module, name: str) -> None:
-    def get(self: Any) -> Any:
+    def get(self: Any) -> Tensor:
         if not _cache.depth:
             return self.parametrizations[name]()
         key = (id(self), name)

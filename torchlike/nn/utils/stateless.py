@@ -151,7 +151,7 @@ def _check_names(module: Module, given: dict[str, Tensor]) -> None:
 def functional_call(
     module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = None,
     kwargs: dict[str, Any] | None = None, *, tie_weights: bool = True, strict: bool = False,
-) -> Any:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """``module(*args, **kwargs)`` with the given tensors in the place of its own.
 
     Args:

@@ -80,7 +80,7 @@ class CyclicLR(_WithMomentum):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
-    def scale_fn(self, x: Any) -> Any:
+    def scale_fn(self, x: Any) -> float:
         """The height of a cycle (or of an iteration)."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)

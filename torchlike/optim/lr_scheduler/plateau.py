@@ -59,11 +59,11 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     @property
-    def in_cooldown(self) -> Any:
+    def in_cooldown(self) -> bool:
         """Whether a reduction was a short while ago."""
         return self.cooldown_counter > 0
 
-    def _is_better(self, a: float, best: float) -> Any:
+    def _is_better(self, a: float, best: float) -> bool:
         sign = -1 if self.mode == "min" else 1
         if self.threshold_mode == "rel":
             bound = best * (1.0 + sign * self.threshold)

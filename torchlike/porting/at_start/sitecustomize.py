@@ -21,10 +21,10 @@ def this_environment():
 class TorchOnDemand:
     """Answers for ``torch`` until it is imported; then gives way to the alias."""
 
-    def find_spec(self, fullname, path=None, target=None):
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> object:
         return _on_demand().spec(self) if fullname == "torch" else None
 
-    def find_distributions(self, context=None):
+    def find_distributions(self, context: object = None) -> object:
         return _on_demand().distributions(context)
 
 
@@ -54,5 +54,5 @@ def _run_the_next():
 
 if __name__ == "sitecustomize":
     if os.environ.get("TORCHLIKE_CHILDREN") == this_environment():
-        sys.meta_path.insert(0, TorchOnDemand())
+        sys.meta_path.insert(0, TorchOnDemand())  # type: ignore[arg-type]
     _run_the_next()

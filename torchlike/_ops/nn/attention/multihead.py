@@ -51,6 +51,11 @@ def _check_dims(
             f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
             f"{mask.dim()}-D tensor instead"
         )
+    if padding is not None and mask is not None and padding.dtype is not mask.dtype:
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type "
+            "for both instead."
+        )
     return batched
 
 
@@ -91,6 +96,28 @@ def _static(given: Tensor, name: str, batch: int, heads: int, width: int) -> Ten
     return given.unflatten(0, (batch, heads))
 
 
+def _width_of_heads(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_heads: int, is_separate: bool
+) -> int:
+    """Features of each head. AssertionError for features that the heads cannot share, and for keys
+    and values of which not each has the other (with projections of their own: by their places)."""
+    embed = query.shape[-1]
+    if embed != embed_dim:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim}, but got {embed}")
+    width = embed // num_heads
+    if width * num_heads != embed:
+        raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
+    if is_separate:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(
+                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+                f"{value.shape[:2]}"
+            )
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    return width
+
+
 @composite(namespaces=("nn.functional",), method=False)
 def multi_head_attention_forward(
     query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
@@ -114,12 +141,6 @@ def multi_head_attention_forward(
     RuntimeError and AssertionError for masks and inputs that do not fit.
     """
     batched = _check_dims(query, key, value, key_padding_mask, attn_mask)
-    if (key_padding_mask is not None and attn_mask is not None
-            and key_padding_mask.dtype is not attn_mask.dtype):  # fmt: skip
-        warnings.warn(
-            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type "
-            "for both instead."
-        )
     padding: Any = _additive(key_padding_mask, "key_padding_mask", query)
     mask = _additive(attn_mask, "attn_mask", query)
     if is_causal and mask is None:
@@ -134,22 +155,10 @@ def multi_head_attention_forward(
         key, value = (query, query) if same else (key.unsqueeze(1), value.unsqueeze(1))
         padding = None if padding is None else padding.unsqueeze(0)
     target, batch, embed = query.shape
-    if embed != embed_dim_to_check:
-        raise AssertionError(
-            f"was expecting embedding dimension of {embed_dim_to_check}, but got {embed}"
-        )
-    width = embed // num_heads
-    if width * num_heads != embed:
-        raise AssertionError(f"embed_dim {embed} not divisible by num_heads {num_heads}")
+    width = _width_of_heads(
+        query, key, value, embed_dim_to_check, num_heads, use_separate_proj_weight
+    )
     separate = (q_proj_weight, k_proj_weight, v_proj_weight)
-    if use_separate_proj_weight:
-        if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(
-                f"key's sequence and batch dims {key.shape[:2]} do not match value's "
-                f"{value.shape[:2]}"
-            )
-    elif key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
     q: Any
     q, k, v = _project(
         query, key, value, separate if use_separate_proj_weight else in_proj_weight, in_proj_bias

@@ -45,12 +45,12 @@ class Masks(NamedTuple):
     limit: Any = None
 
 
-def limit_of(mask: Any, dtype: Any) -> Any:
+def limit_of(mask: Any, dtype: Any) -> jax.Array:
     """The limit that a bool mask (True: kept) stands for."""
     return jnp.where(mask, np.inf, -np.inf).astype(dtype)
 
 
-def _causal_limit(scores: Any, first: int) -> Any:
+def _causal_limit(scores: Any, first: int) -> jax.Array | None:
     """That of a causal mask for rows from ``first`` on; None where they see all columns."""
     rows, columns = scores.shape[-2:]
     if columns <= first + 1:
@@ -88,11 +88,11 @@ def powers_of(scores: Any, masks: Masks, first: int | None) -> tuple[Any, Any]:
     return powers, jnp.maximum(total, 0.5) if may_be_empty else total
 
 
-def _transposed(x: Any) -> Any:
+def _transposed(x: Any) -> jax.Array:
     return jnp.swapaxes(x, -1, -2)
 
 
-def _tangent_transposed(x: Any, rows: int) -> Any:
+def _tangent_transposed(x: Any, rows: int) -> jax.Array:
     """A tangent (…, S, E) transposed, and so that its cotangent, a product over ``rows``, is
     computed as (…, E, S)."""
     length, width = x.shape[-2:]
@@ -105,7 +105,7 @@ def _tangent_transposed(x: Any, rows: int) -> Any:
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _weighted(first: int | None, query: Any, key: Any, value: Any, masks: Masks) -> Any:
+def _weighted(first: int | None, query: Any, key: Any, value: Any, masks: Masks) -> jax.Array:
     powers, total = powers_of(query @ _transposed(key), masks, first)
     return (powers @ value) / total
 
@@ -142,7 +142,7 @@ def _blocks(rows: int) -> Iterator[tuple[int, int]]:
     return itertools.pairwise(bounds)
 
 
-def weighted(query: Any, key: Any, value: Any, masks: Masks, is_causal: bool) -> Any:
+def weighted(query: Any, key: Any, value: Any, masks: Masks, is_causal: bool) -> jax.Array:
     """``softmax(query @ key.T, with the masks) @ value``.
 
     query (…, L, E), key (…, S, E), value (…, S, V): (…, L, V), in float32 or wider.

@@ -174,7 +174,7 @@ def _register_conv(n: int) -> None:
     for each dimension, "same" (stride 1) or "valid". RuntimeError for sizes that do not fit.
     """
     op(name, namespaces=_SPACES, method=False, memory_order=_of_volumes if n == 3 else of_any,
-       grad_name="ConvolutionBackward0",
+       grad_name="ConvolutionBackward0", saved_names={"input": "input"},
        needs={"input": ["weight"], "weight": ["input"], "bias": []})(pure)  # fmt: skip
 
 
@@ -253,7 +253,7 @@ def _register_transposed(n: int) -> None:
     do not fit, and for ``output_padding`` not smaller than stride or dilation.
     """
     op(name, namespaces=_SPACES, method=False, memory_order=_of_volumes if n == 3 else of_any,
-       grad_name="ConvolutionBackward0",
+       grad_name="ConvolutionBackward0", saved_names={"input": "input"},
        needs={"input": ["weight"], "weight": ["input"], "bias": []})(pure)  # fmt: skip
 
 

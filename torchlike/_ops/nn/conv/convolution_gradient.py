@@ -44,7 +44,7 @@ class Geometry(NamedTuple):
     dilation: tuple[int, ...]
 
 
-def _convolve(x: Any, weight: Any, geometry: Geometry) -> Any:
+def _convolve(x: Any, weight: Any, geometry: Geometry) -> jax.Array:
     n = x.ndim - 2
     spatial = tuple(range(1, n + 1))
     dims = lax.ConvDimensionNumbers(
@@ -67,19 +67,19 @@ def images_at_once(images: int, positions: int, column: int) -> int:
     return cached[-1] if cached else possible[0]
 
 
-def channels_last(x: Any, weight: Any, geometry: Geometry) -> Any:
+def channels_last(x: Any, weight: Any, geometry: Geometry) -> jax.Array:
     """x (N, …, C) with weight (…, C, O): (N, …, O)."""
     return _channels_last(x, weight, geometry, False)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
-def _channels_last(x: Any, weight: Any, geometry: Geometry, is_read_again: bool) -> Any:
+def _channels_last(x: Any, weight: Any, geometry: Geometry, is_read_again: bool) -> jax.Array:
     if shifted_images.pays(weight):
         return shifted_images.convolve(x, weight, *geometry, is_read_again)
     return _convolve(x, weight, geometry)
 
 
-def _jvp(geometry: Geometry, is_read_again: bool, primals: Any, tangents: Any) -> Any:
+def _jvp(geometry: Geometry, is_read_again: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, weight), (dx, dweight) = primals, tangents
     out = _channels_last(x, weight, geometry, True)
     parts = []

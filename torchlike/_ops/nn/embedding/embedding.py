@@ -37,7 +37,7 @@ def _check_indices(indices: Any, name: str) -> None:
         )
 
 
-def _rows(weight: Any, indices: Any) -> Any:
+def _rows(weight: Any, indices: Any) -> jax.Array:
     """``weight[indices]``; NaN rows for indices out of range, where nothing can be raised (jit)."""
     count = weight.shape[0]
     # Negative ones must not wrap round. int32 is enough, and half the traffic.
@@ -47,18 +47,18 @@ def _rows(weight: Any, indices: Any) -> Any:
 
 
 @jax.custom_jvp
-def _with_gradient_scale(x: Any, scale: Any) -> Any:
+def _with_gradient_scale(x: Any, scale: Any) -> jax.Array:
     """``x``, with its gradient multiplied by ``scale``."""
     return x
 
 
 @_with_gradient_scale.defjvp
-def _with_gradient_scale_jvp(primals: Any, tangents: Any) -> Any:
+def _with_gradient_scale_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     x, scale = primals
     return x, tangents[0] * scale
 
 
-def _looked_up(weight: Any, indices: Any, padding_idx: int | None, by_frequency: bool) -> Any:
+def _looked_up(weight: Any, indices: Any, padding_idx: int | None, by_frequency: bool) -> jax.Array:
     """Rows, with the gradient rules of ``padding_idx`` and ``scale_grad_by_freq``."""
     out = _rows(weight, indices)
     if padding_idx is not None:
@@ -76,7 +76,8 @@ def _check_embedding(input: Any, weight: Any, *rest: Any) -> None:
 
 
 @op("embedding_op", namespaces=(), method=False, check=_check_embedding,
-    needs={"weight": ["input"]}, grad_name="EmbeddingBackward0")  # fmt: skip
+    needs={"weight": ["input"]}, grad_name="EmbeddingBackward0",
+    saved_names={"input": "indices"})  # fmt: skip
 def embedding_op(input: Input, weight: Input, padding_idx: OptInt, scale_grad_by_freq: Bool):
     """``weight[input]``; the row ``padding_idx`` gets no gradient."""
     if weight.ndim != 2:
@@ -86,7 +87,7 @@ def embedding_op(input: Input, weight: Input, padding_idx: OptInt, scale_grad_by
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(2, 3))
-def _scaled_rows(weight: Any, used: Any, max_norm: float, norm_type: float) -> Any:
+def _scaled_rows(weight: Any, used: Any, max_norm: float, norm_type: float) -> jax.Array:
     """Rows in use scaled down to a norm of ``max_norm``: new values, tangents as they were."""
     norms = vector_norm(weight, norm_type, (1,), True)
     return jnp.where(used & (norms > max_norm), weight * (max_norm / (norms + 1e-7)), weight)
@@ -195,7 +196,7 @@ def _check_bag(input: Any, weight: Any, offsets: Any, *rest: Any) -> None:
         )
 
 
-def _places(indices: Any) -> Any:
+def _places(indices: Any) -> jax.Array:
     return jnp.arange(indices.shape[0], dtype=np.int32)
 
 
@@ -209,7 +210,7 @@ def _membership(
     return bag, counted & (at < offsets[-1]) if include_last_offset else counted
 
 
-def _maxima(rows: Any, bag: Any, counted: Any, bags: int) -> Any:
+def _maxima(rows: Any, bag: Any, counted: Any, bags: int) -> jax.Array:
     """(B, D): the place in the list of indices of each bag's maximum, beyond its end where there is
     none. The first of equal ones, which takes the gradient in PyTorch."""
     low = jnp.where(counted[:, None], rows, -jnp.inf)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import errors, modes
-from torchlike._core.sparse_array import SparseArray, tensor_of
+from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node, gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 
@@ -46,7 +46,7 @@ class SparseRowsNode(Node):
         return [self._gradient(wrap(cotangents[0]))]
 
     def run_graph(self, cotangents: list[Any]) -> Sequence[Any]:
-        return [tensor_of(self._gradient(cotangents[0]))]
+        return [wrap(self._gradient(cotangents[0]))]
 
 
 def wants_sparse(weight: Tensor, name: str) -> bool:

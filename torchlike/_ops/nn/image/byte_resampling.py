@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def _filter(x: Any, cubic: bool, antialias: bool) -> Any:
+def _filter(x: Any, cubic: bool, antialias: bool) -> np.ndarray:
     x = np.abs(x)
     if not cubic:
         return np.maximum(1 - x, 0)

@@ -25,7 +25,7 @@ def nms_kept(dets: Input, order: Input, iou_threshold: Static):
     if not boxes.shape[0]:
         return jnp.ones(0, bool)
 
-    def one(i: Any, kept: Any) -> Any:
+    def one(i: Any, kept: Any) -> jax.Array:
         width = jnp.minimum(x2, x2[i]) - jnp.maximum(x1, x1[i])
         height = jnp.minimum(y2, y2[i]) - jnp.maximum(y1, y1[i])
         shared = jnp.maximum(width, 0) * jnp.maximum(height, 0)
@@ -49,7 +49,7 @@ def roi_align_op(
     offset = 0.5 if aligned else 0.0
     x1, y1, x2, y2 = (rois[:, 1:] * spatial_scale - offset).T
 
-    def samples(start: Any, end: Any, bins: int, length: int, most: int) -> Any:
+    def samples(start: Any, end: Any, bins: int, length: int, most: int) -> tuple[Any, ...]:
         """Places between pixels (k, bins, most), their weight, and what they count."""
         extent = end - start if aligned else jnp.maximum(end - start, 1)
         step = extent / bins
@@ -62,7 +62,7 @@ def roi_align_op(
         inside = inside[:, None] & (at >= -1) & (at <= length)
         return jnp.maximum(at, 0), inside, n
 
-    def weights(at: Any, inside: Any, length: int) -> Any:
+    def weights(at: Any, inside: Any, length: int) -> jax.Array:
         """Of each pixel in each bin's sum: (k, bins, length)."""
         low = jnp.minimum(jnp.floor(at), length - 1)
         part = jnp.where(low >= length - 1, 0, at - low)

@@ -46,7 +46,9 @@ def _scale(size: int, out: int, factor: float | None, align_corners: bool, real:
     return real(1 / factor) if factor else real(size) / real(out)
 
 
-def _linear_positions(size: int, out: int, scale: Any, align_corners: bool, real: Any) -> Any:
+def _linear_positions(
+    size: int, out: int, scale: Any, align_corners: bool, real: Any
+) -> np.ndarray:
     at = np.arange(out, dtype=real)
     return at * scale if align_corners else (at + real(0.5)) * scale - real(0.5)
 
@@ -290,7 +292,9 @@ def interpolate(
 
 
 def _register_upsample(name: str, defaults: dict[str, Any]) -> None:
-    def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any) -> Any:
+    def upsample(
+        input: Tensor, size: Any = None, scale_factor: Any = None, **options: Any
+    ) -> Tensor:
         warnings.warn(
             f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
             stacklevel=2,
@@ -401,7 +405,8 @@ def _check_grid(x: Any, grid: Any, mode: str) -> None:
         )
 
 
-@op("grid_sample_op", namespaces=(), method=False, grad_name="GridSampler2DBackward0")
+@op("grid_sample_op", namespaces=(), method=False, grad_name="GridSampler2DBackward0",
+    saved_names={"input": "input"})  # fmt: skip
 def grid_sample_op(input: Input, grid: Input, mode: Str, padding_mode: Str, align_corners: Bool):
     """Read ``input`` at the normalised positions of ``grid``."""
     _check_grid(input, grid, mode)

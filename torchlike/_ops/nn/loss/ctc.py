@@ -27,7 +27,7 @@ from torchlike._ops.loops import scan
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 
-def _logsumexp(terms: Any) -> Any:
+def _logsumexp(terms: Any) -> jax.Array:
     """log(sum(exp)) over a list of arrays; -inf, with gradient 0, where all of them are -inf."""
     stacked = jnp.stack(terms)
     largest = lax.stop_gradient(jnp.max(stacked, 0))
@@ -39,7 +39,7 @@ def _logsumexp(terms: Any) -> Any:
 
 def _likelihoods(
     log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: int
-) -> Any:
+) -> jax.Array:
     """Negative log likelihoods (N,) of log_probs (T, N, C) and padded targets (N, S).
 
     State 2 k of a sample is the blank before label k,
@@ -58,10 +58,10 @@ def _likelihoods(
     )
     nothing = jnp.full((batch, 1), -jnp.inf, log_probs.dtype)
 
-    def shifted(alpha: Any, by: int) -> Any:
+    def shifted(alpha: Any, by: int) -> jax.Array:
         return jnp.concatenate([*[nothing] * by, alpha], 1)[:, :states]
 
-    def step(alpha: Any, now: Any) -> Any:
+    def step(alpha: Any, now: Any) -> tuple[Any, ...]:
         t, emission = now
         reached = _logsumexp(
             [alpha, shifted(alpha, 1), jnp.where(skips, shifted(alpha, 2), -jnp.inf)]
@@ -84,19 +84,19 @@ def _likelihoods(
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(4, 5))
 def _losses(log_probs: Any, targets: Any, lengths: Any, target_lengths: Any, blank: int,
-            zero_infinity: bool) -> Any:  # fmt: skip
+            zero_infinity: bool) -> jax.Array:  # fmt: skip
     loss = _likelihoods(log_probs, targets, lengths, target_lengths, blank)
     return jnp.where(jnp.isinf(loss), 0, loss) if zero_infinity else loss
 
 
 @_losses.defjvp
-def _losses_jvp(blank: int, zero_infinity: bool, primals: Any, tangents: Any) -> Any:
+def _losses_jvp(blank: int, zero_infinity: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
     """As in PyTorch the gradient is that of log-probabilities that sum to one: exp(log_probs)
     less the expected counts, which log_softmax passes on as they are. For an infinite loss it is
     NaN, or 0 if that loss is made 0."""
     log_probs, targets, lengths, target_lengths = primals
 
-    def total(x: Any) -> Any:
+    def total(x: Any) -> tuple[Any, ...]:
         loss = _likelihoods(x, targets, lengths, target_lengths, blank)
         return jnp.sum(loss), loss
 

@@ -37,7 +37,7 @@ def _warn_about_sizes(input: Tensor, target: Tensor) -> None:
 # -- distances -------------------------------------------------------------------------------------
 
 
-def _weighted(loss: Any, weight: Any, reduction: str) -> Any:
+def _weighted(loss: Any, weight: Any, reduction: str) -> jax.Array:
     """Reduce; with weights the mean is over their sum."""
     if weight is None:
         return reduced(loss, reduction)
@@ -159,14 +159,14 @@ def huber_loss(
 
 
 @jax.custom_jvp
-def _bce(x: Any, target: Any) -> Any:
+def _bce(x: Any, target: Any) -> jax.Array:
     """Logarithms are held above -100, so that a certain and wrong answer costs no infinity."""
     log_x, log_rest = jnp.maximum(jnp.log(x), -100), jnp.maximum(jnp.log1p(-x), -100)
     return (target - 1) * log_rest - target * log_x
 
 
 @_bce.defjvp
-def _bce_jvp(primals: Any, tangents: Any) -> Any:
+def _bce_jvp(primals: Any, tangents: Any) -> tuple[Any, ...]:
     # PyTorch's gradient: the denominator is held above 1e-12 instead.
     (x, target), (dx, dt) = primals, tangents
     slope = (x - target) / jnp.maximum((1 - x) * x, 1e-12)

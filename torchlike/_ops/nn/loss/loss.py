@@ -43,7 +43,7 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def reduced(loss: Any, reduction: str) -> Any:
+def reduced(loss: Any, reduction: str) -> jax.Array:
     """The loss summed, averaged or as it is. ValueError for an unknown reduction."""
     check_reduction(reduction)
     if reduction == "mean":
@@ -56,7 +56,7 @@ def reduced(loss: Any, reduction: str) -> Any:
     return jnp.sum(loss) if reduction == "sum" else loss
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Any) -> jax.Array:
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
@@ -131,14 +131,14 @@ def _check_targets(input: Any, target: Any, weight: Any, ignore_index: int, *res
 # -- class indices ---------------------------------------------------------------------------------
 
 
-def _class_weights(weight: Any, dim: int, ndim: int) -> Any:
+def _class_weights(weight: Any, dim: int, ndim: int) -> jax.Array:
     return weight.reshape([-1 if d == dim else 1 for d in range(ndim)])
 
 
 def _nll(
     log_probabilities: Any, target: Any, weight: Any, ignore_index: int, reduction: str,
     smoothing: float,
-) -> Any:  # fmt: skip
+) -> jax.Array:  # fmt: skip
     """Negative log likelihood of the target classes, in a wide dtype."""
     logp = log_probabilities
     dim = 0 if logp.ndim == 1 else 1

@@ -22,7 +22,7 @@ from torchlike._ops.promotion import check_broadcast, in_float32, promoted, prom
 _F = ("nn.functional",)
 
 
-def _relu(x: Any) -> Any:
+def _relu(x: Any) -> jax.Array:
     """``max(x, 0)`` with derivative 1 at 0: PyTorch clamps here, and clamp passes ties. NaN stays,
     without a gradient."""
     return jnp.where(x >= 0, x, jnp.where(x < 0, 0, lax.stop_gradient(x)))

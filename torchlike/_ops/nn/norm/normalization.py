@@ -41,7 +41,7 @@ _SPACES = ("", "nn.functional")
 _Ints = Annotated[tuple[int, ...], Kind("tuple of ints", ints)]
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Any) -> jax.Array:
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
@@ -60,7 +60,9 @@ def _standardized(x: Any, over: tuple[int, ...], eps: float) -> tuple[Any, Any, 
 
 
 @_standardized.defjvp
-def _standardized_jvp(over: tuple[int, ...], eps: float, primals: Any, tangents: Any) -> Any:
+def _standardized_jvp(
+    over: tuple[int, ...], eps: float, primals: Any, tangents: Any
+) -> tuple[Any, ...]:
     (x,), (dx,) = primals, tangents
     y, mean, var = _standardized(x, over, eps)
     dmean = jnp.mean(dx, over, keepdims=True)
@@ -69,7 +71,7 @@ def _standardized_jvp(over: tuple[int, ...], eps: float, primals: Any, tangents:
     return (y, mean, var), (scale * (dx - dmean - y * along), dmean, 2 * along / scale)
 
 
-def _affine(y: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> Any:
+def _affine(y: Any, weight: Any, bias: Any, shape: tuple[int, ...]) -> jax.Array:
     if weight is not None:
         y = y * _wide(weight).reshape(shape)
     if bias is not None:
@@ -114,7 +116,7 @@ def _of_batch(result: Any, operands: Any, spec: Any, statics: Any) -> None:
 
 
 @op("batch_norm_train", namespaces=(), method=False, residuals=True, memory_order=_of_batch,
-    grad_name="NativeBatchNormBackward0")  # fmt: skip
+    grad_name="NativeBatchNormBackward0", saved_names={"input": "input"})  # fmt: skip
 def batch_norm_train(
     input: Input, running_mean: OptInput, running_var: OptInput, weight: OptInput, bias: OptInput,
     momentum: Scalar, eps: Float, by_last: Bool = False,
@@ -159,13 +161,13 @@ def _fits_convolutions(input: Tensor) -> bool:
     )  # fmt: skip
 
 
-def _blend(old: Any, new: Any, momentum: Any) -> Any:
+def _blend(old: Any, new: Any, momentum: Any) -> jax.Array:
     m = jnp.asarray(momentum).astype(new.dtype)
     return lax.stop_gradient(((1 - m) * old + m * new).astype(old.dtype))
 
 
 @op("batch_norm_eval", namespaces=(), method=False, memory_order=_of_batch,
-    grad_name="NativeBatchNormBackward0")  # fmt: skip
+    grad_name="NativeBatchNormBackward0", saved_names={"input": "input"})  # fmt: skip
 def batch_norm_eval(
     input: Input, running_mean: Input, running_var: Input, weight: OptInput, bias: OptInput,
     eps: Float,
@@ -245,7 +247,7 @@ def batch_norm_toplevel(
 def _instance_norm(
     input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any,
     use_input_stats: Any, momentum: float, eps: float,
-) -> Tensor:  # fmt: skip
+) -> Any:  # fmt: skip
     """Batch norm of (1, N * C, …), the statistics of a channel averaged over the batch."""
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
@@ -325,7 +327,8 @@ def _check_normalized(
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
-@op("layer_norm_op", namespaces=(), method=False, grad_name="NativeLayerNormBackward0")
+@op("layer_norm_op", namespaces=(), method=False, grad_name="NativeLayerNormBackward0",
+    saved_names={"input": "input"})  # fmt: skip
 def layer_norm_op(input: Input, normalized_shape: _Ints, weight: OptInput = None,
                   bias: OptInput = None, eps: Float = 1e-05):  # fmt: skip
     """``(input - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions."""
@@ -391,7 +394,7 @@ def rms_norm(input: Input, normalized_shape: _Ints, weight: OptInput = None, eps
 
 
 @op("group_norm_op", namespaces=(), method=False, residuals=True, memory_order=of_first,
-    grad_name="NativeGroupNormBackward0")  # fmt: skip
+    grad_name="NativeGroupNormBackward0", saved_names={"input": "input"})  # fmt: skip
 def group_norm_op(input: Input, num_groups: Int, weight: OptInput = None, bias: OptInput = None,
                   eps: Float = 1e-05):  # fmt: skip
     """Normalise groups of channels of each instance."""

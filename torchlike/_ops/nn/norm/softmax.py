@@ -11,9 +11,10 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes, errors
+from torchlike._core.extension import add_method
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_loop
-from torchlike._dispatch.registry import add_method, composite, export, op
+from torchlike._dispatch.registry import composite, export, op
 from torchlike._dispatch.schema import Bool, Dims, DType, Float, Input, Int
 from torchlike._dispatch.synonyms import with_synonyms
 from torchlike._ops.checks import floats_only, scalar_type_of
@@ -34,19 +35,19 @@ def _prepared(input: Any, dim: int, dtype: Any, kernel: str) -> tuple[Any, int]:
     return (x if x.ndim else x.reshape(1)), d
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: Any) -> jax.Array:
     """16-bit floats are normalised in float32, as PyTorch's kernels do."""
     return x.astype(np.float32) if x.dtype.itemsize < 4 else x
 
 
-def _softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> Any:
+def _softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Array:
     y, g = _wide(out), _wide(cotangent)
     d = errors.wrap_dim(dim, y.ndim)
     inner = jnp.sum(y * g, d, keepdims=True) if y.ndim else y * g
     return (y * (g - inner)).astype(out.dtype)
 
 
-def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> Any:
+def _log_softmax_rule(cotangent: Any, out: Any, dim: int, dtype: Any) -> jax.Array:
     y, g = _wide(out), _wide(cotangent)
     d = errors.wrap_dim(dim, y.ndim)
     total = jnp.sum(g, d, keepdims=True) if y.ndim else g
@@ -123,7 +124,7 @@ _family("softmin", lambda x, dim: softmax_op(-x, dim), "``softmax(-input, dim)``
 def normalize_op(input: Input, p: Float, dim: Dims, eps: Float):
     """``input / max(norm(input), eps)``."""
 
-    def unit(x: Any) -> Any:
+    def unit(x: Any) -> jax.Array:
         norm = vector_norm(x, p, axes(dim, x.ndim), True)
         return division.divide(x, jnp.where(norm < eps, eps, norm).astype(x.dtype))
 
@@ -152,7 +153,7 @@ def cosine_similarity(x1: Input, x2: Input, dim: Int = 1, eps: Float = 1e-08):
     a, b = jnp.broadcast_arrays(a, b)
     over = (errors.wrap_dim(dim, a.ndim),) if a.ndim else ()
 
-    def unit(x: Any) -> Any:
+    def unit(x: Any) -> jax.Array:
         norm = vector_norm(x, 2, over, True)
         # Raised to eps in value only: the gradient is that of the length itself, as in PyTorch.
         return x / (norm + lax.stop_gradient(jnp.where(norm < eps, eps - norm, 0)))

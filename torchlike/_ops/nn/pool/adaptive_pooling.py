@@ -99,7 +99,7 @@ def _taps(size: int, out: int) -> tuple[np.ndarray, np.ndarray]:
     return np.where(inside, places, start[:, None]), inside
 
 
-def _adaptive_avg(input: Any, n: int, output_size: Any) -> Any:
+def _adaptive_avg(input: Any, n: int, output_size: Any) -> jax.Array:
     sizes = _adaptive_sizes(input, n, output_size, f"adaptive_avg_pool{n}d")
     x = input.astype(np.float32) if input.dtype.itemsize < 4 else input
     first = input.ndim - n
@@ -125,7 +125,7 @@ def _adaptive_avg(input: Any, n: int, output_size: Any) -> Any:
     return x.astype(input.dtype)
 
 
-def _adaptive_max(input: Any, n: int, output_size: Any) -> Any:
+def _adaptive_max(input: Any, n: int, output_size: Any) -> tuple[Any, ...]:
     """Gather each window (padded by repeating its first place), then fold as max pooling does."""
     sizes = _adaptive_sizes(input, n, output_size, f"adaptive_max_pool{n}d")
     first = input.ndim - n
@@ -213,11 +213,11 @@ def max_unpool_op(input: Input, indices: Input, size: IntOrInts):
     empty = jnp.zeros((flat.shape[0], math.prod(size)), input.dtype)
 
     @jax.custom_jvp
-    def written(values: Any) -> Any:
+    def written(values: Any) -> jax.Array:
         return empty.at[rows, places].set(values)
 
     @written.defjvp
-    def _(primals: Any, tangents: Any) -> Any:
+    def _(primals: Any, tangents: Any) -> tuple[Any, ...]:
         # Of several values with one place the last is written, and each gets that place's gradient.
         return written(*primals), empty.at[rows, places].add(tangents[0])
 

@@ -142,7 +142,7 @@ def _output_sizes(
 # -- maxima ----------------------------------------------------------------------------------------
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: Any) -> float:
     return -jnp.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
 
 
@@ -169,7 +169,7 @@ def _window_slices(x: Any, axis: int, geometry: tuple[int, ...], fill: Any) -> l
     ]
 
 
-def _beats(value: Any, best: Any) -> Any:
+def _beats(value: Any, best: Any) -> jax.Array:
     """Where a later element of a window takes the place of the best so far: larger, or NaN."""
     better = value > best
     return better | jnp.isnan(value) if value.dtype in dtypes.DIFFERENTIABLE else better
@@ -193,7 +193,7 @@ def max_along(x: Any, index: Any, axis: int, geometry: tuple[int, ...]) -> tuple
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
-def max_of_tiles(x: Any, kernel: tuple[int, ...]) -> Any:
+def max_of_tiles(x: Any, kernel: tuple[int, ...]) -> jax.Array:
     """The maximum of each window of ``x``, (N, out, kernel, out, kernel, …, C) -> (N, out, out, C).
 
     The derivative of the fold would be a chain of selections, one for each tap. This one asks once
@@ -304,15 +304,22 @@ def _register_max_pool(n: int) -> None:
     indexed = op(f"{name}_with_indices", namespaces=top, method=False, grad_name=grad_name,
                  memory_order=of_first_row if n == 1 else of_first)(pure_with_indices)  # fmt: skip
 
-    def toplevel(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    def toplevel(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Tensor:  # fmt: skip
         return plain(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                     return_indices=False):  # fmt: skip
+    def with_indices(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         return indexed(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def functional(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
-                   return_indices=False):  # fmt: skip
+    def functional(
+        input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
         chosen = indexed if return_indices else plain
         return chosen(input, kernel_size, stride, padding, dilation, ceil_mode)
 
@@ -326,7 +333,7 @@ def _register_max_pool(n: int) -> None:
 # -- means -----------------------------------------------------------------------------------------
 
 
-def _sum_windows(x: Any, n: int, out: Any, kernel: Any, stride: Any, padding: Any) -> Any:
+def _sum_windows(x: Any, n: int, out: Any, kernel: Any, stride: Any, padding: Any) -> jax.Array:
     first = x.ndim - n
     for d in reversed(range(n)):
         parts = _window_slices(x, first + d, (out[d], kernel[d], stride[d], padding[d], 1), 0)
@@ -357,7 +364,7 @@ def means_only(x: Any, kernel: str) -> None:
 def _avg_pool(
     input: Any, n: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
     count_include_pad: bool, divisor: int | None,
-) -> Any:  # fmt: skip
+) -> jax.Array:  # fmt: skip
     name = f"avg_pool{n}d"
     kernel = per_dimension(kernel_size, n, name, "kernel_size")
     stride = stride_of(stride, kernel, n, name)

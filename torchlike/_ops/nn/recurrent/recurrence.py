@@ -62,7 +62,7 @@ def _lstm_step(x: Any, a: Any, state: State) -> tuple[State, Any]:
     return (o * jnp.tanh(c), c), gates
 
 
-def _lstm_slopes(gates: Any, before: State, after: State) -> Any:
+def _lstm_slopes(gates: Any, before: State, after: State) -> tuple[Any, ...]:
     i, f, g, o = _split(gates, 4)
     tanh_c = jnp.tanh(after[1])
     return (
@@ -89,7 +89,7 @@ def _gru_step(x: Any, a: Any, state: State) -> tuple[State, Any]:
     return (n + z * (state[0] - n),), (r, z, n, an)
 
 
-def _gru_slopes(saved: Any, before: State, after: State) -> Any:
+def _gru_slopes(saved: Any, before: State, after: State) -> tuple[Any, ...]:
     r, z, n, an = saved
     to_n = (1 - z) * (1 - n * n)
     return to_n, to_n * r, to_n * an * r * (1 - r), (before[0] - n) * z * (1 - z), z
@@ -129,7 +129,7 @@ CELLS = {
 # -- over time -------------------------------------------------------------------------------------
 
 
-def recurrent_part(h: Any, w_hh: Any, b_hh: Any) -> Any:
+def recurrent_part(h: Any, w_hh: Any, b_hh: Any) -> jax.Array:
     """``h @ w_hh.T + b_hh``; the bias may be None."""
     y = h @ w_hh.T
     return y if b_hh is None else y + b_hh
@@ -148,7 +148,7 @@ def _forward(
     """Last state, all states and what the steps saved (the caller drops what it does not need)."""
     step = CELLS[kind].step
 
-    def body(state: State, inputs: Any) -> Any:
+    def body(state: State, inputs: Any) -> tuple[Any, ...]:
         x_t, live = inputs
         new, saved = step(x_t, recurrent_part(state[0], w_hh, b_hh), state)
         new = _live(live, new, state)
@@ -177,16 +177,16 @@ def over_time(
     return states[0], last
 
 
-def _dense(tangent: Any, like: Any) -> Any:
+def _dense(tangent: Any, like: Any) -> jax.Array:
     return jnp.zeros_like(like) if isinstance(tangent, SymbolicZero) else tangent
 
 
-def _over_time_jvp(kind: str, reverse: bool, primals: Any, tangents: Any) -> Any:
+def _over_time_jvp(kind: str, reverse: bool, primals: Any, tangents: Any) -> tuple[Any, ...]:
     x, w_hh, b_hh, state, mask = primals
     dx, dw_hh, db_hh, dstate, _ = tangents
     last, states, saved = _forward(kind, reverse, x, w_hh, b_hh, state, mask)
 
-    def shifted(first: Any, rest: Any) -> Any:
+    def shifted(first: Any, rest: Any) -> jax.Array:
         parts = (rest[1:], first[None]) if reverse else (first[None], rest[:-1])
         return jnp.concatenate(parts)
 
@@ -208,7 +208,7 @@ def _over_time_jvp(kind: str, reverse: bool, primals: Any, tangents: Any) -> Any
     else:
         known_a = jnp.broadcast_to(known_a, x.shape)
 
-    def body(dstate: State, inputs: Any) -> Any:
+    def body(dstate: State, inputs: Any) -> tuple[Any, ...]:
         slopes_t, dx_t, da_t, live = inputs
         # Not `@ w_hh.T`: transposed, this is then a product with w_hh as it lies in memory.
         da = lax.dot_general(dstate[0], w_hh, (((1,), (1,)), ((), ())))

@@ -53,7 +53,7 @@ def _run_projected(
 ) -> tuple[Any, tuple[Any, ...]]:
     """An LSTM whose hidden state is a projection of its output (``proj_size``)."""
 
-    def body(state: Any, inputs: Any) -> Any:
+    def body(state: Any, inputs: Any) -> tuple[Any, ...]:
         x_t, live = inputs
         (h, c), _ = CELLS["lstm"].step(x_t, recurrent_part(state[0], w["w_hh"], None), state)
         new = h @ w["w_hr"].T, c
@@ -205,7 +205,7 @@ def _run(
 
 
 def _register(kind: str) -> None:
-    def function(input: Tensor, *arguments: Any) -> Any:
+    def function(input: Tensor, *arguments: Any) -> tuple[Any, ...]:
         args: Any = arguments
         # PyTorch's two overloads: (input, hx, params, has_biases, num_layers, dropout, train,
         # bidirectional, batch_first) and, packed, (data, batch_sizes, hx, params, …).
@@ -255,7 +255,9 @@ def _check_cell(x: Any, states: Any, w_ih: Any, w_hh: Any) -> None:
             )
 
 
-def _cell(kind: str, x: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+def _cell(
+    kind: str, x: Any, states: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any
+) -> tuple[Any, ...]:
     _check_cell(x, states, w_ih, w_hh)
     if b_hh is not None and b_ih is None:
         b_ih = jnp.zeros_like(b_hh)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import absent_dtypes, dtypes, views
+from torchlike._core.extension import add_method
 from torchlike._core.tensor import Tensor
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
@@ -74,8 +75,8 @@ def _set_imag(input: Tensor, value: Any) -> None:
     imag(input)[...] = value
 
 
-Tensor.real = property(real, _set_real)  # type: ignore[attr-defined]
-Tensor.imag = property(imag, _set_imag)  # type: ignore[attr-defined]
+add_method("real", property(real, _set_real))
+add_method("imag", property(imag, _set_imag))
 
 
 @composite()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._core.extension import add_method
 from torchlike._core.tape import check_in_place, move_retained
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.registry import add_method
 from torchlike._ops.shape.views.expanding import squeeze_overload
 
 

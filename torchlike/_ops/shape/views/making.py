@@ -12,8 +12,8 @@ from torchlike._core.storage import Unread
 from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor
 from torchlike._core.views import Select, Slice, Step, View, step
-from torchlike._dispatch.inplace import node_of_parts, node_of_view
 from torchlike._dispatch.schema import ints
+from torchlike._dispatch.view_history import node_of_parts, node_of_view
 
 
 def make_view(
@@ -33,9 +33,7 @@ def make_view(
     chain = parent._view
     if chain is None:
         chain = View((), (), parent._geometry)
-    t = object.__new__(Tensor)
-    t._storage = parent._storage
-    t._view = chain.then(kind, dynamic)
+    t = Tensor._on(parent._storage, chain.then(kind, dynamic))
     if modes.current.capture is not None:
         modes.current.capture.adopt_view(t)
     if parent._inference:
@@ -94,9 +92,7 @@ def unread(t: Tensor) -> np.ndarray | None:
 
 def on_unread(host: np.ndarray) -> Tensor:
     """A tensor on an `Unread` buffer."""
-    t = object.__new__(Tensor)
-    t._storage = Unread(None, host)
-    return t
+    return Tensor._on(Unread(None, host))
 
 
 def require_tensor(t: Any, name: str) -> Tensor:

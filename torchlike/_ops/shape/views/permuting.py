@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import errors, views
+from torchlike._core.extension import add_method
 from torchlike._core.tensor import Tensor
 from torchlike._core.views import step
 from torchlike._dispatch.registry import composite
@@ -110,10 +111,10 @@ def _H(self: Tensor) -> Tensor:
     return (self.transpose(0, 1) if self.dim() else self).conj()
 
 
-Tensor.T = property(_T)  # type: ignore[attr-defined]
-Tensor.mT = property(_mT)  # type: ignore[attr-defined]
-Tensor.H = property(_H)  # type: ignore[attr-defined]
-Tensor.mH = property(lambda self: _mT(self).conj())  # type: ignore[attr-defined]
+add_method("T", property(_T))
+add_method("mT", property(_mT))
+add_method("H", property(_H))
+add_method("mH", property(lambda self: _mT(self).conj()))
 
 
 @composite()

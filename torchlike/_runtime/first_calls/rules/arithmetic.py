@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +68,34 @@ def _logistic(eqn: Equation) -> Callable[..., Any]:
     return lambda x: one / (one + np.exp(-x))
 
 
+@rule("log2")
+def _log2(eqn: Equation) -> Callable[..., Any]:
+    """A natural logarithm times a constant, as XLA computes it."""
+    if is_complex(eqn.dtype):
+        raise Unsupported("complex numbers")
+    per_octave = np.asarray(math.log2(math.e), eqn.dtype)
+    return lambda x: np.log(x) * per_octave
+
+
+@rule("one_minus_square")
+def _one_minus_square(eqn: Equation) -> Callable[..., Any]:
+    one = np.ones((), eqn.dtype)
+    return lambda x: (one + x) * (one - x)
+
+
+@rule("polynomial")
+def _polynomial(eqn: Equation) -> Callable[..., Any]:
+    """Horner's rule; the coefficients are operands, the constant first."""
+
+    def polynomial(x: Any, *coefficients: Any) -> np.ndarray:
+        *lower, value = coefficients
+        for coefficient in reversed(lower):
+            value = value * x + coefficient
+        return value
+
+    return polynomial
+
+
 @rule("div")
 def _div(eqn: Equation) -> Callable[..., Any]:
     dtype = eqn.dtype
@@ -76,7 +105,7 @@ def _div(eqn: Equation) -> Callable[..., Any]:
         return np.true_divide
     minus_one, one = np.array(-1).astype(dtype), np.ones((), dtype)
 
-    def toward_zero(x: Any, y: Any) -> Any:
+    def toward_zero(x: Any, y: Any) -> np.ndarray:
         is_zero = y == 0  # XLA's quotient is -1 there
         divisor = np.where(is_zero, one, y)
         quotient = np.floor_divide(x, divisor)
@@ -95,7 +124,7 @@ def _rem(eqn: Equation) -> Callable[..., Any]:
         return np.fmod
     one = np.ones((), dtype)
 
-    def remainder(x: Any, y: Any) -> Any:
+    def remainder(x: Any, y: Any) -> np.ndarray:
         is_zero = y == 0  # XLA's remainder is x there
         return np.where(is_zero, x, np.fmod(x, np.where(is_zero, one, y)))
 
@@ -141,7 +170,7 @@ def _round(eqn: Equation) -> Callable[..., Any]:
         return np.rint
     half, one, zero = (np.asarray(v, eqn.dtype) for v in (0.5, 1, 0))
 
-    def away_from_zero(x: Any) -> Any:
+    def away_from_zero(x: Any) -> np.ndarray:
         whole = np.trunc(x)
         return whole + np.where(np.abs(x - whole) >= half, np.copysign(one, x), zero)
 
@@ -168,7 +197,7 @@ def _population_count(eqn: Equation) -> Callable[..., Any]:
 def _complex(eqn: Equation) -> Callable[..., Any]:
     shape, dtype = eqn.shape, eqn.dtype
 
-    def of_parts(x: Any, y: Any) -> Any:
+    def of_parts(x: Any, y: Any) -> np.ndarray:
         out = np.empty(shape, dtype)
         out.real, out.imag = x, y
         return out

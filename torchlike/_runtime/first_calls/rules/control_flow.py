@@ -17,7 +17,8 @@ _MOST_TURNS = 10_000
 CALLS = {
     **dict.fromkeys(("jit", "pjit", "checkpoint", "remat", "remat2"), "jaxpr"),
     **dict.fromkeys(
-        ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr"
+        ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "eval_jaxpr"),
+        "call_jaxpr",
     ),
 }
 

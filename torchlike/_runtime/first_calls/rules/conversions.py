@@ -43,7 +43,7 @@ def _saturating(source: np.dtype, target: np.dtype) -> Callable[[Any], Any]:
     wide = source if source.kind == "f" and source.itemsize >= 4 else np.dtype(np.float32)
     top, bottom = float(limits.max), float(limits.min)
 
-    def saturated(x: Any) -> Any:
+    def saturated(x: Any) -> np.ndarray:
         x = x.astype(wide, copy=False)
         plain = x.astype(target)
         fits = (x < top) & (x > bottom)  # False for NaN

@@ -33,7 +33,7 @@ def _conv_general_dilated(eqn: Equation) -> Callable[..., Any]:
     taps = tuple(kernel.shape[d] for d in layout.rhs_spec[2:])
     back = tuple(int(d) for d in np.argsort(layout.out_spec))
 
-    def columns(x: Any, groups: int) -> Any:
+    def columns(x: Any, groups: int) -> np.ndarray:
         """(N, groups * C, …) as (groups, N * positions, C * taps)."""
         n, channels = x.shape[:2]
         each = channels // groups
@@ -46,7 +46,7 @@ def _conv_general_dilated(eqn: Equation) -> Callable[..., Any]:
         )  # fmt: skip
         return windows.reshape(groups, n * math.prod(positions), each * math.prod(taps))
 
-    def convolve(x: Any, w: Any) -> Any:
+    def convolve(x: Any, w: Any) -> np.ndarray:
         x = spread(x.astype(wide, copy=False).transpose(layout.lhs_spec))
         w = w.astype(wide, copy=False).transpose(layout.rhs_spec)
         out_channels = w.shape[0]
@@ -83,7 +83,7 @@ def _spreader(eqn: Equation) -> Callable[[Any], Any]:
     both = (slice(None), slice(None))
     source, target = (*both, *(s for s, _ in places)), (*both, *(t for _, t in places))
 
-    def spread(x: Any) -> Any:
+    def spread(x: Any) -> np.ndarray:
         out = np.zeros((*x.shape[:2], *widths), x.dtype)
         out[target] = x[source]
         return out

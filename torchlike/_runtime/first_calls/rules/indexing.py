@@ -114,7 +114,7 @@ def _gather(eqn: Equation) -> Callable[..., Any]:
     leading = (*where, *kept)
     is_leading = leading == tuple(range(rank))
 
-    def gather(x: Any, at: Any) -> Any:
+    def gather(x: Any, at: Any) -> np.ndarray:
         starts, outside = windows.starts(at, clip)
         if are_rows:
             rows = x if is_leading else x.transpose(leading)
@@ -130,7 +130,7 @@ def _gather(eqn: Equation) -> Callable[..., Any]:
     return gather
 
 
-def _fill(eqn: Equation) -> Any:
+def _fill(eqn: Equation) -> np.ndarray:
     """What a gather gives for windows outside."""
     fill, dtype = eqn.params["fill_value"], eqn.dtype
     if fill is None:
@@ -166,7 +166,7 @@ def _scattering(ufunc: np.ufunc | None) -> Rule:
         order = (*batch, *numbers.update_window_dims)
         is_nothing = 0 in operand.shape or 0 in updates.shape
 
-        def scatter(x: Any, at: Any, update: Any) -> Any:
+        def scatter(x: Any, at: Any, update: Any) -> np.ndarray:
             out = np.array(x, order="C")
             if is_nothing:
                 return out
@@ -195,7 +195,7 @@ def _scattering(ufunc: np.ufunc | None) -> Rule:
     return scattering
 
 
-def _flat_places(places: list[Any], shape: tuple[int, ...]) -> Any:
+def _flat_places(places: list[Any], shape: tuple[int, ...]) -> np.ndarray:
     """Places in the flat array, where ``ufunc.at`` is some ten times as fast."""
     flat: Any = 0
     for d, place in enumerate(places):
@@ -228,7 +228,7 @@ def _dynamic_slice(eqn: Equation) -> Callable[..., Any]:
 def _dynamic_update_slice(eqn: Equation) -> Callable[..., Any]:
     shape, sizes = eqn.operands[0].shape, eqn.operands[1].shape
 
-    def updated(x: Any, update: Any, *starts: Any) -> Any:
+    def updated(x: Any, update: Any, *starts: Any) -> np.ndarray:
         out = np.array(x, order="C")
         out[_bounded(starts, shape, sizes)] = update
         return out

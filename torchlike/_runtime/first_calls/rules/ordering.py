@@ -26,7 +26,7 @@ def _sort(eqn: Equation) -> Callable[..., Any]:
     # float32 holds every half, in the same order, and sorts several times as fast.
     widen = [is_half(aval.dtype) for aval in eqn.operands[:n_keys]]
 
-    def order(keys: Any) -> Any:
+    def order(keys: Any) -> np.ndarray:
         keys = [k.astype(np.float32) if w else k for k, w in zip(keys, widen, strict=True)]
         if n_keys == 1:
             return np.argsort(keys[0], axis=dim, kind="stable")
@@ -49,7 +49,7 @@ def _total_order(dtype: np.dtype) -> Callable[[Any], Any]:
     kind = np.dtype(f"i{dtype.itemsize}")
     magnitude = np.iinfo(kind).max
 
-    def order(x: Any) -> Any:
+    def order(x: Any) -> np.ndarray:
         bits = np.array(x, order="C", ndmin=1).view(kind).reshape(np.shape(x))
         return np.where(bits < 0, bits ^ magnitude, bits)
 

@@ -74,7 +74,7 @@ def _cumulative(ufunc: np.ufunc) -> Rule:
         if is_half(dtype) or is_complex(dtype):
             raise Unsupported("cumulative results in half precision or complex")
 
-        def along(x: Any) -> Any:
+        def along(x: Any) -> np.ndarray:
             return ufunc.accumulate(x, axis=dim, dtype=dtype)
 
         if backwards:

@@ -112,14 +112,14 @@ def working(dtype: Any) -> np.dtype:
     return np.dtype(np.float32) if is_half(dtype) else np.dtype(dtype)
 
 
-def lowest(dtype: Any) -> Any:
+def lowest(dtype: Any) -> float:
     """The identity of a maximum."""
     if dtype == np.bool_:
         return False
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min
 
 
-def highest(dtype: Any) -> Any:
+def highest(dtype: Any) -> float:
     """The identity of a minimum."""
     if dtype == np.bool_:
         return True

@@ -72,7 +72,7 @@ def _pad(eqn: Equation) -> Callable[..., Any]:
     ]
     source, target = (tuple(places) for places in zip(*placed, strict=True)) if placed else ((), ())
 
-    def padded(x: Any, value: Any) -> Any:
+    def padded(x: Any, value: Any) -> np.ndarray:
         out = np.empty(shape, dtype)
         out[...] = value
         out[target] = x[source]

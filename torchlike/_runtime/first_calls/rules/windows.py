@@ -32,7 +32,7 @@ def _windowed(ufunc: np.ufunc, identity: Callable[[Any], Any]) -> Rule:
         fill, is_padded = identity(dtype), any(map(any, pads))
         axes = tuple(range(len(sizes), 2 * len(sizes)))
 
-        def reduced(x: Any) -> Any:
+        def reduced(x: Any) -> np.ndarray:
             if is_padded:
                 x = np.pad(x, pads, constant_values=fill)
             steps = [s * n for s, n in zip(x.strides, strides, strict=True)]

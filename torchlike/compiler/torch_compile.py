@@ -6,13 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import compiler, jit
 from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
-from torchlike._dynamo.optimized_module import OptimizedModule
+from torchlike import jit
+from torchlike.compiler.optimized_module import OptimizedModule
 from torchlike.jit.compile.warmup import of_options
-from torchlike.jit.guards import environment
-from torchlike.nn import Module, hooks
-from torchlike.optim import optimizer
+from torchlike.nn import Module
 
 
 def compile(
@@ -46,11 +44,3 @@ def compile(
         model, dynamic=dynamic, fallback=None if fullgraph else "eager",
         warmup=of_options(options),
     )  # fmt: skip
-
-
-compiler.install({"compile": compile})
-everywhere = hooks.everywhere
-environment.hook_tables += [
-    everywhere.forward_pre, everywhere.forward, everywhere.backward_pre, everywhere.backward,
-    *optimizer._everywhere.values(),
-]  # fmt: skip
