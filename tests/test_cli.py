@@ -13,6 +13,8 @@ import torchlike
 from torchlike import cli
 from torchlike._runtime import environment_variables
 from torchlike.porting import compare, demo, launcher
+from torchlike.porting.doctor import command as doctor
+from torchlike.porting.shim import command as shim
 from torchlike.porting.version import own_version
 
 ROOT = str(Path(torchlike.__file__).parent.parent)
@@ -40,8 +42,11 @@ def write(folder, name, text):
 @pytest.fixture
 def calls(monkeypatch):
     made = []
-    for module, name in ((launcher, "run"), (compare, "compare"), (demo, "demo")):
-        monkeypatch.setattr(module, name, lambda *a, _name=name, **k: made.append((_name, a, k)))
+    for module, name in (
+        (launcher, "run"), (compare, "compare"), (demo, "demo"), (shim, "run"), (doctor, "run"),
+    ):  # fmt: skip
+        said = "run" if module is launcher else module.__name__.split(".")[2]
+        monkeypatch.setattr(module, name, lambda *a, _name=said, **k: made.append((_name, a, k)))
     return made
 
 
@@ -59,7 +64,12 @@ def calls(monkeypatch):
 )
 def test_arguments_of_the_script_reach_it(calls, arguments, script, as_module):
     assert cli.main(["run", *arguments]) == 0
-    assert calls == [("run", (script,), {"as_module": as_module})]
+    assert calls == [("run", (script,), {"as_module": as_module, "threads": None})]
+
+
+def test_options_of_run_stand_before_the_script(calls):
+    cli.main(["run", "--threads", "3", "train.py", "--threads", "4"])
+    assert calls == [("run", (["train.py", "--threads", "4"],), {"as_module": False, "threads": 3})]
 
 
 def test_arguments_of_compare(calls):
@@ -69,12 +79,39 @@ def test_arguments_of_compare(calls):
     assert options == {"as_module": False, "with_torch": True, "output": Path("out")}
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["install"], {"names": (), "anywhere": False}),
+        (["install", "--anywhere"], {"names": (), "anywhere": True}),
+        (["install", "--with", "torchaudio"], {"names": ["torchaudio"], "anywhere": False}),
+        (["status"], {"names": (), "anywhere": False}),
+        (["remove"], {"names": (), "anywhere": False}),
+    ],
+)
+def test_arguments_of_shim(calls, arguments, options):
+    cli.main(["shim", *arguments])
+    assert calls == [("shim", (arguments[0],), options)]
+
+
+def test_arguments_of_doctor(calls):
+    cli.main(["doctor"])
+    cli.main(["doctor", "--json"])
+    assert calls == [("doctor", (), {"as_json": False}), ("doctor", (), {"as_json": True})]
+
+
 def test_arguments_of_demo(calls):
     cli.main(["demo"])
     assert calls == [("demo", (), {"with_torch": False, "output": Path()})]
 
 
-@pytest.mark.parametrize("arguments", [[], ["run"], ["walk"], ["compare"], ["demo", "x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [], ["run"], ["walk"], ["compare"], ["demo", "x"], ["shim"], ["shim", "walk"],
+        ["shim", "install", "--with", "torchtext"], ["run", "--threads", "0", "x.py"],
+    ],
+)  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as raised:
         cli.main(arguments)
@@ -193,18 +230,19 @@ for name, module in sys.modules.items():
     file = getattr(module, "__file__", None) or ""
     if name.split(".")[0] == "torch" and "torchlike" not in file:
         print("not torchlike:", name, file)
-print("matplotlib" in sys.modules, sys.argv[1:])
+print("matplotlib" in sys.modules, sys.argv[1:], torch.get_num_threads())
 """
 
 
 def test_torch_is_torchlike(tmp_path):
     write(tmp_path, "script.py", ALIASES)
-    result = torchlike_command("run", "script.py", "--lr", "3", cwd=tmp_path)
+    words = ("run", "--threads", "3", "script.py", "--lr", "3")
+    result = torchlike_command(*words, cwd=tmp_path)
     assert result.stderr == ""
     assert result.stdout.splitlines() == [
         "True True True True",
         "tensor([0., 2.])",
-        "False ['--lr', '3']",
+        "False ['--lr', '3'] 3",
     ]
 
 

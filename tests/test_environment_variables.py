@@ -9,7 +9,13 @@ import pytest
 
 import torchlike
 from torchlike._runtime import environment_variables
-from torchlike._runtime.environment_variables import ALLOCATOR, CACHE_DIR, COMPILE, LOGS
+from torchlike._runtime.environment_variables import (
+    ALLOCATOR,
+    CACHE_DIR,
+    CHILDREN,
+    COMPILE,
+    LOGS,
+)
 
 PACKAGE = Path(torchlike.__file__).parent
 
@@ -68,5 +74,7 @@ def test_none_is_read_that_is_not_in_the_table():
     reads = ('environ.get("TORCHLIKE_', 'environ["TORCHLIKE_', 'getenv("TORCHLIKE_')
     for file in PACKAGE.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
+        if file.parent.name == "at_start":  # runs where nobody has imported torchlike yet
+            text = text.replace(f'environ.get("{CHILDREN.name}")', "")
         assert not any(read in text for read in reads), file
     assert len(names) == len(environment_variables.ALL)

@@ -28,6 +28,7 @@ FLOORS = [
         "_core.running_capture",
         "_core.printing",
         "_core.layouts",
+        "_core.mapped_files",
         "_core.shared_hooks",
         "_core.size",
         "_core.subclasses",

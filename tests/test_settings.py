@@ -1,10 +1,15 @@
 """Process-wide switches, and the rooms that only answer questions."""
 
+import subprocess
+import sys
+
 import jax
+import numpy as np
 import pytest
 
 import torchlike as torch
 from torchlike._compat import settings
+from torchlike._core import errors
 
 
 def test_precision_of_float32_products(monkeypatch):
@@ -30,13 +35,39 @@ def test_deterministic_algorithms():
     assert not torch.are_deterministic_algorithms_enabled()
 
 
-def test_threads():
+@pytest.mark.parametrize("between", ["", "interop_"])
+def test_threads(between, monkeypatch):
+    get = getattr(torch, f"get_num_{between}threads")
+    ask = getattr(torch, f"set_num_{between}threads")
+    monkeypatch.setattr(errors, "_given", set())
+    monkeypatch.setattr(settings, "_interop_threads", None)
+    torch.ones(1).sum().item()  # XLA has started
     n = torch.get_num_threads()
-    torch.set_num_threads(n)
-    with pytest.raises(NotImplementedError, match="taskset"):
-        torch.set_num_threads(n + 1)
-    with pytest.raises(RuntimeError, match="positive"):
-        torch.set_num_threads(0)
+    ask(n)
+    ask(np.int64(n))
+    with pytest.warns(UserWarning, match=f"set_num_{between}threads.. changes nothing") as seen:
+        ask(n + 1)
+    assert seen[0].filename == __file__
+    ask(n + 2)  # told once
+    assert get() == (n + 2 if between else n)
+    assert torch.get_num_threads() == n
+    with pytest.raises(RuntimeError, match=f"set_num_{between}threads expects a positive integer"):
+        ask(0)
+    for wrong, name in (("2", "str"), (2.0, "float"), (True, "bool")):
+        with pytest.raises(RuntimeError, match=f"threads expects an int, but got {name}"):
+            ask(wrong)
+
+
+def test_threads_asked_for_before_xla_starts():
+    code = (
+        "import os, torchlike as torch\n"
+        "torch.set_num_threads(3)\n"
+        "torch.ones(300, 300).mm(torch.ones(300, 300)).sum().item()\n"
+        "print(torch.get_num_threads(), os.environ['PJRT_NPROC'])\n"
+    )
+    command = [sys.executable, "-W", "error", "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert (result.stdout, result.stderr) == ("3 3\n", "")
 
 
 def test_default_tensor_type():

@@ -141,3 +141,10 @@ def test_flags_that_are_kept_for_regions(monkeypatch):
         assert getattr(module, name) is before
     cudnn.benchmark_limit = 10  # no flag without CUDA, in PyTorch either
     backend.matmul.allow_tf32 = backend.matmul.allow_tf32
+
+
+def test_what_the_processor_has():
+    found = torch.backends.cpu.get_cpu_capability()
+    has = torch.cpu.get_capabilities()
+    assert found in ("AVX512", "AVX2", "DEFAULT")
+    assert (found != "DEFAULT") == bool(has.get("avx2") and has.get("fma3"))

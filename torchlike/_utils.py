@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from torchlike._core import devices
+from torchlike._core import devices, dtypes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 
@@ -104,3 +105,30 @@ def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[T
         lists.setdefault(t.dtype, []).append(t)
         sizes[t.dtype] = sizes.get(t.dtype, 0) + size
     yield from lists.values()
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the accelerator that there is; None on a machine with none."""
+    return next((kind for kind in ("cuda", "mps", "xpu") if devices.available(kind)), None)
+
+
+def _get_all_device_indices() -> list[int] | None:
+    """The indices of all accelerators; None on a machine with none."""
+    kind = _get_available_device_type()
+    return None if kind is None else list(range(len(devices.available(kind))))
+
+
+def _element_size(dtype: dtypes.dtype) -> int:
+    """Bytes of an element. RuntimeError for what is no dtype."""
+    if not isinstance(dtype, dtypes.dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize
+
+
+def _import_dotted_name(name: str) -> Any:
+    """An object by its dotted name, whose first part is a module to import."""
+    first, *others = name.split(".")
+    found: Any = importlib.import_module(first)
+    for part in others:
+        found = getattr(found, part)
+    return found

@@ -26,7 +26,16 @@ Run a PyTorch script eager and compiled, each in its own process; print the time
 a steady step and how closely the losses agree; write a plot and the numbers.
 """
 _DEMO = "Compare eager and compiled training on handwritten digits."
-_COMMANDS = ("run", "compare", "demo")
+_SHIM = """\
+Make `import torch` mean torchlike in a virtual environment: a distribution `torch` that pip and uv
+take for PyTorch's. `status` says which torch is there (exit code 1: not this one), `remove` takes
+it away.
+"""
+_DOCTOR = """\
+Say what a report of a bug should: versions, devices, caches, threads, which torch is imported, and
+what is known not to go together (exit code 1 if something is).
+"""
+_COMMANDS = ("run", "compare", "demo", "shim", "doctor")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,7 +68,9 @@ def execute(options: argparse.Namespace) -> int:
     try:
         if options.command == "run":
             launcher = importlib.import_module("torchlike.porting.launcher")
-            launcher.run([options.script, *options.args], as_module=options.module)
+            launcher.run(
+                [options.script, *options.args], as_module=options.module, threads=options.threads
+            )
             return 0
         if options.command == "compare":
             return importlib.import_module("torchlike.porting.compare").compare(
@@ -67,6 +78,16 @@ def execute(options: argparse.Namespace) -> int:
                 as_module=options.module,
                 with_torch=options.torch,
                 output=options.output,
+            )
+        if options.command == "shim":
+            return importlib.import_module("torchlike.porting.shim.command").run(
+                options.action,
+                names=getattr(options, "companions", ()),
+                anywhere=getattr(options, "anywhere", False),
+            )
+        if options.command == "doctor":
+            return importlib.import_module("torchlike.porting.doctor.command").run(
+                as_json=options.json
             )
         return importlib.import_module("torchlike.porting.demo").demo(
             with_torch=options.torch, output=options.output
@@ -119,7 +140,37 @@ def _parser() -> argparse.ArgumentParser:
             "args", nargs=argparse.REMAINDER, metavar="ARGS", help="the script's own arguments"
         )
         rest.required = False  # or a missing script would be "SCRIPT, ARGS"
+    run.add_argument(
+        "--threads", type=_threads, metavar="N", help="how many threads XLA computes with"
+    )
+    _add_shim(commands)
+    _add(commands, "doctor", _DOCTOR).add_argument(
+        "--json", action="store_true", help="print it as JSON"
+    )
     return parser
+
+
+def _add_shim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    actions = _add(commands, "shim", _SHIM).add_subparsers(
+        dest="action", required=True, metavar="install|status|remove"
+    )
+    install = _add(actions, "install", "Put torch into the environment: it is torchlike.")
+    install.add_argument(
+        "--with", dest="companions", nargs="+", choices=("torchvision", "torchaudio"), default=(),
+        help="fetch these, too, in the releases that fit",
+    )  # fmt: skip
+    install.add_argument(
+        "--anywhere", action="store_true", help="also where the environment is not virtual"
+    )
+    _add(actions, "status", "Say which torch the environment has.")
+    _add(actions, "remove", "Take it away, and what came with it.")
+
+
+def _threads(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} threads")
+    return number
 
 
 def _add(
@@ -139,7 +190,7 @@ def _environment() -> str:
     """What the help says of environment variables."""
     lines = ["environment:"]
     for variable in environment_variables.ALL:
-        values = "DIR" if variable.values is None else "|".join(variable.values)
+        values = variable.stands_for if variable.values is None else "|".join(variable.values)
         lines.append(f"  {variable.name}={values}")
         lines.append(textwrap.indent(textwrap.fill(variable.meaning, 72), " " * 6))
     return "\n".join(lines)

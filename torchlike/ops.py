@@ -4,13 +4,15 @@ import sys as _sys
 from typing import Any as _Any
 
 from torchlike._ops.aten import aten as aten
+from torchlike._ops.aten.custom import NAMESPACES as _NAMESPACES
 from torchlike._ops.aten.custom import find as _find
 from torchlike._ops.aten.custom import load_library as load_library
 
 
 def __getattr__(name: str) -> _Any:
-    """The operators of a namespace: any name is one, as in PyTorch."""
-    if name.startswith("_"):
+    """The operators of a namespace: any name is one, as in PyTorch; with an underscore those that
+    have operators."""
+    if name.startswith("_") and name not in _NAMESPACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     found = _find(name)
     setattr(_sys.modules[__name__], name, found)

@@ -106,3 +106,32 @@ def test_safetensors(tmp_path):
             assert t.load(path, map_location=place)["w"].tolist() == [1, 1]
         with pytest.raises(RuntimeError, match="dict map_location is not supported"):
             t.load(path, map_location={"cuda": "cpu"})
+
+
+def test_files_are_mapped_alike(tmp_path):
+    path = tmp_path / "f.pt"
+    base = torch.arange(6.0).reshape(2, 3)
+    torch.save({"base": base, "t": base.t(), "half": base.bfloat16(), "empty": base[:0]}, path)
+    before = path.read_bytes()
+    theirs, ours = (t.load(path, mmap=True) for t in BOTH)
+    for found in (theirs, ours):
+        found["base"][0, 1] = 9
+        found["half"].add_(1)
+    assert {name: t.tolist() for name, t in ours.items()} == {
+        name: t.tolist() for name, t in theirs.items()
+    }
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("case", ["legacy", "legacy, by its name", "empty", "file", "zip file"])
+def test_what_cannot_be_mapped_is_refused_alike(tmp_path, case):
+    path = tmp_path / "f.pt"
+    path.write_bytes(
+        written(torch, torch.ones(1), zipped=False).read() if case == "legacy" else b""
+    )
+    said = []
+    for t in BOTH:
+        with pytest.raises((RuntimeError, ValueError)) as raised, open(path, "rb") as file:
+            t.load({"file": file, "zip file": file, "legacy": path}.get(case, str(path)), mmap=True)
+        said.append((raised.type, str(raised.value)))
+    assert said[0] == said[1]

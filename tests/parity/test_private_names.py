@@ -133,3 +133,15 @@ def test_numpy_integers_are_sizes(m):
         found = module(of)
         assert all(type(n) is int for n in found.shape)
         assert all(type(n) is int for p in module.parameters() for n in p.shape)
+
+
+@pytest.mark.skipif(torchlike.cuda.is_available(), reason="answers of a machine without a GPU")
+def test_helpers_of_devices_and_names():
+    for m in (torch, torchlike):
+        assert m._utils._get_available_device_type() is None
+        assert m._utils._get_all_device_indices() is None
+        sizes = [m._utils._element_size(d) for d in (m.float32, m.bool, m.complex64, m.int8)]
+        assert sizes == [4, 1, 8, 1]
+        with pytest.raises(RuntimeError, match=r"expected torch\.dtype, but got <class 'str'>"):
+            m._utils._element_size("float32")
+        assert m._utils._import_dotted_name("collections.OrderedDict").__name__ == "OrderedDict"

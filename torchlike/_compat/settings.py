@@ -11,9 +11,12 @@ import os
 from typing import Any
 
 import jax
+import numpy as np
+from jax._src.xla_bridge import backends_are_initialized
 
 from torchlike._compat.tensor_types import TENSOR_TYPES, TensorType
 from torchlike._core import determinism, dtypes, modes
+from torchlike._core.errors import warn_once
 from torchlike._runtime import xla_flags
 
 #: PyTorch's names -> JAX's, from most to fewest bits.
@@ -146,27 +149,68 @@ def set_flush_denormal(mode: bool) -> bool:
 # -- threads ---------------------------------------------------------------------------------------
 
 
+#: What the script asked for between operations, which XLA does not tell apart.
+_interop_threads: int | None = None
+
+
 def get_num_threads() -> int:
-    """How many threads XLA's CPU backend uses: one for each core this process may run on."""
+    """How many threads XLA's CPU backend uses: one for each core this process may run on, or what
+    ``torchlike run --threads`` or ``PJRT_NPROC`` said."""
     return xla_flags.cpu_threads()
 
 
 def set_num_threads(num: int) -> None:
-    """Accepted where it says what is so already.
+    """Ask for a number of threads. XLA chooses when it starts, which is at the first tensor: asked
+    for before that, it is heeded, by ``PJRT_NPROC``, which processes started from here inherit.
 
-    XLA fixes its threads when it starts: NotImplementedError for another number, naming the way.
-    RuntimeError for a number below 1.
+    RuntimeError for a number below 1 and for what is no int.
+
+    Differs from PyTorch: later on nothing changes but for a warning, once, and
+    ``get_num_threads()`` says what XLA has.
     """
-    if num < 1:
-        raise RuntimeError("set_num_threads expects a positive integer")
-    if num != get_num_threads():
-        raise NotImplementedError(
-            f"XLA uses one thread a core ({get_num_threads()} here) from its start: choose the "
-            f"cores before Python does, for example `taskset -c 0-{num - 1} python …`"
+    _check_threads("set_num_threads", num)
+    if num == get_num_threads():
+        return
+    if not backends_are_initialized():
+        xla_flags.set_cpu_threads(int(num))
+        return
+    warn_once(
+        f"torch.set_num_threads() changes nothing: XLA chose {get_num_threads()} threads when it "
+        "started. Call it before the first tensor is made, or run the script by `torchlike run "
+        "--threads N`",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def get_num_interop_threads() -> int:
+    """What ``set_num_interop_threads`` was told; by default as many as ``get_num_threads``."""
+    return get_num_threads() if _interop_threads is None else _interop_threads
+
+
+def set_num_interop_threads(num: int) -> None:
+    """Kept. XLA has one pool of threads, for operations and between them.
+
+    RuntimeError for a number below 1 and for what is no int. Differs from PyTorch: it may be called
+    at any time, and says once that it changes nothing.
+    """
+    global _interop_threads
+    _check_threads("set_num_interop_threads", num)
+    if num != get_num_interop_threads():
+        warn_once(
+            "torch.set_num_interop_threads() changes nothing: XLA has one pool of threads, whose "
+            "number `torchlike run --threads N` says",
+            UserWarning,
+            stacklevel=2,
         )
+    _interop_threads = int(num)
 
 
-get_num_interop_threads, set_num_interop_threads = get_num_threads, set_num_threads
+def _check_threads(name: str, num: Any) -> None:
+    if isinstance(num, bool) or not isinstance(num, (int, np.integer)):
+        raise RuntimeError(f"{name} expects an int, but got {type(num).__name__}")
+    if num < 1:
+        raise RuntimeError(f"{name} expects a positive integer")
 
 
 def set_default_tensor_type(t: Any) -> None:

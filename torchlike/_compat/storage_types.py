@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes
@@ -28,7 +31,7 @@ class StorageType(type):
         """``FloatStorage(3)`` (a size), ``FloatStorage([1, 2])`` (data), or on memory given."""
         if len(args) > 1:
             raise RuntimeError(f"{cls!r}{_COMBINATIONS}Too many positional arguments")
-        if args and not isinstance(args[0], (int, list, tuple, str)):
+        if args and not isinstance(args[0], (int, np.integer, Sequence)):
             raise TypeError(f"{cls!r}{_COMBINATIONS}Argument type not recognized: {type(args[0])}")
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from torchlike._compat.typed_storage import TypedStorage
 from torchlike._core import dtypes
 from torchlike._core.layouts import strided
-from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike._core.untyped_storage import UntypedStorage
-from torchlike._ops.creation.creation import empty, of_tensor, tensor
+from torchlike._ops.creation.creation import empty, of_size_or_data, of_tensor
 
 _TYPES = {
     "FloatTensor": dtypes.float32,
@@ -35,17 +32,13 @@ class TensorType(type):
     dtype: dtypes.dtype
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        """``LongTensor(2, 3)`` (a size), ``LongTensor([1, 2])`` (data), ``LongTensor()``."""
+        """``LongTensor(2, 3)`` (a size), ``LongTensor([1, 2])`` or ``LongTensor(range(3))`` (data:
+        any sequence), ``LongTensor()``. TypeError for another object."""
         if len(args) == 1 and isinstance(args[0], (TypedStorage, UntypedStorage)):
             return _on_storage(args[0], cls.dtype)
-        if len(args) == 1 and isinstance(args[0], (Tensor, list, tuple, np.ndarray)) and (
-            not isinstance(args[0], Size)
-        ):  # fmt: skip
-            data = args[0]
-            if isinstance(data, Tensor):
-                return of_tensor(data, cls.dtype, device)
-            return tensor(data, dtype=cls.dtype, device=device)
-        return empty(*(args or (0,)), dtype=cls.dtype, device=device)
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            return of_tensor(args[0], cls.dtype, device)
+        return of_size_or_data(args, cls.dtype, device)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return (

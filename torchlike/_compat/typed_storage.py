@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from torchlike._core import devices, dtypes
 from torchlike._core.errors import warn_once
 from torchlike._core.homes import are_also_in
@@ -41,10 +43,11 @@ class TypedStorage:
             self._flat = data
         elif wrap_storage is not None:
             self._flat = asarray(wrap_storage, dtype=dtype or dtypes.get_default_dtype())
-        elif type(data) is int:
-            self._flat = empty(data, dtype=dtype, device=device)
+        elif isinstance(data, (int, np.integer)):
+            self._flat = empty(int(data), dtype=dtype, device=device)
         elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-            self._flat = tensor(data, dtype=dtype or dtypes.get_default_dtype(), device=device)
+            kind = dtype or dtypes.get_default_dtype()
+            self._flat = tensor(data, dtype=kind, device=device).reshape(-1)
         else:
             raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
 

@@ -228,6 +228,12 @@ def warn_user(words: str, category: type[Warning] = RuntimeWarning) -> None:
     )  # fmt: skip
 
 
+def type_name(value: Any) -> str:
+    """The name of an object's type in PyTorch's errors: NumPy's are named with their package."""
+    kind = type(value)
+    return kind.__name__ if kind.__module__ != "numpy" else f"numpy.{kind.__name__}"
+
+
 def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
     """PyTorch's IndexError for a dimension outside ``[-ndim, ndim - 1]`` (0-dim counts as 1)."""
     bound = max(ndim, 1)

@@ -28,6 +28,7 @@ from torchlike._core import devices, modes
 from torchlike._core.addresses import Address, address_of
 from torchlike._core.boxes import BOXES, adopt
 from torchlike._core.errors import NO_DATA, UNWRAP_TRANSFORMED
+from torchlike._core.mapped_files import is_private
 from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import SparseArray
 from torchlike._runtime import first_calls, x64
@@ -245,12 +246,13 @@ class Unread(Storage):
 
 def _is_alone(host: np.ndarray) -> bool:
     """Whether an array nobody else refers to is the only way to its memory: it owns it, or is a
-    view of one that nothing but the view refers to."""
+    view of one that nothing but the view refers to, or lies on a file mapped for this process
+    (each on a part of its own)."""
     while isinstance(host.base, np.ndarray):
         if getrefcount(host.base) != _SOLE_BASE:
             return False
         host = host.base
-    return host.base is None and host.flags.owndata
+    return (host.base is None and host.flags.owndata) or is_private(host)
 
 
 def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -> Storage:

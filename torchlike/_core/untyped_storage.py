@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from torchlike._core import devices, dtypes
+from torchlike._core.errors import type_name
 from torchlike._core.storage import Storage, Unread
 
 
@@ -24,12 +25,10 @@ class UntypedStorage:
 
     def __init__(self, storage: Any = 0) -> None:
         if not isinstance(storage, Storage):
-            if type(storage) is int:
-                memory = np.zeros(storage, np.uint8)
-            elif isinstance(storage, (list, tuple)):
-                memory = np.array(storage, np.uint8)
+            if type(storage) is int or isinstance(storage, np.integer):
+                memory = np.zeros(int(storage), np.uint8)
             else:
-                raise TypeError(f"new(): invalid data type '{type(storage).__name__}'")
+                memory = _bytes_of(storage)
             storage = Storage(None, memory)
         self._storage = storage
 
@@ -176,6 +175,27 @@ class UntypedStorage:
 
     def __hash__(self) -> int:
         return id(self._storage)
+
+
+def _bytes_of(numbers: Any) -> np.ndarray:
+    """A sequence of integers as bytes, the lowest of each. RuntimeError for anything else."""
+    if isinstance(numbers, (Mapping, np.generic)) or not hasattr(numbers, "__getitem__"):
+        raise RuntimeError(
+            f"torch.UntypedStorage(): Expected a sequence type, but got {type_name(numbers)}"
+        )
+    if not hasattr(numbers, "__len__") or (isinstance(numbers, np.ndarray) and not numbers.ndim):
+        raise RuntimeError(
+            "torch.UntypedStorage(): Could not obtain the length of sequence of type "
+            f"{type_name(numbers)}"
+        )
+    for number in numbers:
+        if not isinstance(number, int):
+            raise RuntimeError(
+                "torch.UntypedStorage(): tried to construct a storage from a sequence "
+                f"({type_name(numbers)}), but one of the items was of type {type_name(number)} "
+                "instead of int"
+            )
+    return np.array([number & 0xFF for number in numbers], np.uint8)
 
 
 class _Bytes(UntypedStorage):

@@ -20,6 +20,8 @@ class Variable:
     meaning: str
     #: May it say several of the values, with commas between them?
     several: bool = False
+    #: What stands for the value in the command's help, where there is no choice.
+    stands_for: str = "DIR"
 
     def said(self, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """What it says; nothing where it is unset.
@@ -66,4 +68,12 @@ CACHE_DIR = Variable(
     "the folder for compiled programs, by default torchlike in the user's cache; empty: keep none",
 )
 
-ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR)
+CHILDREN = Variable(
+    "TORCHLIKE_CHILDREN",
+    None,
+    "set by torchlike for the processes that a program starts: the Python in which `import torch` "
+    "means torchlike; take it out of a child's environment to start it without",
+    stands_for="PYTHON",
+)
+
+ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR, CHILDREN)

@@ -68,6 +68,13 @@ def cpu_threads() -> int:
     return os.cpu_count() or 1
 
 
+def set_cpu_threads(number: int) -> None:
+    """How many threads XLA's CPU backend is to start, here and in processes that this one starts.
+    Call it before XLA starts."""
+    os.environ["PJRT_NPROC"] = str(number)
+    enable()  # some flags depend on it
+
+
 def _ours() -> list[tuple[str, str]]:
     """Our flags for this machine: names and values."""
     alone = not any(map(importlib.util.find_spec, ("jax_plugins", "libtpu")))

@@ -3,8 +3,8 @@ nothing; they keep the values they are given."""
 
 from __future__ import annotations
 
-from torchlike.backends import cuda, cudnn, mha, mkl, mkldnn, mps, openmp
+from torchlike.backends import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp
 from torchlike.backends.frozen import disable_global_flags, flags_frozen
 
-__all__ = ["cuda", "cudnn", "disable_global_flags", "flags_frozen", "mha", "mkl", "mkldnn", "mps",
-           "openmp"]  # fmt: skip
+__all__ = ["cpu", "cuda", "cudnn", "disable_global_flags", "flags_frozen", "mha", "mkl", "mkldnn",
+           "mps", "openmp"]  # fmt: skip

@@ -3,8 +3,8 @@
 Tensors are sent to another process by value: there is no memory shared between processes.
 
 Differs from PyTorch: where ``import torch`` means torchlike (``torchlike run``,
-``torchlike.install_alias()``), processes that start Python anew ("spawn", "forkserver") raise
-NotImplementedError.
+``torchlike.install_alias()``) and Python runs with ``-I``, ``-E`` or ``-S``, processes that start
+it anew ("spawn", "forkserver") raise NotImplementedError.
 """
 
 import multiprocessing as _multiprocessing

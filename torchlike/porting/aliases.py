@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
+from typing import Any
 
 from torchlike.porting import metadata
 from torchlike.porting.hints import missing
@@ -38,6 +39,23 @@ class _AliasLoader(Loader):
         _explain_below(self.real, self.alias)
         self._name_hidden(module)
 
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of the existing module, for ``python -m``."""
+        return self._real_loader().get_code(self.real)
+
+    def get_source(self, fullname: str) -> str | None:
+        """Its source."""
+        return self._real_loader().get_source(self.real)
+
+    def is_package(self, fullname: str) -> bool:
+        """Whether it is a package."""
+        return self._real_loader().is_package(self.real)
+
+    def _real_loader(self) -> Any:
+        spec = importlib.util.find_spec(self.real)
+        assert spec is not None
+        return spec.loader
+
     def _name_hidden(self, module: ModuleType) -> None:
         """Name the submodules whose place in ``module`` something else has taken, as the function
         ``gradcheck`` has in ``autograd``: an import of them would put the module there."""
@@ -51,11 +69,15 @@ class _AliasLoader(Loader):
 
 
 class AliasFinder(MetaPathFinder):
-    """Answers imports of ``alias`` and its submodules with those of the package ``target``."""
+    """Answers imports of ``alias`` and its submodules with those of the package ``target``.
 
-    def __init__(self, alias: str, target: str) -> None:
+    is_installed: pip knows a distribution of the alias's name, which speaks for itself.
+    """
+
+    def __init__(self, alias: str, target: str, is_installed: bool = False) -> None:
         self.alias = alias
         self.target = target
+        self.is_installed = is_installed
 
     def real_name(self, name: str) -> str | None:
         """The target's name for ``name``, or None when ``name`` is not below the alias."""
@@ -79,12 +101,19 @@ class AliasFinder(MetaPathFinder):
         self, context: DistributionFinder.Context | None = None
     ) -> Iterator[Distribution]:  # fmt: skip
         """What ``importlib.metadata`` finds of the alias, first and without a file on disk."""
-        context = context or DistributionFinder.Context()
-        return metadata.distributions(self.alias, self.target, context)
+        if self.is_installed:
+            return iter(())
+        return metadata.distributions(
+            self.alias, lambda: importlib.import_module(self.target).__version__, context
+        )
 
 
-def install(alias: str = "torch", target: str = "torchlike") -> AliasFinder:
+def install(
+    alias: str = "torch", target: str = "torchlike", *, is_installed: bool = False
+) -> AliasFinder:
     """Make ``import <alias>`` mean ``<target>`` in this process, from now on.
+
+    ``is_installed``: as of ``AliasFinder``.
 
     Raises:
         RuntimeError: another module of that name has been imported already.
@@ -97,7 +126,7 @@ def install(alias: str = "torch", target: str = "torchlike") -> AliasFinder:
             f"{alias!r} has been imported before torchlike could take its name; "
             f"install the alias before anything imports {alias!r}"
         )
-    finder = AliasFinder(alias, target)
+    finder = AliasFinder(alias, target, is_installed)
     sys.meta_path.insert(0, finder)
     return finder
 

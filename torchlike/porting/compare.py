@@ -6,7 +6,6 @@ Each run has a process of its own, started afresh: a process forked after JAX ha
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import signal
@@ -20,8 +19,10 @@ from pathlib import Path
 from rich.console import Console
 
 from torchlike.porting import plot, report
+from torchlike.porting.children import untold
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
 from torchlike.porting.report import Run
+from torchlike.porting.shim.environment import has_pytorch
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def compare(
         KeyboardInterrupt: once the script that was running has ended.
     """
     console = console or Console()
-    if with_torch and importlib.util.find_spec("torch") is None:
+    if with_torch and not has_pytorch():
         console.print("--torch needs real PyTorch: pip install 'torchlike\\[parity]'")
         return 2
 
@@ -182,7 +183,7 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
         record = Path(folder) / "record.json"
         begun = Path(f"{record}{BEGUN}")
         command = [sys.executable, *setup.command, str(record), *script]
-        environment = {**os.environ, **setup.environment, "PYTHONUNBUFFERED": "1"}
+        environment = {**untold(os.environ), **setup.environment, "PYTHONUNBUFFERED": "1"}
         last_line = ""
         with interruptible(command, environment, begun.exists) as process:
             assert process.stdout is not None

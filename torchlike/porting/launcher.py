@@ -6,22 +6,26 @@ import sys
 from collections.abc import Sequence
 
 import torchlike
+from torchlike._runtime import xla_flags
 from torchlike.porting import compiled, script, torch_alias
 from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.hints import missing
 
 
-def run(argv: Sequence[str], *, as_module: bool = False) -> None:
+def run(argv: Sequence[str], *, as_module: bool = False, threads: int | None = None) -> None:
     """Run a script, or with ``as_module`` a module, in which ``torch`` means torchlike.
 
     Args:
         argv: the script's path (or the module's name) and its arguments.
         as_module: whether ``argv[0]`` is a module's name, as after ``python -m``.
+        threads: how many XLA's CPU backend starts; by default as many as there are cores.
 
     Raises:
         SystemExit: the script called ``sys.exit`` or ended in an exception, which has been printed;
             or ``TORCHLIKE_COMPILE`` is none of the modes there are.
     """
+    if threads is not None:
+        xla_flags.set_cpu_threads(threads)
     tune_allocator()
     finder = torch_alias.install()
     try:

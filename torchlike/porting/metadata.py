@@ -1,12 +1,12 @@
 """What ``importlib.metadata`` says of a package that is there under another's name.
 
 Libraries decide by ``importlib.metadata.version("torch")`` whether to offer what needs PyTorch.
+Standard library only: processes in which nobody has imported torchlike yet run this file alone.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,9 @@ from typing import Any
 class AliasDistribution(Distribution):
     """A distribution that has a name, a version and one package, and no files."""
 
-    def __init__(self, alias: str, target: str) -> None:
+    def __init__(self, alias: str, version: str) -> None:
         self._texts = {
-            "METADATA": f"Metadata-Version: 2.1\nName: {alias}\n"
-            f"Version: {importlib.import_module(target).__version__}\n",
+            "METADATA": f"Metadata-Version: 2.1\nName: {alias}\nVersion: {version}\n",
             "top_level.txt": f"{alias}\n",
         }
 
@@ -32,8 +31,12 @@ class AliasDistribution(Distribution):
 
 
 def distributions(
-    alias: str, target: str, context: DistributionFinder.Context
-) -> Iterator[Distribution]:  # fmt: skip
-    """The alias's distribution, if the search is for it or for all there are."""
-    if context.name in (None, alias):
-        yield AliasDistribution(alias, target)
+    alias: str, version: Callable[[], str], context: DistributionFinder.Context | None
+) -> Iterator[Distribution]:
+    """The alias's distribution, if the search is for it or for all there are, in no folder said.
+
+    Who names folders (pip) asks for what is installed in them.
+    """
+    context = context or DistributionFinder.Context()
+    if context.name in (None, alias) and "path" not in vars(context):
+        yield AliasDistribution(alias, version())

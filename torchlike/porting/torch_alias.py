@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from torchlike.multiprocessing._child_processes import torch_is_an_alias
 from torchlike.porting import aliases, children
 
 
@@ -13,7 +12,7 @@ def install_alias() -> None:
 
     For notebooks, tests and scripts that ``torchlike run`` does not start; call it before anything
     imports PyTorch. ``import torchlike.as_torch`` does the same. Calls after the first do nothing.
-    Processes that this one starts do not inherit it.
+    Processes that this one starts by the same Python inherit it, by their environment.
 
     Raises:
         RuntimeError: real PyTorch has been imported already.
@@ -32,6 +31,5 @@ def install() -> aliases.AliasFinder:
             "pytest use `-p torchlike.as_torch`"
         )
     finder = aliases.install()
-    torch_is_an_alias()
-    children.watch()
+    children.tell()
     return finder

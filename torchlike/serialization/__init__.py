@@ -20,7 +20,9 @@ from torchlike.serialization.locations import default_restore_location
 from torchlike.serialization.options import (
     LoadEndianness,
     get_default_load_endianness,
+    get_default_mmap_options,
     set_default_load_endianness,
+    set_default_mmap_options,
     skip_data,
 )
 from torchlike.serialization.safe import load_safetensors, save_safetensors
@@ -36,6 +38,7 @@ __all__ = [
     "clear_safe_globals",
     "default_restore_location",
     "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
     "load",
     "load_safetensors",
@@ -43,5 +46,6 @@ __all__ = [
     "save",
     "save_safetensors",
     "set_default_load_endianness",
+    "set_default_mmap_options",
     "skip_data",
 ]

@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import devices, dtypes
+from torchlike._core.mapped_files import map_file
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike.nn.parameter import Parameter
 from torchlike.serialization import legacy
 from torchlike.serialization.allowed import in_pytorch, user_globals
 from torchlike.serialization.names import STORAGES
+from torchlike.serialization.options import SHARED, get_default_mmap_options
 from torchlike.serialization.rebuild import (
     layout_named,
     rebuild_meta_tensor,
@@ -154,6 +156,14 @@ def _weights_only(given: Any, pickle_module: Any) -> Any:
     return pickle_module is None if given is None else given
 
 
+def _is_zip(file: Any) -> bool:
+    """Whether a zip archive begins where ``file`` stands, and the file stays there."""
+    start = file.tell()
+    head = file.read(4)
+    file.seek(start)
+    return head == b"PK\x03\x04"
+
+
 def _safetensors(path: str, map_location: Any) -> dict[str, Tensor]:
     """The tensors of a safetensors file. RuntimeError for places that depend on the storage."""
     if isinstance(map_location, dict) or callable(map_location):
@@ -181,13 +191,21 @@ def load(
       weights_only: unpickle nothing but tensors, containers, numbers and allowed classes. By
         default so, unless ``pickle_module`` is given. ``TORCH_FORCE_WEIGHTS_ONLY_LOAD=1`` makes it
         True, ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` the default False.
+      mmap: map the file (a path) into memory: tensors on the CPU lie in the map, and their bytes
+        are read when they are used. Writes stay in this process, unless
+        ``set_default_mmap_options`` says otherwise. A tensor that is computed with gets memory of
+        its own then; compressed records get theirs at once.
 
     A path that ends in ``.safetensors`` is a file of that format.
 
     Raises:
       FileNotFoundError: no such file.
       pickle.UnpicklingError: the file asks for a class or function that is not allowed.
-      RuntimeError: the file is no checkpoint, or damaged.
+      RuntimeError: the file is no checkpoint, or damaged, or not one that ``mmap`` can map.
+      ValueError: ``mmap`` with something else than a path.
+
+    Differs from PyTorch: without ``mmap`` the checksums of the file are compared, which writes to a
+    map of the file (``MAP_SHARED``) do not renew; ``mmap=True`` loads such a file.
     """
     weights_only = _weights_only(weights_only, pickle_module)
     if weights_only and pickle_module is not None:
@@ -200,9 +218,18 @@ def load(
         if path.endswith(".safetensors"):
             return _safetensors(path, map_location)
         with open(path, "rb") as file:
-            return load(
-                file, map_location, pickle_module, weights_only=weights_only, **pickle_load_args
-            )
+            return _load(
+                file, map_location, pickle_module, weights_only, bool(mmap), f,
+                **pickle_load_args,
+            )  # fmt: skip
+    return _load(f, map_location, pickle_module, weights_only, bool(mmap), f, **pickle_load_args)
+
+
+def _load(
+    f: Any, map_location: Any, pickle_module: Any, weights_only: Any, mmap: bool, given: Any,
+    **pickle_load_args: Any,
+) -> Any:  # fmt: skip
+    """``load`` from an open file; ``given`` is what the user named it by."""
     options = {"encoding": "utf-8", **pickle_load_args}
     unpickler = _unpickler(pickle_module)
     try:
@@ -214,6 +241,15 @@ def load(
             f"{error}. You can only torch.load from a file that is seekable. Please pre-load the "
             "data into a buffer like io.BytesIO and try to load from it instead."
         ) from error
+    if mmap and (old or not _is_zip(f)):
+        named = f"{given}, " if isinstance(given, str) else ""
+        raise RuntimeError(
+            f"mmap can only be used with files saved with `torch.save({named}"
+            "_use_new_zipfile_serialization=True), please torch.save your checkpoint with this "
+            "option in order to use mmap."
+        )
+    if mmap and not isinstance(given, (str, os.PathLike)):
+        raise ValueError("f must be a file path in order to use the mmap argument")
     try:
         if old:
             storages = Legacy(f, map_location)
@@ -221,7 +257,8 @@ def load(
             return unpickler(io.BytesIO(code), storages, weights_only, **options).load()
         # Files by wrappers of other libraries may lack what zipfile asks for.
         with zipfile.ZipFile(f if hasattr(f, "seekable") else io.BytesIO(f.read())) as archive:
-            opened = Archive(archive, map_location)
+            mapped = map_file(given, get_default_mmap_options() == SHARED) if mmap else None
+            opened = Archive(archive, map_location, mapped)
             code = io.BytesIO(opened.pickle())
             return unpickler(code, opened, weights_only, **options).load()
     except zipfile.BadZipFile as error:

@@ -1,8 +1,9 @@
-"""What programs say about all checkpoints: whose byte order a file has that does not say so, and
-whether the bytes of storages are left out."""
+"""What programs say about all checkpoints: whose byte order a file has that does not say so, who
+sees writes to a mapped one, and whether the bytes of storages are left out."""
 
 from __future__ import annotations
 
+import mmap
 import sys
 import threading
 from enum import Enum
@@ -38,6 +39,40 @@ def unnamed_is_big() -> bool:
     if _endianness is LoadEndianness.NATIVE:
         return sys.byteorder == "big"
     return _endianness is LoadEndianness.BIG
+
+
+#: As in Python's ``mmap``, whose names Windows does not have.
+PRIVATE, SHARED = getattr(mmap, "MAP_PRIVATE", 2), getattr(mmap, "MAP_SHARED", 1)
+_map_flags = PRIVATE
+
+
+def get_default_mmap_options() -> int:
+    """``mmap.MAP_PRIVATE`` or ``mmap.MAP_SHARED``."""
+    return _map_flags
+
+
+class set_default_mmap_options:
+    """Say how ``torch.load(mmap=True)`` maps files: ``mmap.MAP_PRIVATE``, writes stay in this
+    process (the default), or ``mmap.MAP_SHARED``, they reach the file. For good, or as a context.
+
+    ValueError for other flags.
+    """
+
+    def __init__(self, flags: int) -> None:
+        global _map_flags
+        if flags not in (PRIVATE, SHARED):
+            raise ValueError(
+                "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE "
+                f"or mmap.MAP_SHARED, but got {flags}"
+            )
+        self._before, _map_flags = _map_flags, flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: Any) -> None:
+        global _map_flags
+        _map_flags = self._before
 
 
 class _Skipping(threading.local):

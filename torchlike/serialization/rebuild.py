@@ -22,9 +22,14 @@ from torchlike.sparse._tensor import SparseTensor, sparse_coo_tensor
 
 
 class Record:
-    """A storage's bytes, and the cell that the first to ask gets in its own dtype."""
+    """A storage's bytes, and the cell that the first to ask gets in its own dtype.
 
-    def __init__(self, content: bytes, big: bool, place: Callable[[np.ndarray], Any]) -> None:
+    content: a memoryview of a file's map stays where it is, where the byte order is this machine's.
+    """
+
+    def __init__(
+        self, content: bytes | memoryview, big: bool, place: Callable[[np.ndarray], Storage]
+    ) -> None:
         self._content = content
         self._big = big
         self._place = place
@@ -34,8 +39,9 @@ class Record:
         if self._cell is None:
             stored = dtype.numpy.newbyteorder(">") if self._big else dtype.numpy
             count = len(self._content) // dtype.itemsize
-            flat = np.frombuffer(self._content, stored, count).astype(dtype.numpy)
-            self._cell = Storage(self._place(flat))
+            is_map = isinstance(self._content, memoryview)
+            flat = np.frombuffer(self._content, stored, count).astype(dtype.numpy, copy=not is_map)
+            self._cell = self._place(flat)
             self._content = b""
         return self._cell
 
@@ -108,9 +114,12 @@ def _on_memory(
         return _seen(cell, dtype, size, stride, offset)
     t = object.__new__(Tensor)
     t._storage = cell
-    flat = cell.concrete()
-    shaped = flat.reshape([size[d] for d in order]).transpose(np.argsort(order))
-    cell.cell, cell.version = shaped, 1
+    lengths, back = [size[d] for d in order], np.argsort(order)
+    if cell.host is None:
+        cell.cell = cell.concrete().reshape(lengths).transpose(back)
+    else:
+        cell.host = cell.host.reshape(lengths).transpose(back)
+    cell.version = 1
     if stride != views.contiguous_strides(size):
         cell.strides = stride
     return t

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
+from mmap import mmap
 from typing import Any
 
 import jax
@@ -11,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import devices, dtypes
+from torchlike._core.mapped_files import is_mapped
+from torchlike._core.storage import Storage
 from torchlike._runtime import x64
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGES
@@ -34,8 +37,8 @@ class Storages:
         self.map_location = map_location
         self.records: dict[str, Record] = {}
 
-    def content(self, key: str) -> bytes:
-        """The bytes of one storage."""
+    def content(self, key: str, needed: int) -> bytes | memoryview:
+        """The bytes of one storage, of which ``needed`` are wanted."""
         raise NotImplementedError
 
     def storage(self, identity: Any) -> Any:
@@ -51,17 +54,28 @@ class Storages:
         found = self.records.get(key)
         if found is None:
             needed = size * (1 if dtype is None else dtype.itemsize)
-            content = bytes(needed) if data_is_skipped() else self.content(key)
+            content = bytes(needed) if data_is_skipped() else self.content(key, needed)
             if len(content) < needed:
                 raise RuntimeError(
                     f"the checkpoint is truncated: storage {key} has {len(content)} of {needed} "
                     "bytes"
                 )
-            found = Record(content[:needed], self.big, lambda flat: self._placed(flat, location))
+            found = Record(content[:needed], self.big, lambda flat: self._cell(flat, location))
             self.records[key] = found
         return LoadedUntyped(found) if dtype is None else LoadedTyped(found, dtype, size)
 
-    def _placed(self, flat: np.ndarray, location: str) -> Any:
+    def _cell(self, flat: np.ndarray, location: str) -> Storage:
+        """The cell of a storage's values, on the device where they go."""
+        device = self._device(flat, location)
+        if device.type == "cpu" and is_mapped(flat):
+            return Storage(None, flat)
+        x64.require()
+        array = jnp.asarray(flat)
+        if device.type != "cpu":
+            array = jax.device_put(array, devices.to_jax(device))
+        return Storage(array)
+
+    def _device(self, flat: np.ndarray, location: str) -> devices.device:
         target = self.map_location
         if isinstance(target, dict):
             target = target.get(location, location)
@@ -76,9 +90,7 @@ class Storages:
                 "device is available. If you are running on a CPU-only machine, please use "
                 "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
             )
-        x64.require()
-        array = jnp.asarray(flat)
-        return array if device.type == "cpu" else jax.device_put(array, devices.to_jax(device))
+        return device
 
 
 def _is_big(order: bytes) -> bool:
@@ -89,11 +101,17 @@ def _is_big(order: bytes) -> bool:
 
 
 class Archive(Storages):
-    """An open checkpoint in the zip format."""
+    """An open checkpoint in the zip format.
 
-    def __init__(self, archive: zipfile.ZipFile, map_location: Any) -> None:
+    mapped: the file's bytes; storages that lie in it as they are stay there.
+    """
+
+    def __init__(
+        self, archive: zipfile.ZipFile, map_location: Any, mapped: mmap | None = None
+    ) -> None:
         super().__init__(map_location)
         self.archive = archive
+        self.mapped = mapped
         names = archive.namelist()
         self.root = next((n[: -len("data.pkl")] for n in names if n.endswith("/data.pkl")), None)
         if self.root is None:
@@ -107,8 +125,19 @@ class Archive(Storages):
     def pickle(self) -> bytes:
         return self.archive.read(f"{self.root}data.pkl")
 
-    def content(self, key: str) -> bytes:
-        return self.archive.read(f"{self.root}data/{key}")
+    def content(self, key: str, needed: int) -> bytes | memoryview:
+        name = f"{self.root}data/{key}"
+        entry = self.archive.getinfo(name)
+        if self.mapped is None or entry.compress_type != zipfile.ZIP_STORED or not needed:
+            return self.archive.read(name)
+        start = self._start(entry)
+        return memoryview(self.mapped)[start : start + entry.file_size]
+
+    def _start(self, entry: zipfile.ZipInfo) -> int:
+        """Where an entry's bytes begin: after a header that ends in its name and what is extra."""
+        header = self.mapped[entry.header_offset : entry.header_offset + 30]  # type: ignore[index]
+        lengths = [int.from_bytes(header[at : at + 2], "little") for at in (26, 28)]
+        return entry.header_offset + len(header) + sum(lengths)
 
 
 class Legacy(Storages):
@@ -119,5 +148,5 @@ class Legacy(Storages):
         sizes = {name: d.itemsize for name, d in STORAGES.items()}
         self.code, self.big, self._contents = legacy.parts(file, sizes)
 
-    def content(self, key: str) -> bytes:
+    def content(self, key: str, needed: int) -> bytes | memoryview:
         return self._contents[key]

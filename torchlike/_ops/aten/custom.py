@@ -14,6 +14,8 @@ NAMESPACES: dict[str, OpNamespace] = {}
 _WRITTEN = {
     ("torchvision", "_C"): "torchlike.library.vision",
     ("torchvision", "_C_stable"): "torchlike.library.vision",  # its name in newer releases
+    ("torchaudio", "_torchaudio"): "torchlike.library.audio",
+    ("torchaudio", "libtorchaudio"): "torchlike.library.audio",
 }
 
 
@@ -134,10 +136,13 @@ def remove(operator: Any) -> None:
 
 def load_library(path: str | PathLike[str]) -> None:
     """Make the operators of a compiled library known, where they are written for XLA: so far those
-    of ``torchvision``. OSError for every other library, as for one that cannot be loaded.
+    of ``torchvision`` and ``torchaudio``. OSError for every other library, as for one that cannot
+    be loaded.
     """
     file = Path(fspath(path))
-    module = _WRITTEN.get((file.parent.name, file.name.partition(".")[0]))
+    library = file.name.partition(".")[0]
+    packages = (folder.name for folder in file.parents)  # torchaudio's lies in a folder lib
+    module = next((_WRITTEN[p, library] for p in packages if (p, library) in _WRITTEN), None)
     if module is None:
         raise OSError(
             f"Could not load this library: {path}. It is compiled for PyTorch's C++ library; "

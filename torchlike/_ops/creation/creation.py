@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -25,6 +25,7 @@ from torchlike._core import (
     views,
 )
 from torchlike._core import tensor as tensors
+from torchlike._core.errors import type_name
 from torchlike._core.extension import add_method
 from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
@@ -531,22 +532,27 @@ def _legacy(*args: Any, **kwargs: Any) -> Tensor:
             f"new() received an invalid combination of arguments: {', '.join(kwargs)}. It takes a "
             "size or data, and a device; torch.tensor takes a dtype"
         )
-    if not args:
-        return empty(0, device=device)
-    data = args[0]
-    if len(args) == 1 and isinstance(data, Tensor):
-        return of_tensor(data, data.dtype, device)
-    if len(args) == 1 and hasattr(data, "untyped"):  # a storage
-        return empty(0, device=data.device).set_(data)
-    if len(args) > 1 or isinstance(data, Size) or type(data) is int or (
-        isinstance(data, np.integer)
-    ):  # fmt: skip
-        return empty(*args, device=device)
-    if isinstance(data, (bool, float, complex, Mapping, Set, type(None))) or not (
-        isinstance(data, Sequence) or hasattr(data, "__len__")
-    ):  # fmt: skip
-        raise TypeError(f"new(): data must be a sequence (got {type(data).__name__})")
-    return tensor(data, dtype=dtypes.get_default_dtype(), device=device)
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return of_tensor(args[0], args[0].dtype, device)
+    if len(args) == 1 and hasattr(args[0], "untyped"):  # a storage
+        return empty(0, device=args[0].device).set_(args[0])
+    return of_size_or_data(args, dtypes.get_default_dtype(), device)
+
+
+def of_size_or_data(args: tuple[Any, ...], dtype: dtypes.dtype, device: Any) -> Tensor:
+    """What the old constructors make of their positional arguments: nothing, several, an integer
+    or a Size are a size, and anything else is data: a list, a range, an array, any sequence.
+
+    TypeError for data that is no sequence.
+    """
+    data = args[0] if args else 0
+    if isinstance(data, np.ndarray) and data.ndim == 0 and data.dtype.kind in "iu":
+        data = data[()]
+    if len(args) != 1 or isinstance(data, (Size, np.integer)) or type(data) is int:
+        return empty(*(args if len(args) > 1 else (data,)), dtype=dtype, device=device)
+    if isinstance(data, (Mapping, np.generic)) or not hasattr(data, "__getitem__"):
+        raise TypeError(f"new(): data must be a sequence (got {type_name(data)})")
+    return tensor(data, dtype=dtype, device=device)
 
 
 add_method("_legacy_new", staticmethod(_legacy))

@@ -1,0 +1,30 @@
+"""Files mapped into memory: their bytes are read as they are used."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+import numpy as np
+
+
+class PrivateMap(mmap.mmap):
+    """A map whose writes stay in this process (copy-on-write): nobody else sees its memory."""
+
+
+def map_file(path: str | os.PathLike[str], shared: bool) -> mmap.mmap:
+    """All of a file. ``shared``: writes reach it. OSError where it cannot be opened so."""
+    with open(path, "r+b" if shared else "rb") as file:
+        if shared:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_WRITE)
+        return PrivateMap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+
+
+def is_mapped(array: np.ndarray) -> bool:
+    """Does an array lie on a map, by itself and not as a view of another array?"""
+    return isinstance(array.base, memoryview) and isinstance(array.base.obj, mmap.mmap)
+
+
+def is_private(array: np.ndarray) -> bool:
+    """Does it lie on a map of this process alone?"""
+    return is_mapped(array) and type(array.base.obj) is PrivateMap  # type: ignore[union-attr]

@@ -1,0 +1,165 @@
+"""Putting the shim into an environment, and taking it away: whole, or not at all."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from torchlike.porting.shim import contents
+from torchlike.porting.shim.environment import Environment
+
+_PARTS = (contents.PACKAGE, contents.DIST_INFO)
+
+
+class ShimRefusedError(Exception):
+    """The environment is not one that the shim may go into, or come out of."""
+
+
+def check(environment: Environment, anywhere: bool) -> None:
+    """Raise ShimRefusedError where the shim may not be."""
+    others = [found for found in environment.torches() if not found.is_shim]
+    if others:
+        raise ShimRefusedError(
+            f"there is {others[0]}: two packages of one name would corrupt each other. Take it "
+            "away (pip uninstall torch), or use a virtual environment without it"
+        )
+    if anywhere:
+        return
+    if environment.activated is not None:
+        raise ShimRefusedError(
+            f"the active environment is {environment.activated}, and this torchlike is that of "
+            f"{environment.prefix}: run the command of the environment that is meant, or say "
+            "--anywhere to take this one"
+        )
+    if not environment.is_virtual:
+        raise ShimRefusedError(
+            f"{environment.prefix} is not a virtual environment, and every program that uses this "
+            "Python would get torchlike for torch: make one (python -m venv), or say --anywhere"
+        )
+
+
+def install(environment: Environment, *, anywhere: bool = False) -> bool:
+    """Put the shim into an environment.
+
+    Returns:
+        Whether anything had to be done.
+
+    Raises:
+        ShimRefusedError: real PyTorch is there, or the environment is not virtual and not
+            ``anywhere``, or its folder cannot be written. Nothing has been changed then.
+    """
+    check(environment, anywhere)
+    packages = environment.packages
+    if is_whole(packages):
+        return False
+    brought = read_brought(packages)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".torchlike-shim-", dir=packages) as folder:
+            made = Path(folder)
+            for path, text in contents.files().items():
+                (made / path).parent.mkdir(exist_ok=True)
+                (made / path).write_text(text, encoding="utf-8")
+            write_brought(made, brought)
+            remove(environment)  # of an older torchlike, or the half of one
+            with _all_or_none(packages):
+                for part in _PARTS:
+                    (made / part).rename(packages / part)
+    except OSError as error:
+        raise ShimRefusedError(f"{packages} cannot be written: {error}") from None
+    importlib.invalidate_caches()
+    return True
+
+
+@contextmanager
+def _all_or_none(packages: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        for part in _PARTS:
+            shutil.rmtree(packages / part, ignore_errors=True)
+        raise
+
+
+def is_whole(packages: Path) -> bool:
+    """Is the shim of this torchlike there, with every file as it should be?"""
+    try:
+        return all(
+            path.endswith(contents.BROUGHT) or (packages / path).read_text(encoding="utf-8") == text
+            for path, text in contents.files().items()
+        )
+    except OSError:
+        return False
+
+
+def remove(environment: Environment) -> list[Path]:
+    """Take the shim away, with what Python compiled of it.
+
+    Returns:
+        The folders that were removed; none where there was no shim.
+
+    Raises:
+        OSError: a file cannot be removed.
+    """
+    packages = environment.packages
+    removed: list[Path] = []
+    ours = [info for info in packages.glob("torch-*.dist-info") if _is_ours(info)]
+    package = packages / contents.PACKAGE
+    if contents.is_ours(package):
+        _remove_file(package / "__init__.py")
+        removed.append(package)
+    for info in ours:
+        for path in _recorded(info):
+            if path.parent == info:
+                _remove_file(path)
+        removed.append(info)
+    for folder in removed:
+        with suppress(OSError):  # somebody else's files are in it
+            folder.rmdir()
+    importlib.invalidate_caches()
+    return removed
+
+
+def _is_ours(info: Path) -> bool:
+    try:
+        return (info / "INSTALLER").read_text(encoding="utf-8").strip() == contents.INSTALLER
+    except OSError:
+        return False
+
+
+def _recorded(info: Path) -> list[Path]:
+    """The files of a distribution; what RECORD lists, INSTALLER last: by it the rest is known."""
+    try:
+        with open(info / "RECORD", newline="", encoding="utf-8") as file:
+            paths = [info.parent / row[0] for row in csv.reader(file) if row]
+    except OSError:
+        paths = [info / "INSTALLER"]
+    return sorted(paths, key=lambda path: path.name == "INSTALLER")
+
+
+def _remove_file(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    cache = path.parent / "__pycache__"
+    for compiled in cache.glob(f"{path.stem}.*.pyc"):
+        compiled.unlink()
+    with suppress(OSError):
+        cache.rmdir()
+
+
+def read_brought(packages: Path) -> list[str]:
+    """The distributions that came with the shim."""
+    try:
+        text = (packages / contents.DIST_INFO / contents.BROUGHT).read_text(encoding="utf-8")
+    except OSError:
+        return []
+    return text.split()
+
+
+def write_brought(packages: Path, names: list[str]) -> None:
+    """Say which distributions came with the shim."""
+    path = packages / contents.DIST_INFO / contents.BROUGHT
+    path.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
