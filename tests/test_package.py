@@ -100,7 +100,7 @@ FLOORS = [
         "ops",
         "storage",
     },
-    {"jit", "_jit_internal"},
+    {"_jit", "_jit_internal"},
     {"_higher_order_ops.control_flow"},
     {"nn"},
     {
@@ -113,7 +113,9 @@ FLOORS = [
         "hub",
     },
     {"multiprocessing._child_processes"},
-    {"export", "fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
+    {"export"},
+    {"jit"},
+    {"fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
     {"compiler"},
     {"_dynamo", "_inductor"},
     {"accelerator", "cpu", "cuda", "backends", "backends.device_modules", "_C"},
@@ -258,7 +260,7 @@ def _can_be_imported(name):
 
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
-    "__init__.pyi", "__main__.py", "_compat", "_core", "_dispatch", "_ops", "_runtime",
+    "__init__.pyi", "__main__.py", "_compat", "_core", "_dispatch", "_jit", "_ops", "_runtime",
     "as_torch.py", "cli.py", "interop", "porting", "py.typed",
 }  # fmt: skip
 

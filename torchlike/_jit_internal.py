@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Optional, Union
 
-from torchlike.jit.markers import (
+from torchlike._jit.markers import (
     _overload,
     _overload_method,
     export,

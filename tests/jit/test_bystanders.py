@@ -11,7 +11,7 @@ from collections import OrderedDict
 import pytest
 
 import torchlike as torch
-from torchlike.jit.capture.bytecode import reads_of
+from torchlike._jit.capture.bytecode import reads_of
 
 LOGGER = logging.getLogger(__name__)
 LOGGER.addHandler(logging.StreamHandler(open("/dev/null", "w")))  # noqa: SIM115

@@ -2,7 +2,7 @@
 
 import types
 
-from torchlike.jit.capture.deferred_prints import DeferredPrints
+from torchlike._jit.capture.deferred_prints import DeferredPrints
 
 # ruff: noqa: T201
 

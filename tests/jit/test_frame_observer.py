@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from torchlike.jit.capture.frame_observer import FrameObserver
+from torchlike._jit.capture.frame_observer import FrameObserver
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import modes
-from torchlike.jit.compile.generated_call import generate_guard
-from torchlike.jit.guards import (
+from torchlike._jit.compile.generated_call import generate_guard
+from torchlike._jit.guards import (
     collect,
     containers,
     environment_variables,
@@ -20,7 +20,7 @@ from torchlike.jit.guards import (
     values,
     variables,
 )
-from torchlike.jit.guards.guard import Guard, GuardSet
+from torchlike._jit.guards.guard import Guard, GuardSet
 
 ROOMS = (containers, environment_variables, identity, memory, modules, objects, optimizers, slots,
          tensors, values, variables)  # fmt: skip

@@ -5,7 +5,7 @@ import collections
 import pytest
 
 import torchlike as torch
-from torchlike.jit.capture.bytecode import only_records
+from torchlike._jit.capture.bytecode import only_records
 
 total = 0
 

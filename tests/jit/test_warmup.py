@@ -15,7 +15,7 @@ import torchlike as torch
 import torchlike.nn.functional as F
 from torchlike import nn
 from torchlike._core.errors import JitCaptureError
-from torchlike.jit import warmup
+from torchlike._jit import warmup
 
 STEPS = 8
 
@@ -465,7 +465,7 @@ def test_an_error_of_xla_is_raised_by_the_call_that_waits(monkeypatch):
 
         return work
 
-    monkeypatch.setattr("torchlike.jit.compile.program.Program.compiling", broken)
+    monkeypatch.setattr("torchlike._jit.compile.program.Program.compiling", broken)
     f = torch.jit(lambda x: x + 1, warmup=2)
     assert f(torch.ones(1)).item() == 2
     assert f(torch.ones(1)).item() == 2

@@ -17,6 +17,9 @@ from torchlike._compat.unsupported import Gap, raising
 from torchlike._core import errors, modes
 from torchlike._core.tensor import Tensor
 from torchlike._dynamo import config, eval_frame, utils
+from torchlike._jit.explain import Explanation
+from torchlike._jit.explain import explain as _explain
+from torchlike._jit.function import JitFunction
 from torchlike.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -29,9 +32,6 @@ from torchlike.compiler import (
 )
 from torchlike.compiler.optimized_module import OptimizedModule
 from torchlike.compiler.torch_compile import compile
-from torchlike.jit.explain import Explanation
-from torchlike.jit.explain import explain as _explain
-from torchlike.jit.function import JitFunction
 from torchlike.nn import Module
 
 __all__ = [

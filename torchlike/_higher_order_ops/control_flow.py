@@ -14,11 +14,11 @@ from torchlike._core import dtypes, modes
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike._dispatch.registry import NAMESPACES, composite
-from torchlike.jit.capture.scalars import is_device
-from torchlike.jit.control_flow import loop_lowering
-from torchlike.jit.control_flow.cond import choose, describe
-from torchlike.jit.control_flow.effects import Effects
-from torchlike.jit.control_flow.subgraph import Leaf
+from torchlike._jit.capture.scalars import is_device
+from torchlike._jit.control_flow import loop_lowering
+from torchlike._jit.control_flow.cond import choose, describe
+from torchlike._jit.control_flow.effects import Effects
+from torchlike._jit.control_flow.subgraph import Leaf
 
 _table = NAMESPACES[""]
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sized
 from typing import Any
 
-from torchlike import jit
+from torchlike._jit.entry import jit
 from torchlike.nn import Module, hooks
 
 #: Attributes of its own; all others are the wrapped module's.
@@ -30,7 +30,7 @@ class OptimizedModule(Module):
         self._fullgraph = fullgraph
         self._warmup = warmup
         fallback = None if fullgraph else "eager"
-        compiled = jit.jit(module, dynamic=dynamic, fallback=fallback, warmup=warmup)
+        compiled = jit(module, dynamic=dynamic, fallback=fallback, warmup=warmup)
         # With the mode "off" it is the module again, which would be registered as a second child.
         self.forward = module.__call__ if compiled is module else compiled
 

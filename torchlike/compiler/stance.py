@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike._core import errors, modes
+from torchlike._jit.function import exchange_stance
 from torchlike.autograd.grad_mode import F, _Switch
-from torchlike.jit.function import exchange_stance
 
 _STANCES = (
     "default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"

@@ -6,10 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike import export as export  # gives torchlike.jit its script, trace, save and load
-from torchlike import jit
+from torchlike._jit.entry import jit
+from torchlike._jit.warmup import of_options
 from torchlike.compiler.optimized_module import OptimizedModule
-from torchlike.jit.warmup import of_options
 from torchlike.nn import Module
 
 
@@ -40,7 +39,7 @@ def compile(
         return model
     if isinstance(model, Module):
         return OptimizedModule(model, dynamic, fullgraph, of_options(options))
-    return jit.jit(
+    return jit(
         model, dynamic=dynamic, fallback=None if fullgraph else "eager",
         warmup=of_options(options),
     )  # fmt: skip

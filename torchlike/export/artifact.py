@@ -18,12 +18,12 @@ from torchlike._core import modes
 from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, flatten_call, unflatten
+from torchlike._jit.compile import partitioner
+from torchlike._jit.compile.output_templates import NumberTemplate
+from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
+from torchlike._jit.function import JitFunction
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.export import trees
-from torchlike.jit.compile import partitioner
-from torchlike.jit.compile.output_templates import NumberTemplate
-from torchlike.jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
-from torchlike.jit.function import JitFunction
 
 PLATFORMS = ("cpu", "cuda", "tpu")
 

@@ -14,16 +14,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike import jit, nn, random
+from torchlike import nn, random
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, flatten_call, unflatten
-from torchlike.export import archive, type_tests
+from torchlike._jit.function import JitFunction
+from torchlike.export import archive
 from torchlike.export.artifact import Artifact
 from torchlike.export.loaded import LoadedModule, about_state, state_of
 from torchlike.export.program import built
 from torchlike.export.signature import by_position, parameters_of
 from torchlike.futures import Future
-from torchlike.jit.function import JitFunction
 
 _KIND = "torch.jit"
 
@@ -388,15 +388,9 @@ class strict_fusion:
         pass
 
 
-script_method = jit.export
-_PUBLIC = (
-    Attribute, Error, RecursiveScriptModule, ScriptFunction, ScriptModule, TopLevelTracedModule,
-    TracerWarning, TracingCheckError, fork, freeze, interface, load, optimize_for_inference, save,
-    script, strict_fusion, trace, trace_module, wait,
-)  # fmt: skip
-jit.install({x.__name__: x for x in _PUBLIC} | {
-    "Future": Future, "TracedModule": TracedModule, "script_method": script_method,
-    "isinstance": type_tests.isinstance,
-})  # fmt: skip
-
-__all__ = [x.__name__ for x in _PUBLIC]
+__all__ = [
+    "Attribute", "Error", "RecursiveScriptModule", "ScriptFunction", "ScriptModule",
+    "TopLevelTracedModule", "TracedModule", "TracerWarning", "TracingCheckError", "fork", "freeze",
+    "interface", "load", "optimize_for_inference", "save", "script", "strict_fusion", "trace",
+    "trace_module", "wait",
+]  # fmt: skip

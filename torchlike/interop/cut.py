@@ -19,7 +19,7 @@ from jax.interpreters import partial_eval
 
 from torchlike._core import errors, modes
 from torchlike._core.tensor import Tensor
-from torchlike.jit.capture.libraries import is_library
+from torchlike._jit.capture.libraries import is_library
 from torchlike.nn import Parameter
 
 WORDS = (

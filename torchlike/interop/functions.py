@@ -16,9 +16,9 @@ from torchlike._core import dtypes, modes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute
+from torchlike._jit.guards.keys import static_key
+from torchlike._jit.guards.trace_guards import TraceGuards
 from torchlike.interop import modules
-from torchlike.jit.guards.keys import static_key
-from torchlike.jit.guards.trace_guards import TraceGuards
 from torchlike.nn import Module
 
 #: Executables of one function; of more signatures, the one unused for longest goes.

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import trees
 from torchlike._core.tensor import Tensor
-from torchlike.jit.function import JitFunction
+from torchlike._jit.function import JitFunction
 from torchlike.library.registration import lookup
 
 DEFAULT_TESTS = ("test_schema", "test_autograd_registration", "test_faketensor",

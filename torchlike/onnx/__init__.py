@@ -17,9 +17,9 @@ import numpy as np
 from torchlike import autograd
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
+from torchlike._jit.compile.output_templates import Template
+from torchlike._jit.function import JitFunction
 from torchlike.export.artifact import Unexportable
-from torchlike.jit.compile.output_templates import Template
-from torchlike.jit.function import JitFunction
 from torchlike.onnx import symbolic_helper as symbolic_helper
 from torchlike.onnx import symbolic_opset11 as symbolic_opset11
 

@@ -10,9 +10,9 @@ from typing import Any
 from torchlike._core import modes
 from torchlike._core.subclasses import announce
 from torchlike._core.tensor import Tensor
+from torchlike._jit.entry import jit
+from torchlike._jit.warmup import of_options
 from torchlike.autograd.backward import zero_gradient
-from torchlike.jit import jit
-from torchlike.jit.warmup import of_options
 from torchlike.nn import hooks
 from torchlike.nn.class_attributes import leave_unbound
 from torchlike.nn.conversion import Conversions

@@ -1,0 +1,1 @@
+"""The compiler behind ``torchlike.jit``: capture, guards, control flow, compilation, fallback."""

@@ -1,0 +1,163 @@
+"""What a capture notes where a function of a library is entered: logs, threads, entropy, settings.
+
+Library code is not looked into. But some functions tell the outside something, or read what no name
+in user code stands for, such as the environment. A new function of this kind is a line in
+``_HANDLERS``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import types
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import jax
+
+from torchlike._core.errors import JitCaptureError
+from torchlike._jit.capture.libraries import is_library, line_of
+from torchlike._jit.guards.environment_variables import EnvironmentGuard, EnvironmentVariableGuard
+from torchlike._jit.guards.values import ValueGuard
+
+
+class Observer(Protocol):
+    """What handlers ask and tell: a `FrameObserver`."""
+
+    guards: dict[Any, ValueGuard]
+    reasons: list[str]
+    errors_of_jax: list[BaseException]
+
+    def say(self, by: str) -> None: ...
+    def has_entered(self, frame: Any) -> bool: ...
+    def is_called_by_user(self, frame: Any) -> bool: ...
+
+
+#: ``handler(observer, frame, event)``.
+Handler = Callable[[Observer, Any, str], None]
+
+_REFUSALS_OF_JAX = (
+    jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError, jax.errors.TracerIntegerConversionError,
+)  # fmt: skip
+#: The class of ``os.environ`` and ``os.environb``.
+_Environment: Any = type(os.environ)
+#: What functions of torchlike's generators do that only the Python body would call.
+_GENERATORS = {
+    "manual_seed": "seeds a generator", "seed": "seeds a generator",
+    "get_state": "reads a generator's state", "initial_seed": "reads a generator's seed",
+}  # fmt: skip
+
+
+def handler_of(code: types.CodeType) -> Handler | None:
+    """What is to be done where a library's code is entered or left; mostly nothing."""
+    return _HANDLERS.get(_key(code))
+
+
+def _key(code: types.CodeType) -> tuple[str, str]:
+    return code.co_name, os.path.basename(code.co_filename)
+
+
+def _log(observer: Observer, frame: Any, event: str) -> None:
+    """All that loggers take goes through this function."""
+    if event == "call" and _logs_for_user(observer, frame):
+        observer.say("logging")
+
+
+def _logs_for_user(observer: Observer, frame: Any) -> bool:
+    """Whether what the standard library's logging writes comes from user code."""
+    at = frame
+    while at is not None and at.f_globals.get("__name__") == "logging":
+        at = at.f_back
+    return at is not None and at is not frame and observer.has_entered(at)
+
+
+def _draw_entropy(observer: Observer, frame: Any, event: str) -> None:
+    """Asks the system for entropy (``Random`` only without a seed)."""
+    if event == "call" and frame.f_locals.get("x") is None:
+        file = os.path.basename(frame.f_code.co_filename).removesuffix(".py")
+        observer.reasons.append(
+            f"it calls {file}.{frame.f_code.co_name}(), whose result would be frozen; call it "
+            "outside and pass the value as a tensor"
+        )
+
+
+def _use_generator(observer: Observer, frame: Any, event: str) -> None:
+    name = frame.f_code.co_name
+    if event == "call" and frame.f_globals.get("__name__") == "torchlike.random.generator":
+        observer.reasons.append(
+            f"it {_GENERATORS[name]} ({name}()), which compiled code would do once per compile; do "
+            "it outside"
+        )
+
+
+def _start_thread(observer: Observer, frame: Any, event: str) -> None:
+    """Work is about to be given to another thread, in which nothing is captured:
+    JitCaptureError where it is the user's (a library's progress bar may have a thread)."""
+    if event != "call":
+        return
+    given = frame.f_locals
+    thread = given.get("self")
+    work = given.get("fn") or getattr(thread, "_target", None) or (
+        getattr(thread, "function", None) or type(thread).run  # of a Timer
+    )  # fmt: skip
+    code = getattr(inspect.unwrap(work), "__code__", None)
+    if code is None or "site-packages" in code.co_filename:
+        return
+    if not is_library(getattr(work, "__module__", None), code.co_filename):
+        at = frame
+        while not observer.has_entered(at) and at.f_back is not None:
+            at = at.f_back
+        raise JitCaptureError(
+            f"work in another thread ({line_of(at.f_code, at.f_lineno)}) cannot be compiled: "
+            f"nothing captures {code.co_qualname} there.\n  Call it here, or start the thread "
+            "outside the jitted function."
+        )
+
+
+def _make_error(observer: Observer, frame: Any, event: str) -> None:
+    """JAX refuses a traced array's value."""
+    error = frame.f_locals.get("self")
+    made = event == "return" and isinstance(error, _REFUSALS_OF_JAX)
+    if made and error not in observer.errors_of_jax:
+        observer.errors_of_jax.append(error)
+
+
+def _use_variable(observer: Observer, frame: Any, event: str) -> None:
+    """Reads, sets or deletes an environment variable."""
+    environment, name = frame.f_locals.get("self"), frame.f_locals.get("key")
+    own = event == "call" and isinstance(environment, _Environment)
+    if own and isinstance(name, (str, bytes)) and observer.is_called_by_user(frame):
+        encoded: Any = os.fsencode(name) if isinstance(name, str) else name
+        if os.name == "nt":
+            encoded = os.fsdecode(encoded).upper()
+        if ("environ", encoded) not in observer.guards:
+            observer.guards["environ", encoded] = EnvironmentVariableGuard(encoded)
+
+
+def _use_environment(observer: Observer, frame: Any, event: str) -> None:
+    """Asks which environment variables there are."""
+    environment = frame.f_locals.get("self")
+    own = event == "call" and isinstance(environment, _Environment)
+    if own and observer.is_called_by_user(frame) and "environ" not in observer.guards:
+        observer.guards["environ"] = EnvironmentGuard()
+
+
+#: By the name of a function and of its file.
+_HANDLERS: dict[tuple[str, str], Handler] = {
+    ("_log", "__init__.py"): _log,
+    ("__init__", "errors.py"): _make_error,
+    ("start", "threading.py"): _start_thread,
+    ("submit", "thread.py"): _start_thread,
+    ("uuid1", "uuid.py"): _draw_entropy,
+    ("uuid4", "uuid.py"): _draw_entropy,
+    ("token_bytes", "secrets.py"): _draw_entropy,
+    ("__init__", "random.py"): _draw_entropy,
+    **{(name, "generator.py"): _use_generator for name in _GENERATORS},
+    _key(_Environment.__getitem__.__code__): _use_variable,
+    _key(_Environment.__setitem__.__code__): _use_variable,
+    _key(_Environment.__delitem__.__code__): _use_variable,
+    _key(_Environment.__iter__.__code__): _use_environment,
+    _key(_Environment.__len__.__code__): _use_environment,
+    _key(_Environment.__repr__.__code__): _use_environment,
+}

@@ -1,0 +1,310 @@
+"""Traced numbers: Python numbers among the arguments that a capture does not freeze.
+
+A *host number* stands for an argument that changes from call to call (``lr``, ``step``), and for
+what Python computes from it: the capture notes the steps, each call takes them again on the numbers
+of the call, in Python, so ``0.1 * 0.95 ** epoch`` has the very bits that eager execution has. Where
+one meets a tensor it enters the program as a weakly typed scalar, as a plain number does in an
+eager op. A comparison gives a plain bool and becomes a guard; where the number itself is needed in
+Python (a shape, ``range``, formatting) its value becomes the guard and the argument is static.
+
+A *device number* stands for a number that only the program knows, such as a loop's counter. It
+computes as JAX's weakly typed scalars do; if it is returned, the call hands out a Python number.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from torchlike._core import modes
+from torchlike._core.storage import Storage
+from torchlike._core.tensor import TENSOR_TYPES, Tensor
+from torchlike._core.views import Geometry
+from torchlike._jit.guards.values import same
+
+_SCALAR_GEOMETRY = Geometry((), (), 0)
+
+
+class Table:
+    """The host numbers of one capture: roots (arguments), steps, and what was asked of them."""
+
+    def __init__(self, roots: dict[int, Any]) -> None:
+        #: The leaves of the arguments that the roots are.
+        self.positions = tuple(roots)
+        self._values = list(roots.values())
+        self._steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self._guards: dict[int, Any] = {}
+        #: Numbers that enter the program, with the arrays that stand for them in the trace.
+        self.placeholders: dict[int, Any] = {}
+        #: Roots whose value was needed in Python.
+        self.static: set[int] = set()
+        self._origins = [frozenset((i,)) for i in range(len(self._values))]
+
+    def root(self, i: int) -> Number:
+        return Number(type(self._values[i]), self, i, self._values[i])
+
+    def step(self, fn: Callable[..., Any], *operands: Any) -> Any:
+        """What ``fn`` gives for host numbers and plain values, to be computed at each call."""
+        given = [o.value if type(o) is Number else o for o in operands]
+        try:
+            value = fn(*given)
+        except Exception:
+            for o in operands:  # user code may catch it: the program is for these values then
+                if type(o) is Number:
+                    self.needed(o)
+            raise
+        references = tuple((True, o.index) if type(o) is Number else (False, o) for o in operands)
+        self._steps.append((fn, references))
+        self._values.append(value)
+        self._origins.append(
+            frozenset().union(*(self._origins[i] for is_ref, i in references if is_ref))
+        )
+        index = len(self._values) - 1
+        if type(value) in (int, float):
+            return Number(type(value), self, index, value)
+        self._guards[index] = value  # a bool, a tuple: what Python makes of it is the guard
+        return value
+
+    def needed(self, number: Number) -> Any:
+        """The plain value: the program holds for this value only."""
+        self._guards[number.index] = number.value
+        self.static |= self._origins[number.index]
+        return number.value
+
+    def array(self, number: Number) -> Any:
+        """The number as an input of the program."""
+        found = self.placeholders.get(number.index)
+        if found is None:
+            with modes.the_capture().outside():
+                found = self.placeholders[number.index] = jnp.asarray(number.value)
+        return found
+
+    def evaluate(self, leaves: Sequence[Any], call: Any = None) -> list[Any] | None:
+        """All numbers at a call with these leaves; None where the program does not fit."""
+        values = [leaves[i] for i in self.positions]
+        try:
+            for fn, references in self._steps:
+                values.append(fn(*[values[x] if is_ref else x for is_ref, x in references]))
+        except (ArithmeticError, ValueError):
+            return None  # the body says so itself, in the capture that follows
+        for index, value in self._guards.items():
+            if not same(values[index], value):
+                return None
+        for index in self.placeholders:
+            if type(values[index]) is not type(self._values[index]):
+                return None
+        return values
+
+
+class Number:
+    """A host number, or (``table`` is None) a device number; for ``isinstance`` one of its kind."""
+
+    __slots__ = ("_cell", "array_", "index", "kind", "table", "value")
+
+    # What the op path asks of an operand.
+    _view = _base = _node = None
+    _requires_grad = requires_grad = False
+    _geometry = _SCALAR_GEOMETRY
+
+    def __init__(
+        self, kind: type, table: Table | None, index: int, value: Any, array: Any = None
+    ) -> None:
+        self.kind = kind
+        self.table = table
+        self.index = index
+        self.value = value
+        self.array_ = array
+        self._cell: Storage | None = None
+
+    @property
+    def __class__(self) -> Any:
+        return self.kind
+
+    def _read(self) -> Any:
+        return self.array_ if self.table is None else self.table.array(self)
+
+    @property
+    def _storage(self) -> Storage:
+        if self._cell is None:
+            self._cell = Storage(self._read())
+        return self._cell
+
+    def _plain(self, asked: str) -> Any:
+        if self.table is None:
+            modes.the_capture().refuse_value(asked, "a tensor")
+        return self.table.needed(self)  # type: ignore[union-attr]
+
+    # -- asked for in Python -----------------------------------------------------------------------
+
+    def __bool__(self) -> Any:
+        if self.table is None:
+            modes.the_capture().refuse_value("bool(tensor)", "torchlike.where or torchlike.cond")
+        return self.table.step(operator.truth, self)  # type: ignore[union-attr]
+
+    def __float__(self) -> float:
+        return float(self._plain("float(tensor)"))
+
+    def __int__(self) -> int:
+        return int(self._plain("int(tensor)"))
+
+    def __index__(self) -> int:
+        if self.kind is float:
+            raise TypeError("'float' object cannot be interpreted as an integer")
+        return int(self._plain("a tensor used as a Python index"))
+
+    def __complex__(self) -> complex:
+        return complex(self._plain("complex(tensor)"))
+
+    def __hash__(self) -> int:
+        return hash(self._plain("hash()"))
+
+    def __repr__(self) -> str:
+        return "<a number of the program>" if self.table is None else repr(self._plain("repr()"))
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._plain("format()"), spec)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self._plain("numpy.asarray()"), dtype)
+
+    def __jax_array__(self) -> Any:
+        return self._read()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        value = self._plain("a copy or pickle")
+        return self.kind, (value,)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(self.kind, name):
+            raise AttributeError(f"'{self.kind.__name__}' object has no attribute '{name}'")
+        return getattr(self._plain(f".{name}"), name)
+
+
+TENSOR_TYPES.add(Number)
+
+
+def device_number(kind: type, array: Any) -> Number:
+    """A number of the program: ``array`` is a 0-dim tracer."""
+    return Number(kind, None, -1, None, array)
+
+
+def is_device(x: Any) -> bool:
+    """Whether this is a number that only the program knows."""
+    return type(x) is Number and x.table is None
+
+
+def weak(kind: type, array: Any) -> Any:
+    """A 0-dim array as a Python number enters an op: float64 or int64, weakly typed."""
+    if kind is bool:
+        return array.astype(bool)
+    dtype = np.dtype(np.float64 if kind is float else np.int64)
+    if array.dtype == dtype and array.aval.weak_type:
+        return array
+    return lax.convert_element_type_p.bind(array, new_dtype=dtype, weak_type=True, sharding=None)
+
+
+def _device(fn: Callable[..., Any], kind: type, *operands: Any) -> Any:
+    arrays = [o._read() if type(o) is Number else o for o in operands]
+    return device_number(kind, fn(*arrays))
+
+
+def _kind_of(a: Any, b: Any) -> type:
+    kinds = {x.kind if type(x) is Number else type(x) for x in (a, b)}
+    return float if float in kinds else int
+
+
+_DEVICE: dict[str, Callable[..., Any]] = {
+    "add": jnp.add, "sub": jnp.subtract, "mul": jnp.multiply, "truediv": jnp.true_divide,
+    "floordiv": jnp.floor_divide, "mod": jnp.remainder, "pow": jnp.power,
+    "and": jnp.bitwise_and, "or": jnp.bitwise_or, "xor": jnp.bitwise_xor,
+    "lshift": jnp.left_shift, "rshift": jnp.right_shift,
+    "lt": jnp.less, "le": jnp.less_equal, "gt": jnp.greater, "ge": jnp.greater_equal,
+    "eq": jnp.equal, "ne": jnp.not_equal,
+}  # fmt: skip
+_COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+_HOST = {"and": operator.and_, "or": operator.or_}
+
+
+def _of_numbers(name: str, a: Any, b: Any) -> Any:
+    """A binary operator on numbers, at least one of them a Number."""
+    host = all(o.table is not None for o in (a, b) if type(o) is Number)
+    if host:
+        table: Any = (a if type(a) is Number else b).table
+        return table.step(_HOST.get(name) or getattr(operator, name), a, b)
+    if name == "pow" and _kind_of(a, b) is int:
+        modes.the_capture().refuse_value("int ** int", "floats, or torchlike.pow on tensors")
+    bools = all((o.kind if type(o) is Number else type(o)) is bool for o in (a, b))
+    kind: type = _kind_of(a, b)
+    if name in _COMPARISONS or (bools and name in ("and", "or", "xor")):
+        kind = bool
+    elif name == "truediv":
+        kind = float
+    elif bools:
+        whole: Any = _of_numbers("add", a, 0) if type(a) is Number else int(a)
+        return _of_numbers(name, whole, b)
+    return _device(_DEVICE[name], kind, a, b)
+
+
+def _install(name: str) -> None:
+    def forward(self: Any, other: Any) -> Any:
+        if type(other) is Number or isinstance(other, (int, float)):
+            return _of_numbers(name, self, other)
+        if isinstance(other, complex):
+            return getattr(operator, name)(self._plain("complex arithmetic"), other)
+        return NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        if isinstance(other, (int, float)) and not isinstance(other, Tensor):
+            return _of_numbers(name, other, self)
+        if isinstance(other, complex):
+            return getattr(operator, name)(other, self._plain("complex arithmetic"))
+        return NotImplemented
+
+    setattr(Number, f"__{name}__", forward)
+    if name not in _COMPARISONS:
+        setattr(Number, f"__r{name}__", reflected)
+
+
+for _name in _DEVICE:
+    _install(_name)
+
+for _name, _host, _on_device in (
+    ("neg", operator.neg, jnp.negative), ("pos", operator.pos, jnp.positive),
+    ("abs", builtins.abs, jnp.abs), ("invert", operator.invert, jnp.invert),
+    ("floor", math.floor, None), ("ceil", math.ceil, None), ("trunc", math.trunc, None),
+):  # fmt: skip
+
+    def _unary(self: Any, host: Any = _host, on_device: Any = _on_device) -> Any:
+        if self.table is not None:
+            return self.table.step(host, self)
+        if on_device is None:
+            return modes.the_capture().refuse_value(
+                host.__name__, "torchlike's function of that name"
+            )
+        return _device(on_device, int if self.kind is bool else self.kind, self)
+
+    setattr(Number, f"__{_name}__", _unary)
+
+
+def _round(self: Any, digits: Any = None) -> Any:
+    if self.table is None:
+        return modes.the_capture().refuse_value("round()", "torchlike.round")
+    return self.table.step(round, self, digits)
+
+
+def _divmod(self: Any, other: Any) -> Any:
+    return self // other, self % other
+
+
+Number.__round__ = _round  # type: ignore[attr-defined]
+Number.__divmod__ = _divmod  # type: ignore[attr-defined]

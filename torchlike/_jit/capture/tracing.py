@@ -1,0 +1,535 @@
+"""`Tracing` runs a Python body once under make_jaxpr and finds what the run left behind."""
+
+from __future__ import annotations
+
+import gc
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import core, lax
+
+from torchlike._core import boxes, meta, modes, tape
+from torchlike._core.sharing import tensors_on
+from torchlike._core.storage import Storage
+from torchlike._core.tape import AccumulateGrad
+from torchlike._core.tensor import _FIELDS, Tensor, wrap
+from torchlike._core.trees import (
+    Made,
+    flatten_result,
+    forget_examples,
+    unflatten_call,
+)
+from torchlike._core.views import UNKNOWN
+from torchlike._jit.capture.capture import Capture
+from torchlike._jit.capture.given import CallValues, Copies
+from torchlike._jit.capture.held import tensors_held
+from torchlike._jit.capture.replayed_effects import Effect
+from torchlike._jit.capture.scalars import Table, is_device
+from torchlike._jit.capture.slots import slot_value
+from torchlike._jit.compile.backward_trace import JointBackward, RecordedBackward
+from torchlike._jit.compile.builder import ProgramBuilder
+from torchlike._jit.compile.jaxprs import make_jaxpr
+from torchlike._jit.compile.output_templates import GivenContainer
+from torchlike._jit.compile.outputs import CapturedOutputs, without_unknown_place
+from torchlike._jit.control_flow.effects import ThreadModes
+from torchlike._jit.guards.identity import asks_for_bases
+from torchlike._jit.guards.naming import defined_at
+from torchlike._jit.guards.values import MISSING, describe, same
+from torchlike._jit.guards.variables import NameGuard
+from torchlike.autograd import saved
+
+
+class Tracing:
+    """One run of the Python body under make_jaxpr, and what it left behind."""
+
+    def __init__(
+        self, fn: Callable[..., Any], name: str, arguments: list[Tensor], leaves: list[Any],
+        structure: Any, as_themselves: frozenset[int], traced: Sequence[int] = (),
+        drawn: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
+        self.fn = fn
+        self.capture = Capture(name, drawn)
+        self.capture.defined_at = defined_at(fn)
+        self.builder = ProgramBuilder()
+        self.arguments = arguments
+        self.n_forward = 0
+        self.first_values: list[Any] = []
+        #: The modes that the body left set, where it changed any.
+        self.modes_left: ThreadModes | None = None
+        #: Plain values that the body only recorded something in; what does it again at a later
+        #: call, and those where nothing can.
+        self.records: list[str] = []
+        self.effects: list[Effect] = []
+        self.not_again: list[str] = []
+        self._as_themselves = as_themselves
+        #: Of which arguments something was put outside, and how many tensors of the body's own
+        #: were, other than into tables.
+        self._held_arguments: set[int] = set()
+        self._n_kept = 0
+        self._seen = self._placeholders()
+        self._position: dict[int, int] = {}
+        for i, t in enumerate(self._seen):
+            if i not in as_themselves:
+                self._position.setdefault(id(t._storage), i)
+        seen = iter(self._seen)
+        #: Numbers among the arguments that are traced rather than frozen.
+        self.numbers = Table({i: leaves[i] for i in traced if not isinstance(leaves[i], Tensor)})
+        #: The tensors among the arguments whose place in their base is traced, and the arrays that
+        #: stand for its numbers.
+        self.offsets = offsets_among(leaves, traced)
+        if not self.offsets.isdisjoint(as_themselves):
+            raise OffsetNeeded  # an argument as itself is where it is
+        self._offset_arrays = {
+            (i, k): jax.device_put(np.array(number))
+            for i in self.offsets for view in [arguments[i]._view] if view is not None
+            for k, number in enumerate(view.dynamic)
+        }  # fmt: skip
+        roots = {p: self.numbers.root(k) for k, p in enumerate(self.numbers.positions)}
+        self._given = [
+            next(seen) if isinstance(x, Tensor) else roots.get(i, x) for i, x in enumerate(leaves)
+        ]
+        self._structure = structure
+        self.outputs = CapturedOutputs(self.capture, self.builder, self._position)
+        made = Made()
+        self.args, self.kwargs = unflatten_call(structure, self._given, made)
+        observer = self.capture.observer
+        self.copies = Copies(made, self._refuse_of_container)
+        observer.containers = self.copies.leaves.keys()
+        observer.visit(fn, name)
+        for i, leaf in enumerate(leaves):
+            if not isinstance(leaf, Tensor):
+                observer.visit(leaf, f"argument {i}")
+        self.backward = JointBackward(self.capture, self.builder, self.outputs, self._seen)
+
+    def record_backward(self) -> RecordedBackward:
+        """For create_graph (see ``double``): the backward is to be recorded."""
+        self.capture.is_retraced = True
+        self.backward = recorded = RecordedBackward(
+            self.capture, self.builder, self.outputs, self._seen
+        )
+        return recorded
+
+    def _placeholders(self) -> list[Tensor]:
+        """What the function gets for its arguments: the same values in cells of their own, so that
+        an argument and the same tensor reached from outside can be told apart."""
+        storages: dict[int, Storage] = {}
+        seen: list[Tensor] = []
+        objects: dict[int, Tensor] = {}
+        for i, t in enumerate(self.arguments):
+            if i in self._as_themselves:
+                seen.append(t)
+                continue
+            if id(t) in objects:
+                seen.append(objects[id(t)])
+                continue
+            original = t._storage
+            storage = storages.get(id(original))
+            if storage is None:
+                storage = storages[id(original)] = Storage(original.concrete())
+                storage.strides = original.strides
+            edge = tape.gradient_edge(t)
+            placeholder = object.__new__(type(t))
+            vars(placeholder).update(vars(t))
+            placeholder._storage, placeholder._base, placeholder._accumulator = storage, None, None
+            placeholder._requires_grad = t.requires_grad
+            if edge is not None and not isinstance(edge[0], AccumulateGrad):
+                placeholder._node, placeholder._output_nr = edge
+            if t._view is not None:
+                placeholder._view = type(t._view)(t._view.steps, t._view.dynamic, t._view.geometry)
+            self.capture.placeholders[id(placeholder)] = i
+            objects[id(t)] = placeholder
+            seen.append(placeholder)
+        return seen
+
+    def trace(self, avals: Sequence[Any] | None = None) -> Any:
+        """Run the body once; afterwards cells and slots are as they were before.
+
+        With ``avals`` the arguments' arrays are the jaxpr's own inputs, of these shapes (which may
+        be symbolic), instead of constants.
+        """
+        capture = self.capture
+
+        def with_arguments(*arrays: Any) -> list[Any]:
+            for t, array in zip(self._seen, arrays, strict=True):
+                t._storage.cell, t._storage.host = array, None
+            return self.body()
+
+        modes.current.capture = capture
+        before = ThreadModes()
+        # Hooks on saved tensors around a call are not the program's: a later call may have others.
+        hooks, tape.saving.hooks = tape.saving.hooks, ()
+        saved.choose_node()
+        try:
+            # JAX folds a number's conversion in NumPy, which warns of 1e30 as float16.
+            with np.errstate(over="ignore"), capture.prints:
+                if avals is not None:
+                    closed = make_jaxpr(with_arguments, *avals)
+                else:
+                    closed = make_jaxpr(self.body)
+                capture.end_refused()
+                return closed
+        except BaseException as error:
+            capture.fail()
+            capture.undo_python()
+            raise cleaned(capture.reason_to_end(error)) from None
+        finally:
+            tape.saving.hooks = hooks
+            saved.choose_node()
+            modes.current.capture = None
+            # A second capture begins as the first did.
+            self.modes_left = ThreadModes() if before.changed() else None
+            before.restore()
+            # On success too: the program's first run writes cells and slots like any other.
+            capture.roll_back()
+
+    def arguments_that_are_state(self) -> frozenset[int]:
+        """Arguments whose own storage was used as well, reached past the placeholder, or compared
+        with it, and those whose placeholder, or a view of it, the body put somewhere outside."""
+        used = {id(s) for s in (*self.capture.inputs, *self.capture.written)}
+        return self.compared_arguments() | self._held_arguments | {
+            i for i, t in enumerate(self.arguments)
+            if i not in self._as_themselves and id(t._storage) in used
+        }  # fmt: skip
+
+    def compared_arguments(self) -> frozenset[int]:
+        """Those that the code may have compared the placeholder with, or asked what they are views
+        of."""
+        known = set(map(id, self.capture.observer.comparable_tensors()))
+        asks = asks_for_bases(self.capture)
+        return frozenset(
+            i for i, t in enumerate(self.arguments)
+            if i not in self._as_themselves
+            and (id(t) in known or (asks and t._view is not None))
+        )  # fmt: skip
+
+    def body(self) -> list[Any]:
+        """What is traced: the function, then its backward on placeholders if outputs need one."""
+        observer, before = self.capture.observer, ThreadModes()
+        self._trace_offsets()
+        observer.start()
+        try:
+            result = self.fn(*self.args, **self.kwargs)
+            self.capture.end_refused()
+            leaves, structure = self._flattened(result)
+            del result
+            if changed := before.changed():
+                observer.reasons.append(
+                    f"it sets {' and '.join(changed)} for good; use it as a context manager, or "
+                    "set it outside"
+                )
+            for leaf in leaves:
+                if isinstance(leaf, (types.GeneratorType, types.CoroutineType)):
+                    self.capture.refuse("returning a generator", "a list")
+            self._check_arguments()
+            self.capture.check_hooks()
+            return self._results(leaves, structure)
+        finally:
+            observer.stop()
+
+    def _trace_offsets(self) -> None:
+        """Let the placeholders for views begin where the call says."""
+        for i in self.offsets:
+            view: Any = self._seen[i]._view
+            numbers = [
+                # A tracer, so that nothing can take the number for a constant.
+                lax.convert_element_type_p.bind(
+                    self._offset_arrays[i, k], new_dtype=np.dtype(np.int64), weak_type=False,
+                    sharding=None,
+                )
+                for k in range(len(view.dynamic))
+            ]  # fmt: skip
+            geometry = view.geometry._replace(offset=UNKNOWN)
+            self._seen[i]._view = type(view)(view.steps, tuple(numbers), geometry)
+
+    def _check_offsets(self, given: Iterable[Any]) -> None:
+        """OffsetNeeded where a tensor on the memory of a view whose offset is traced is given out:
+        which part of the memory it is cannot be told."""
+        memory = {id(self._seen[i]._storage) for i in self.offsets}
+        if any(isinstance(t, Tensor) and id(t._storage) in memory for t in given):
+            raise OffsetNeeded
+
+    def _flattened(self, result: Any) -> tuple[list[Any], Any]:
+        """Leaves and structure of the result, and of what is in containers that were changed."""
+        changed = self.copies.changed()
+        if changed:
+            result = result, self.copies.contents(changed)
+        try:
+            leaves, structure = flatten_result(result, self._is_own, self.copies.leaves)
+        except RecursionError:
+            self.capture.refuse("a result that is nested too deeply", "fewer levels")
+            raise  # never: refuse() does
+        own = list(self.copies.leaves.values())
+        self.builder.changes = tuple(own[i].index for i in changed)
+        if changed or any(type(x) is GivenContainer for x in leaves):
+            self.builder.numbers = CallValues(self.numbers if self.numbers.positions else None)
+        elif self.numbers.positions:
+            self.builder.numbers = self.numbers
+        return leaves, structure
+
+    def check_containers(self, own: list[Any]) -> None:
+        """JitCaptureError where a container that is changed was also reached past the argument: the
+        body saw another one there. ``own``: the caller's."""
+        n = len(own)
+        for index in self.builder.changes:
+            if self.capture.observer.has_visited(own[n + index]):
+                self.capture.fail()
+                self.capture.undo_python()
+                self._refuse_of_container(
+                    "changing a list or dictionary that was passed as an argument and is also "
+                    f"reached as `{self.capture.observer.label_of(own[n + index])}`",
+                    "one of the two ways", self.copies.copy(index),
+                )  # fmt: skip
+
+    def _refuse_of_container(self, asked: str, instead: str, container: Any) -> None:
+        observer = self.capture.observer
+        self.capture.refuse(asked, instead, observer.lines_that_change(container))
+
+    def _is_own(self, x: Any) -> bool:
+        """Whether the body made an object, so that each call has to make another."""
+        return not self.capture.observer.is_from_outside(x)
+
+    def _results(self, leaves: list[Any], structure: Any) -> list[Any]:
+        """Arrays of the cells written, of what is returned, and of the gradients."""
+        capture, builder, returned = self.capture, self.builder, self.outputs
+        written = [slot_value(s.owner, s.name) for s in capture.slots_written.values()]
+        self._check_offsets([*leaves, *written])
+        leaves = [without_unknown_place(x) for x in leaves]
+        capture.see_plain_slots()
+        capture.check_histories()
+        self._check_sizes()
+        builder.flags = [
+            (capture.placeholders.get(id(t), t), before, t._requires_grad)
+            for t, before in capture.flags_written()
+        ]
+        slots = [
+            (s, without_unknown_place(slot_value(s.owner, s.name)))
+            for s in capture.slots_written.values() if s.is_there()
+        ]  # fmt: skip
+        gradients: list[Any] = []
+        templates = [returned.leaf(x) for x in leaves]
+        builder.slot_outputs = [
+            (slot, None if v is None else returned.tensor(v)) for slot, v in slots
+        ]
+        for i, (_, v) in enumerate(slots):
+            _, condition = capture.conditions.get(id(v), (None, None))
+            if condition is not None:
+                builder.slot_conditions[i] = returned.add(wrap(condition)._storage)
+        capture.observer.settle()
+        self._find_held(leaves)
+        returned.add_held()
+        returned.join_views()
+        capture.conditions.clear()  # they would keep gradients that were dropped
+        self._check_kept()
+        if returned.roots:
+            gradients = self.backward.trace()
+            if isinstance(self.backward, RecordedBackward):
+                return gradients
+            capture.observer.settle()
+        self._check_python()
+        forget_examples(structure)
+        builder.result = (templates, structure)
+        builder.written = returned.places(capture.written)
+        outputs = [capture.read(s) for s in capture.written] + [s.read() for s in returned.made]
+        if meta.involved(outputs):
+            capture.refuse("a result on the meta device", "a tensor with values")
+        if boxes.involved(outputs):
+            capture.refuse(
+                "a result of a transform that has ended", "forward_ad.unpack_dual(t).primal"
+            )
+        builder.n_made = len(returned.made)
+        self.n_forward = len(outputs)
+        self.first_values = capture.first_values
+        return outputs + gradients
+
+    def sources(self) -> dict[int, Any]:
+        """What each constant of the jaxpr is."""
+        inputs = self.capture.inputs
+        found = dict(zip(map(id, inputs.values()), self.outputs.places(inputs), strict=True))
+        for i, (_, placeholder) in enumerate(self.capture.host_values):
+            found[id(placeholder)] = ("host", i)
+        found |= self.backward.sources()
+        for i, placeholder in self.numbers.placeholders.items():
+            found[id(placeholder)] = ("number", i)
+        for offset, placeholder in self._offset_arrays.items():
+            found[id(placeholder)] = ("offset", offset)
+        return found
+
+    def _find_held(self, leaves: list[Any]) -> None:
+        """Tensors that the body put into what it changed outside, or into an object of its own that
+        it returns."""
+        capture, observer = self.capture, self.capture.observer
+        is_own = observer.own_objects()
+        capture.tables.drop(is_own)
+        for owner in capture.tables.owners():
+            own = getattr(owner, "__dict__", {})  # the handle of a hook has none
+            if "_parameters" in own:
+                capture.enter_module(owner)
+            elif "param_groups" in own:
+                capture.enter_optimizer(owner)
+        for key in capture.made_modules:
+            capture.modules.pop(key, None)
+        roots = [p.now() for p in observer.changes()]
+        for owner, name, before in capture.attributes_written.values():
+            now = owner.__dict__.get(name, MISSING)
+            if now is not before and not is_own(owner):
+                roots.append(now)
+        roots += [x for x in leaves if not isinstance(x, Tensor) and is_own(x)]
+        self._keep(tensors_held(roots, is_own))
+        self._n_kept = len(self.builder.kept)
+        self._keep(tensors_held(capture.tables.changed(), is_own))
+
+    def _keep(self, tensors: list[Tensor]) -> None:
+        """These are held outside: the first call gives them values, history and memory."""
+        capture = self.capture
+        for t in tensors:
+            argument = capture.placeholders.get(id(t), self._position.get(id(t._storage), -1))
+            if argument >= 0:
+                self._held_arguments.add(argument)
+            elif capture.is_adopted(t) or (
+                capture.is_created(t._storage) and isinstance(t._storage.cell, core.Tracer)
+            ):  # fmt: skip
+                self.builder.kept.append(self.outputs.tensor(t))
+
+    def _check_kept(self) -> None:
+        """Tensors made inside and kept outside by other means than results and slots."""
+        written = {id(owner): owner for owner, *_ in self.capture.attributes_written.values()}
+        # A module that the body made (a loss) is made again by the next capture; asked before
+        # anything collects garbage.
+        own = {key for key, owner in written.items() if self._is_own(owner)}
+        kept = [s for s in self.capture.created_alive() if s not in self.outputs]
+        for generation in range(3):
+            # What the body left in cycles is young, since collections were off while it ran; one of
+            # everything takes 150 ms where a million lists live.
+            if not kept:
+                break
+            del kept
+            gc.collect(generation)
+            kept = [s for s in self.capture.created_alive() if s not in self.outputs]
+        kept = [s for s in kept if isinstance(s.cell, core.Tracer)]
+        if kept or self._n_kept:
+            # They get their values from this run, but a later run could not find their owners.
+            self.outputs.made += kept
+            self.builder.do_not_keep(
+                f"{len(kept) + self._n_kept} tensor(s) made inside are kept outside (in a list, "
+                "dict or attribute); return them instead"
+            )
+        slots = self.capture.slots_written
+        observer, changed = self.capture.observer, []
+        for key, (owner, name, before) in self.capture.attributes_written.items():
+            label, space = f"{type(owner).__name__}.{name}", owner.__dict__
+            self._refuse_kept_number(space.get(name), label)
+            self.copies.check_kept(space.get(name), label)
+            if isinstance(before, Tensor) or key in slots or id(owner) in own or (
+                same(space.get(name, MISSING), before)
+            ):  # fmt: skip
+                continue
+            if observer.only_records(name):
+                self._record(
+                    label, observer.effect_of(NameGuard(owner, space, name, before, label))
+                )
+            else:
+                changed.append(label)
+        if changed:
+            self.builder.do_not_keep(
+                f"it changes the Python attribute(s) {', '.join(changed)}, which a compiled "
+                "program would do only once; use a tensor (a buffer) or change it outside"
+            )
+
+    def _check_sizes(self) -> None:
+        """Memory from outside that has another size now: the next call finds it so, and is another
+        program's. A placeholder has its memory to itself; the argument may share it."""
+        for storage, (cell, host, _) in self.capture.written.items():
+            before = (cell if host is None else host).shape
+            if self.capture.values[storage].shape == before:
+                continue
+            self.builder.do_not_keep(f"it changes the size of memory from outside ({list(before)})")
+            if id(storage) in self._position:
+                argument = self.arguments[self._position[id(storage)]]._storage
+                if argument.host is not None or len(tensors_on(argument)) > 1:
+                    self.capture.refuse(
+                        "changing the size of an argument that shares its memory", "a new tensor"
+                    )
+
+    def _check_arguments(self) -> None:
+        """Attributes of tensors, and registered classes, reach the function as copies: a change
+        would be lost."""
+        self.copies.check_registered()
+        for t, argument in zip(self._seen, self.arguments, strict=True):
+            now, before = ({k: v for k, v in vars(x).items() if k not in _FIELDS}
+                           for x in (t, argument))  # fmt: skip
+            for name in {**before, **now}:
+                if not same(now.get(name, MISSING), before.get(name, MISSING)):
+                    self.capture.refuse(
+                        f"setting the attribute `{name}` of an argument", "a returned value"
+                    )
+
+    def _check_python(self) -> None:
+        """Plain Python values that the body changed, and what it took from clocks and iterators."""
+        observer, builder = self.capture.observer, self.builder
+        for p in observer.take_records():
+            self._record(p.label, observer.effect_of(p))
+        for p in observer.changes():
+            self._refuse_kept_number(p.now(), p.label)
+            self.copies.check_kept(p.now(), p.label)
+        changes = [
+            f"`{p.label}` ({describe(p.before())} → {describe(p.now())})"
+            for p in observer.changes()
+        ]
+        if changes:
+            observer.reasons.insert(
+                0, f"it changes the Python value(s) {', '.join(changes[:5])}, which a compiled "
+                "program would do only once; use a tensor, return the value, or change it outside",
+            )  # fmt: skip
+        gone = [f"`{type(s.owner).__name__}.{s.name}`" for s in self.capture.slots_written.values()
+                if not s.is_missing and not s.is_there()]  # fmt: skip
+        if gone:
+            observer.reasons.append(f"it deletes {', '.join(gone)}; delete outside")
+        if tables := self.capture.tables.changes():
+            modes.epoch.advance()
+            builder.changes_structure = builder.cacheable and not observer.reasons
+            observer.reasons.append(
+                f"it changes {', '.join(dict.fromkeys(tables))}, which a compiled program would do "
+                "only once; do so before the first call, or outside"
+            )
+        if observer.reasons:
+            builder.cacheable = False
+            builder.why_not = "; ".join(dict.fromkeys((*observer.reasons, builder.why_not))).rstrip(
+                "; "
+            )
+
+    def _record(self, label: str, effect: Effect | None) -> None:
+        self.records.append(label)
+        if effect is None:
+            self.not_again.append(label)
+        else:
+            self.effects.append(effect)
+
+    def _refuse_kept_number(self, value: Any, label: str) -> None:
+        """A number of the program has no value that Python could keep."""
+        held = value.values() if isinstance(value, dict) else value
+        held = held if isinstance(held, (list, tuple, set)) else [held]
+        if any(is_device(x) for x in held):
+            self.capture.refuse(
+                f"keeping a number that depends on a tensor in `{label}`", "a returned value"
+            )
+
+
+class OffsetNeeded(Exception):
+    """A program cannot be for a view wherever it begins."""
+
+
+def offsets_among(leaves: Sequence[Any], traced: Sequence[int]) -> frozenset[int]:
+    """Which of the tensors among the leaves those of the traced leaves are that are tensors."""
+    tensors = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    return frozenset(n for n, i in enumerate(tensors) if i in traced)
+
+
+def cleaned(error: BaseException) -> BaseException:
+    """The user's error without JAX's note about its own frames."""
+    error.__cause__ = None
+    if hasattr(error, "__notes__"):
+        error.__notes__ = [n for n in error.__notes__ if "JAX" not in n]
+    return error

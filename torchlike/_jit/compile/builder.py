@@ -1,0 +1,186 @@
+"""`ProgramBuilder` gathers what a trace finds out, and compiles it to a `Program`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+
+from torchlike._core.tensor import Tensor
+from torchlike._jit.capture import given
+from torchlike._jit.capture.capture import Capture
+from torchlike._jit.capture.replayed_effects import Effect
+from torchlike._jit.capture.scalars import Table
+from torchlike._jit.capture.slots import Slot, rebound_slots
+from torchlike._jit.compile import partitioner
+from torchlike._jit.compile.donation import each_in_its_memory, updates_last
+from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run
+from torchlike._jit.compile.output_templates import Template
+from torchlike._jit.compile.program import Program
+from torchlike._jit.compile.scheduling import compiled
+from torchlike._jit.guards.collect import guards_of
+from torchlike._jit.guards.guard import GuardSet
+from torchlike._jit.guards.slots import SlotGuard
+from torchlike.autograd.partial import When
+
+#: Where inputs come from, in the order in which the compiled function takes them.
+_INPUTS = ("fixed", "slot", "argument", "host", "number", "offset")
+
+
+class ProgramBuilder:
+    """A program that a trace is about to make. The fields are those of `Outputs`, `Gradient` and
+    `Program`, where they are described."""
+
+    def __init__(self) -> None:
+        self.numbers: Table | given.CallValues | None = None
+        self.effects: list[Effect] = []
+        self.retrace: Callable[[Run], Any] | None = None
+        self.capture_seconds = 0.0
+        self.cacheable = True
+        self.why_not = ""
+        self.changes_structure = False
+        # Outputs.
+        self.written: list[tuple[str, Any]] = []
+        self.n_made = 0
+        self.slot_outputs: list[tuple[Slot, Template | None]] = []
+        self.slot_conditions: dict[int, int] = {}
+        self.flags: list[tuple[Any, Any, Any]] = []
+        self.result: tuple[list[Any], Any] = [], None
+        self.changes: tuple[int, ...] = ()
+        self.repeats = False
+        self.views: list[tuple[Template, Template, Any]] = []
+        self.held: list[tuple[Template, str, Any]] = []
+        self.kept: list[Template] = []
+        # How a call joins the tape.
+        self.cotangent_avals: list[Any] = []
+        self.behind: list[int] = []
+        self.boundary: list[Any] = []
+        self.when: list[When] = []
+
+    def do_not_keep(self, why: str) -> None:
+        """The program is for this call alone."""
+        self.cacheable, self.why_not = False, why
+
+    def build(
+        self, capture: Capture, closed: Any, n_forward: int, sources: dict[int, Any],
+        arguments: Sequence[Tensor], as_themselves: Iterable[int],
+    ) -> Program:  # fmt: skip
+        """Lift the jaxpr's constants to inputs, compile, and collect the guards.
+
+        ``sources`` maps id(constant) to ("fixed", storage), ("slot", slot), ("argument", i),
+        ("host", i), ("number", i), ("offset", (argument, i)) or ("cotangent", i). ``arguments`` are
+        the tensors of the call; those ``as_themselves`` were captured as state from outside too.
+        """
+        constants = _Constants(closed, sources)
+        split = partitioner.partition(
+            closed.jaxpr, n_forward, constants.variables(*_INPUTS), constants.variables("constant"),
+            dict(constants.of["cotangent"]), len(self.cotangent_avals),
+        )  # fmt: skip
+        # Inputs that an output overwrites: their memory can be given up.
+        kept = set(split.residual_inputs)
+        written = {source_key(where) for where in self.written}
+        keys = [source_key(source) for source in constants.sources("fixed", "slot", "argument")]
+        donated = tuple(i for i, key in enumerate(keys) if key in written and i not in kept)
+        order = each_in_its_memory(
+            [source_key(where) for where in self.written], [keys[i] for i in donated]
+        )
+        outputs = split.forward.outvars
+        forward = split.forward.replace(
+            outvars=[*(outputs[o] for o in order), *outputs[len(order) :]]
+        )
+        bound = [what for what, _ in constants.of["constant"]]
+        given_up = [forward.invars[len(bound) + i] for i in donated]
+        executable = compiled(
+            updates_last(forward, given_up, lambda jaxpr: partitioner.evaluator(jaxpr, bound)),
+            forward.eqns,
+            donated,
+        )
+        backward: Any = None
+        if split.backward is not None:
+            evaluate = partitioner.backward_evaluator(split, bound)
+            backward = compiled(evaluate, split.backward[0].eqns)
+        inputs = constants.inputs([getter for getter, _ in capture.host_values], donated)
+        return Program(
+            forward=executable,
+            inputs=inputs,
+            outputs=self._outputs([self.written[o] for o in order]),
+            gradient=Gradient(
+                cotangent_avals=self.cotangent_avals, behind=self.behind, boundary=self.boundary,
+                when=self.when, kept_inputs=tuple(split.residual_inputs),
+                residual_avals=[_aval(v.aval) for v in outputs[n_forward:]], executable=backward,
+            ),
+            guards=self._guards(capture, inputs, arguments, as_themselves),
+            numbers=self.numbers, effects=self.effects,
+            updates=bool(self.written or self.slot_outputs), retrace=self.retrace,
+            capture_seconds=self.capture_seconds, cacheable=self.cacheable, why_not=self.why_not,
+            changes_structure=self.changes_structure,
+        )  # fmt: skip
+
+    def _outputs(self, written: list[tuple[str, Any]]) -> Outputs:
+        cells = [what for kind, what in written if kind == "fixed"]
+        return Outputs(
+            written=written, written_cells=cells if len(cells) == len(written) else None,
+            n_made=self.n_made, slots=self.slot_outputs, slot_conditions=self.slot_conditions,
+            flags=self.flags, result=self.result, changes=self.changes, repeats=self.repeats,
+            views=self.views, held=self.held, kept=self.kept,
+        )  # fmt: skip
+
+    def _guards(
+        self, capture: Capture, inputs: Inputs, arguments: Sequence[Tensor],
+        as_themselves: Iterable[int],
+    ) -> GuardSet:  # fmt: skip
+        kinds = [kind for kind, _ in self.written]
+        found = guards_of(
+            capture, arguments, sorted(as_themselves), inputs.cells, self.flags, kinds
+        )
+        for slot, _ in self.slot_outputs:
+            if not slot.of_tensor:
+                rebound_slots.add(slot.owner, slot.name)
+        guards = GuardSet(found)
+        for guard in guards.of(SlotGuard):
+            guard.slot.initial = None  # gradients of the first call would live as long as it
+        return guards
+
+
+class _Constants:
+    """The constants of a jaxpr, grouped by what they are."""
+
+    def __init__(self, closed: Any, sources: dict[int, Any]) -> None:
+        #: By kind: what stands at the source, and the variable; the arrays in the same order.
+        self.of: dict[str, list[tuple[Any, Any]]] = {
+            kind: [] for kind in (*_INPUTS, "cotangent", "constant")
+        }
+        self._arrays: dict[str, list[Any]] = {kind: [] for kind in self.of}
+        for variable, array in zip(closed.jaxpr.constvars, closed.consts, strict=True):
+            kind, what = sources.get(id(array), ("constant", array))
+            self.of[kind].append((what, variable))
+            self._arrays[kind].append(array)
+
+    def variables(self, *kinds: str) -> list[Any]:
+        return [variable for kind in kinds for _, variable in self.of[kind]]
+
+    def sources(self, *kinds: str) -> list[tuple[str, Any]]:
+        return [(kind, what) for kind in kinds for what, _ in self.of[kind]]
+
+    def inputs(self, getters: list[Callable[[], Any]], donated: tuple[int, ...]) -> Inputs:
+        cells, slots, arguments, drawn, numbers, offsets = (
+            [what for what, _ in self.of[kind]] for kind in _INPUTS
+        )
+        return Inputs(
+            cells=cells, slots=slots, arguments=arguments, getters=getters, drawn=drawn,
+            numbers=numbers, offsets=offsets,
+            avals=[_aval(array) for kind in _INPUTS for array in self._arrays[kind]],
+            sources=self.sources(*_INPUTS), donated=donated,
+        )  # fmt: skip
+
+
+def source_key(source: tuple[str, Any]) -> tuple[str, int]:
+    """A source that can be looked up."""
+    kind, what = source
+    return kind, what if kind == "argument" else id(what)
+
+
+def _aval(array: Any) -> Any:
+    weak = getattr(array, "weak_type", False)
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=weak)

@@ -1,0 +1,142 @@
+"""Conditions in a captured graph: the subgraphs of two branches become one ``lax.cond``.
+
+Forward runs the branches' forward halves and keeps their residuals, zeros for the one not taken, as
+``jax.grad`` does. Backward is a condition over the backward halves (see ``subgraph``).
+``loop_lowering`` does the same for loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from torchlike._jit.capture.scalars import weak
+from torchlike._jit.control_flow.subgraph import (
+    Leaf,
+    Subgraph,
+    array_of,
+    filled,
+    joined,
+)
+from torchlike.autograd.partial import When, union
+
+
+def predicate(x: Any) -> Any:
+    """A tensor of one element, or a number, as lax.cond's predicate."""
+    array = array_of(x)
+    return (array if array.dtype == bool else array != 0).reshape(())
+
+
+def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, int]]) -> list[Any]:
+    """Outputs of the subgraph that ``test`` chooses: pair (i, j) is output i of the first or
+    output j of the second, which must be alike; -1 stands for zeros that nobody will look at."""
+    closed: dict[int, Any] = {id(c): c for r in subgraphs for c in r.closed}
+    every = list(closed.values())
+    position = {key: i for i, key in enumerate(closed)}
+    taken = [[position[id(c)] for c in r.closed] for r in subgraphs]
+
+    def forward(k: int) -> Callable[..., Any]:
+        def branch(every: Any) -> Any:
+            outputs, residuals = subgraphs[k].run_forward([every[i] for i in taken[k]], [])
+            kept = [
+                residuals if j == k else [jnp.zeros(a.shape, a.dtype) for a in r.residual_avals]
+                for j, r in enumerate(subgraphs)
+            ]
+            return [
+                outputs[pair[k]] if pair[k] >= 0 else _blank(subgraphs[1 - k], pair[1 - k])
+                for pair in pairs
+            ], kept
+
+        return branch
+
+    chosen = predicate(test)
+    arrays, residuals = lax.cond(chosen, forward(0), forward(1), every)
+    edges = list(dict.fromkeys(e for r in subgraphs for e in r.edges))
+    avals = {e: a for r in subgraphs for e, a in zip(r.edges, r.gradient_avals, strict=True)}
+    leaves = [
+        merged(
+            subgraphs[0].outputs[i] if i >= 0 else subgraphs[1].outputs[j],
+            subgraphs[1].outputs[j] if j >= 0 else subgraphs[0].outputs[i],
+        )
+        for i, j in pairs
+    ]
+    rooted = [n for n, leaf in enumerate(leaves) if leaf.requires_grad]
+
+    def backward(cotangents: Sequence[Any]) -> Any:
+        given = filled(cotangents, [arrays[n] for n in rooted])
+
+        def half(k: int) -> Callable[..., Any]:
+            subgraph = subgraphs[k]
+
+            def branch(every: Any, residuals: Any, given: Any) -> Any:
+                arrived = zeros_of(subgraph)
+                for n, c in zip(rooted, given, strict=True):
+                    if pairs[n][k] in arrived:
+                        arrived[pairs[n][k]] += c
+                closed = [every[i] for i in taken[k]]
+                _, found, flags = subgraph.run_backward(residuals[k], closed, [], arrived)
+                by_edge = dict(zip(subgraph.edges, found, strict=True))
+                return [
+                    by_edge[e] if e in by_edge else jnp.zeros(avals[e].shape, avals[e].dtype)
+                    for e in edges
+                ], [
+                    flags if j == k else [jnp.zeros((), bool)] * r.n_flags
+                    for j, r in enumerate(subgraphs)
+                ]  # fmt: skip
+
+            return branch
+
+        found, flags = lax.cond(chosen, half(0), half(1), every, residuals, given)
+        is_taken = [chosen, ~chosen]
+        yes, no = (
+            _ways_out(r, [pairs[n][k] for n in rooted], is_taken[k], flags[k])
+            for k, r in enumerate(subgraphs)
+        )
+        return found, [_in_either(yes.get(e, {}), no.get(e, {}), is_taken) for e in edges]
+
+    return joined("CondBackward", leaves, arrays, list(edges), backward)
+
+
+def _ways_out(
+    subgraph: Subgraph, outputs: Sequence[int], is_taken: Any, flags: Sequence[Any]
+) -> dict[Any, When]:  # fmt: skip
+    """For each edge out of a branch, which of these outputs of it lead there, and when."""
+    roots = {i: subgraph.roots.index(o) for i, o in enumerate(outputs) if o in subgraph.roots}
+    return {
+        edge: {
+            i: is_taken if own[root] is True else flags[own[root]]
+            for i, root in roots.items() if root in own
+        }
+        for edge, own in zip(subgraph.edges, subgraph.when, strict=True)
+    }  # fmt: skip
+
+
+def _in_either(yes: When, no: When, is_taken: Sequence[Any]) -> When:
+    """When one of two branches leads there; where both always do, whichever is taken."""
+    found = union([yes, no])
+    always = [i for i in found if yes.get(i) is is_taken[0] and no.get(i) is is_taken[1]]
+    return {**found, **dict.fromkeys(always, True)}
+
+
+def merged(a: Leaf, b: Leaf) -> Leaf:
+    """A result of either of two branches, which are alike."""
+    found = object.__new__(Leaf)
+    found.kind, found.shape, found.dtype = a.kind, a.shape, a.dtype
+    found.requires_grad = a.requires_grad or b.requires_grad
+    return found
+
+
+def _blank(subgraph: Subgraph, i: int) -> Any:
+    """Zeros of the kind of a subgraph's output."""
+    leaf, aval = subgraph.outputs[i], subgraph.output_avals[i]
+    zeros = jnp.zeros(aval.shape, aval.dtype)
+    return zeros if leaf.kind is None else weak(leaf.kind, zeros)
+
+
+def zeros_of(subgraph: Subgraph) -> dict[int, Any]:
+    """Cotangents of a subgraph's outputs, still zero."""
+    avals = subgraph.output_avals
+    return {i: jnp.zeros(avals[i].shape, avals[i].dtype) for i in subgraph.roots}

@@ -1,0 +1,62 @@
+"""Signatures of tensors: what of one chooses the program, among the arguments or in a slot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from torchlike._core.tensor import _FIELDS, Tensor
+from torchlike._jit.capture.slots import hooks_of
+from torchlike._jit.guards.keys import Identity, static_key
+
+#: The signature of a tensor that has nothing but a storage on the device, in the usual order.
+#: Before these come shape and dtype, and behind the fourth which earlier tensor it shares memory
+#: with.
+PLAIN = None, None, False, True, Tensor, (), None
+#: The fields of a tensor that has no history, hooks, base or attributes of its user's.
+_STORED = frozenset(("_storage", "_view"))
+
+
+def signature(t: Tensor, first: dict[int, int]) -> tuple[Any, ...]:
+    """What of a tensor a program depends on, and which earlier tensor it shares memory with."""
+    storage = t._storage
+    alias = first.setdefault(id(storage), len(first))
+    view = t._view
+    chain = None if view is None else (view.steps, view.dynamic)
+    own = t.__dict__
+    if len(own) == 1 and storage.host is None:  # as most are: nothing but a storage
+        array = storage.cell
+        return (array.shape, array.dtype, storage.strides, None, False, True, alias, type(t), (),
+                None)  # fmt: skip
+    if own.keys() <= _STORED:
+        return (storage.shape, storage.dtype, storage.strides, chain, False, True, alias, type(t),
+                (), None)  # fmt: skip
+    users = () if own.keys() <= _FIELDS else tuple(
+        [(k, static_key(v)) for k, v in own.items() if k not in _FIELDS])  # fmt: skip
+    if t._inference:  # x.is_inference() is a bool to Python
+        users += (("is_inference()", True),)
+    return (storage.shape, storage.dtype, storage.strides, chain, t.requires_grad, t._node is None,
+            alias, type(t), users, None if t._hooks is None else hooks_of(t))  # fmt: skip
+
+
+def is_plain(tensor: str, local: str, shape: Any, dtype: Any, name: Callable[[Any], str]) -> str:
+    """Source that is true only of a tensor whose signature is `PLAIN`, of this shape and dtype.
+
+    It calls the tensor, its storage and its array ``t{local}``, ``s{local}`` and ``a{local}``.
+    """
+    t, s, a = (f"{letter}{local}" for letter in "tsa")
+    return (
+        f"type({t} := {tensor}) is {name(Tensor)} and len({t}.__dict__) == 1"
+        f" and ({s} := {t}._storage).host is None and {s}.strides is None"
+        f" and ({a} := {s}.cell).shape == {name(shape)} and {a}.dtype is {name(dtype)}"
+    )
+
+
+def describe_slot(value: Any) -> Any:
+    """What of a slot's value a program depends on. In its place True says that the slot is None,
+    False that there is none."""
+    if isinstance(value, Tensor):
+        return signature(value, {})
+    return Identity(value) if isinstance(value, np.ndarray) else ("value", static_key(value))
