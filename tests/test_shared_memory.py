@@ -94,6 +94,36 @@ def test_views_that_numpy_cannot_show_are_read_afresh():
     assert turned.resolve_conj().tolist() == [-5j, 1]
 
 
+VIEWS = {
+    "element": lambda x, v: x.__setitem__((0, 1), v),
+    "row": lambda x, v: x[0].fill_(v),
+    "column": lambda x, v: x[:, 1].add_(v),
+    "turned": lambda x, v: x.t()[1, :2].mul_(v),
+    "bits": lambda x, v: x.view(torch.int32)[0, 1:2].fill_(v),
+    "reshaped": lambda x, v: x.reshape(-1)[1:2].copy_(torch.tensor([v])),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_written_and_nothing_beside_it(name, monkeypatch):
+    """Another process may be writing the rest at the same time."""
+    x = torch.ones(3, 4).share_memory_()
+    twin = torch.ones(3, 4)
+    buffer = x._storage.host
+
+    def read(*args):
+        buffer[2, 3] = 8  # as another process may do it, after this one has read
+        return before(*args)
+
+    before = np.copyto
+    monkeypatch.setattr(np, "copyto", read)
+    VIEWS[name](x, 5)
+    monkeypatch.undo()
+    VIEWS[name](twin, 5)
+    twin[2, 3] = 8
+    assert torch.equal(x, twin)
+
+
 def test_a_module_is_one_block():
     net = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
     net(torch.rand(4, 3)).sum().backward()

@@ -130,10 +130,13 @@ class Storage:
         assert host is not None
         if host.shape != array.shape or host.dtype != array.dtype:
             self.cell, self.host = array, None  # resized: the old buffer stays with its owner
-        elif not host.flags.writeable:
-            raise RuntimeError("the tensor's memory is a read-only NumPy array")
         else:
-            np.copyto(host, np.asarray(array))
+            _copy_into(host, array)
+
+    def write_part(self, part: np.ndarray, array: Any) -> None:
+        """Replace a part of the host buffer, and raise the version."""
+        _copy_into(part, array)
+        self.version += 1
 
     # -- ownership ---------------------------------------------------------------------------------
 
@@ -270,6 +273,12 @@ class Unread(Storage):
     parameter, gives a storage in the parameter's own shape and no chain of views."""
 
     __slots__ = ()
+
+
+def _copy_into(memory: np.ndarray, array: Any) -> None:
+    if not memory.flags.writeable:
+        raise RuntimeError("the tensor's memory is a read-only NumPy array")
+    np.copyto(memory, np.asarray(array))
 
 
 def _is_alone(host: np.ndarray) -> bool:

@@ -178,6 +178,11 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             write = views.writer(view.steps, False)
             storage.write(boxes.call(write, storage.read(), array, *view.dynamic))
             return
+        if storage.host is not None and modes.current.capture is None:
+            part = self._host_view()
+            if part is not None:  # and no more: other processes may be writing the rest
+                storage.write_part(part, array)
+                return
         on_host = type(storage.cell) is np.ndarray and storage.strides is None
         if on_host and modes.current.capture is None:
             whole = storage.cell.copy()

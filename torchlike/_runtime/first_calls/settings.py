@@ -13,6 +13,8 @@ class Settings:
 
     def __init__(self) -> None:
         self.mode = next(iter(FIRST_CALLS.said()), NUMPY)
+        #: Bytes of the largest array that is left on the host when it is made.
+        self.host_bytes = 1 << 16
         #: Whether an error of a NumPy rule is raised, rather than logged and the form compiled.
         self.strict = False
         #: Whether every program made from a trace of other sizes is compared with one of its own.
