@@ -30,6 +30,8 @@ _known: weakref.WeakValueDictionary[tuple[int, int], Block] = weakref.WeakValueD
 class Block:
     """Some bytes, mapped into this process until the last array on them is gone.
 
+    ``identity`` says which file it is, as long as one process has it.
+
     ``descriptor`` is what other processes get; None where this process does not hand it on, and
     keeps no file open for it.
     """
@@ -45,6 +47,7 @@ class Block:
             raise _refusal(ctypes.get_errno(), nbytes)
         self.nbytes = nbytes
         self.descriptor: int | None = None
+        self.identity: tuple[int, int] | None = None
         self.__array_interface__ = {
             "data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3,
         }  # fmt: skip
@@ -54,7 +57,8 @@ class Block:
         """Take over the descriptor, so that other processes can be given it."""
         self.descriptor = descriptor
         weakref.finalize(self, os.close, descriptor).atexit = False
-        _known[_identity(descriptor)] = self
+        self.identity = _identity(descriptor)
+        _known[self.identity] = self
         return self
 
     def array(self, dtype: Any, shape: tuple[int, ...], offset: int = 0) -> np.ndarray:
@@ -80,11 +84,16 @@ def allocate(nbytes: int) -> Block:
 def attach(descriptor: int) -> Block:
     """The block of a descriptor that another process sent, which is taken over: the same object for
     the same block, as long as one is in use."""
-    found = _known.get(_identity(descriptor))
+    found = known(_identity(descriptor))
     if found is not None:
         os.close(descriptor)
         return found
     return Block(descriptor, os.fstat(descriptor).st_size).keep(descriptor)
+
+
+def known(identity: tuple[int, int]) -> Block | None:
+    """A block that this process has mapped and can hand on, by its ``identity``."""
+    return _known.get(identity)
 
 
 def block_of(array: np.ndarray) -> Block | None:

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
+from torchlike._runtime import platforms
 from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.interpreter import Plan, Sizes
 from torchlike._runtime.first_calls.rules import Unsupported
@@ -38,7 +39,7 @@ class Host:
     @functools.cached_property
     def is_default(self) -> bool:
         """Whether arrays are made there; a process that only loads data says so by itself."""
-        return jax.default_backend() == "cpu"
+        return platforms.only_cpu() or jax.default_backend() == "cpu"
 
 
 host = functools.cache(Host)

@@ -22,8 +22,8 @@ import traceback
 from typing import Any
 
 import jax
-from jax._src import xla_bridge
 
+from torchlike._runtime import platforms
 from torchlike._runtime.parents import ends_with_parent
 from torchlike.utils.data.processes import worker
 from torchlike.utils.data.processes.links import Closed, Link
@@ -92,14 +92,15 @@ class _Server:
             return
         sys.path[:] = request["surroundings"]["path"]
         _import(request["modules"])
-        if xla_bridge._backends:  # one of them computes when it is imported: forks would hang
+        if platforms.started():  # one of them computes when it is imported: forks would hang
             self._link.send(pickle.dumps({"spoiled": request["modules"]}))
             for d in descriptors:
                 os.close(d)
             return
+        here = os.getpid()
         pid = os.fork()
         if pid == 0:
-            _become_worker(request, descriptors)
+            _become_worker(here, request, descriptors)
         self._workers.add(pid)
         for d in descriptors:
             os.close(d)
@@ -136,12 +137,12 @@ class _Server:
             os.kill(pid, signal.SIGKILL)
 
 
-def _become_worker(request: dict[str, Any], descriptors: list[int]) -> None:
+def _become_worker(parent: int, request: dict[str, Any], descriptors: list[int]) -> None:
     """In the new process: load batches, and end without what a Python does at its end, which
     belongs to the process that was copied."""
     code = 1
     try:
-        ends_with_parent()
+        ends_with_parent(parent)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         end, out, err, *others = descriptors

@@ -16,9 +16,8 @@ import warnings
 from multiprocessing.util import spawnv_passfds
 from typing import Any
 
-from jax._src import xla_bridge
-
 import torchlike
+from torchlike._runtime import platforms
 from torchlike.utils.data.processes import parcels, server, worker
 from torchlike.utils.data.processes.links import Closed, Link, pair
 from torchlike.utils.data.processes.rooms import Received
@@ -132,7 +131,7 @@ def _may_be_copied() -> bool:
     unit = 1 if sys.platform == "darwin" else 1024
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return (
-        not xla_bridge._backends and threading.active_count() == 1 and held < _MOST_TO_COPY
+        not platforms.started() and threading.active_count() == 1 and held < _MOST_TO_COPY
         and threading.current_thread() is threading.main_thread()
     )  # fmt: skip
 
