@@ -20,7 +20,7 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
 from torchlike._core.sparse_array import SparseArray, tensor_of
-from torchlike._core.storage import Storage, device_array
+from torchlike._core.storage import Storage, device_array, host_value
 from torchlike._core.tree_leaf import TreeLeaf
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View
@@ -121,7 +121,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         if view is None:
             return storage.value()
         if type(storage.cell) is not np.ndarray or modes.current.capture is not None:
-            return self._read()
+            if storage.host is None or modes.current.capture is not None:
+                return self._read()
+            part = self._host_view()
+            return self._read() if part is None else host_value(np.array(part, order="C"))
         if view.cached_version != storage.version:
             part = self._part_of(_in_memory_order(storage.cell, storage.strides))
             if part is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import multiprocessing.reduction as standard
 import os
+import pickle
 import time
 import weakref
 from multiprocessing import queues, resource_sharer, util
@@ -45,7 +46,7 @@ def reduce_tensor(tensor: Tensor) -> Any:
     """What ``multiprocessing`` pickles of a tensor. RuntimeError for one that has a history."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(_NON_LEAF)
-    return tensor.__reduce_ex__(standard.pickle.HIGHEST_PROTOCOL)
+    return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 
 def reduce_storage(storage: Storage) -> Any:

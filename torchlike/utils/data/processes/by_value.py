@@ -278,7 +278,8 @@ def _class(cls: Any) -> Any:
     attributes = {n: v for n, v in vars(cls).items() if n not in _OWN}
     body: dict[str, Any] = {}
     if isinstance(cls, enum.EnumMeta):
-        body = {name: member.value for name, member in cls.__members__.items()}
+        members: Any = cls.__members__
+        body = {name: member.value for name, member in members.items()}
         same = vars(_made(type(cls), cls.__name__, cls.__bases__, body))
         attributes = {
             n: v for n, v in attributes.items()
@@ -336,4 +337,5 @@ def _cached(function: Any, parameters: dict[str, Any]) -> Any:
 
 
 def _type_variable(name: str, constraints: Any, bound: Any) -> Any:
-    return typing.TypeVar(name, *constraints, bound=bound)
+    make: Any = typing.TypeVar
+    return make(name, *constraints, bound=bound)

@@ -159,9 +159,10 @@ class Workers:
         self._post()
         if task.kind == BATCH:
             return task.what
-        if isinstance(task.what, ExceptionWrapper):
-            task.what.reraise()
-        raise task.what
+        error: Any = task.what
+        if isinstance(error, ExceptionWrapper):
+            error.reraise()
+        raise error
 
     # -- waiting -----------------------------------------------------------------------------------
 

@@ -88,7 +88,7 @@ class _Pickler(by_value.Pickler):
         found = None if self._rooms is None else self._in_room(values)
         if found is not None:
             return _storage_in_room, (*found, dtype, values.shape, storage.strides)
-        flat = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        flat: Any = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         return _storage_of, (pickle.PickleBuffer(flat), dtype, values.shape, storage.strides)
 
     def _in_room(self, values: np.ndarray) -> Any:

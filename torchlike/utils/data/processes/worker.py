@@ -54,6 +54,7 @@ def _settle(told: dict[str, Any]) -> None:
     dtypes.set_default_dtype(getattr(dtypes, told["dtype"]))
     # What NumPy makes stays NumPy's, whatever its size, and XLA need not start.
     settings.mode, settings.host_bytes = told["mode"], sys.maxsize
+    settings.xla_is_dear = 20
     host().is_default = True
 
 
@@ -94,7 +95,8 @@ class _Worker:
         try:
             task = parcels.unpacked(job, descriptors, private=True)
             del job
-            warnings.filters[:] = task["filters"]
+            filters: Any = warnings.filters
+            filters[:] = task["filters"]
             info = WorkerInfo(self._place, self._count, self._seed + self._place, task["dataset"])
             this_process_is(info)
             if task["start"] is not None:
