@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from torchlike._core import devices, dtypes
 from torchlike._core.tensor import Tensor
@@ -23,7 +23,7 @@ class ExceptionWrapper:
         self.exc_msg = "".join(traceback.format_exception(kind, value, tb))
         self.where = where
 
-    def reraise(self) -> None:
+    def reraise(self) -> NoReturn:
         """Raise one of the same type (RuntimeError where its constructor wants other arguments),
         whose message has the traceback."""
         message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"

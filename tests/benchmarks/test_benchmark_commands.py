@@ -220,3 +220,9 @@ def test_a_small_run_of_the_memory_benchmark():
     found = command("-m", "benchmarks.memory", "--small", "--one", "torchlike", "mlp", "eager")
     assert found.returncode == 0, found.stderr
     assert float(found.stdout.split()[-1]) > 0
+
+
+def test_data_loading_is_measured_in_a_process_of_its_own():
+    done = command("benchmarks/data.py", "--measure", "torchlike", "first")
+    assert done.returncode == 0, done.stderr
+    assert 0 < float(done.stdout) < 60

@@ -177,8 +177,6 @@ def test_conversions_keep_the_parameter_objects():
         net.to(torch.int64)
     with pytest.raises(TypeError, match="invalid combination"):
         net.to(3.5)
-    with pytest.raises(NotImplementedError, match="state_dict"):
-        net.share_memory()
 
 
 def test_channels_last_reaches_convolutions():

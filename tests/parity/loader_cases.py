@@ -24,6 +24,10 @@ OPTIONS = {
 }  # fmt: skip
 
 
+#: More options of loaders with workers.
+MORE = {}
+
+
 def told(batch):
     if isinstance(batch, (list, tuple)):
         return [told(b) for b in batch]
@@ -39,7 +43,8 @@ def loaded(m, dataset, passes=1, **options):
         options["generator"] = m.Generator().manual_seed(options["generator"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch counts the processors
-        loader = m.utils.data.DataLoader(dataset, **options)
+        more = MORE if options.get("num_workers") else {}
+        loader = m.utils.data.DataLoader(dataset, **options, **more)
         batches = [[told(batch) for batch in loader] for _ in range(passes)]
     return [batches, m.rand(2).tolist(), random.random(), np.random.rand()]
 

@@ -24,6 +24,12 @@ def test_passes(name, answers):
     assert loader_cases.CASES[name](torchlike) == answers[name]
 
 
+@pytest.mark.parametrize("name", [n for n in loader_cases.CASES if n.startswith(("draw", "iter"))])
+def test_passes_by_threads(name, answers, monkeypatch):
+    monkeypatch.setitem(loader_cases.MORE, "multiprocessing_context", "thread")
+    assert loader_cases.CASES[name](torchlike) == answers[name]
+
+
 class Failing(Dataset):
     def __len__(self):
         return 40

@@ -147,15 +147,24 @@ class TypedStorage:
         """What checkpoints call it: ``FloatStorage``."""
         return f"{dtypes.scalar_type(self.dtype)}Storage"
 
-    def is_shared(self) -> bool:
-        """False: no other process sees it."""
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: JAX manages transfers."""
         return False
 
-    is_pinned = is_shared
+    def is_shared(self) -> bool:
+        """Whether processes that it is sent to see the same memory."""
+        return self._flat.is_shared()
 
     def share_memory_(self) -> TypedStorage:
-        """Itself: processes get copies."""
+        """Itself, moved to memory that processes share. RuntimeError where there is none."""
+        self._flat.share_memory_()
         return self
+
+    _is_shared, _share_memory_ = is_shared, share_memory_
+
+    def _new_shared(self, size: int, *, device: Any = None) -> TypedStorage:
+        """Another one of ``size`` elements of the same kind, shared from the beginning."""
+        return TypedStorage(empty(size, dtype=self.dtype, device=device)).share_memory_()
 
     def __repr__(self) -> str:
         kind = f"dtype={self.dtype}, device={self.device}"
@@ -180,6 +189,12 @@ for _dtype in (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, 
 def storage(self: Tensor) -> TypedStorage:
     """The memory this tensor looks at, element by element. Deprecated: ``untyped_storage()``."""
     warn_once(_DEPRECATED, UserWarning, stacklevel=2)
+    return _typed_storage(self)
+
+
+@composite(namespaces=())
+def _typed_storage(self: Tensor) -> TypedStorage:
+    """``storage()``, which tells nobody that it is deprecated."""
     count = self.untyped_storage().nbytes() // max(self.element_size(), 1)
     return TypedStorage(self.detach().as_strided((count,), (1,), 0))
 

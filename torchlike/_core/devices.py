@@ -8,6 +8,7 @@ from typing import Any
 import jax
 
 from torchlike._core import modes
+from torchlike._runtime import platforms
 
 _PYTORCH_TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
@@ -83,6 +84,8 @@ META = device("meta")
 
 def available(type: str) -> list[Any]:
     """The JAX devices that serve a PyTorch device type; empty when there are none."""
+    if type != "cpu" and not platforms.started() and platforms.only_cpu():
+        return []
     for platform in _PLATFORMS.get(type, ()):
         try:
             return jax.devices(platform)

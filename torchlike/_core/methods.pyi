@@ -916,7 +916,8 @@ first dimension, RuntimeError for others."""
         """Whether both lie at the same place of one memory, with one shape and one set of strides."""
 
     def is_shared(self) -> _bool:
-        """False: memory is not shared between processes; tensors are passed by value."""
+        """Whether the memory is shared with other processes, or would be with those that the tensor is
+sent to. True on accelerators, as in PyTorch. NotImplementedError for a sparse tensor."""
 
     def isclose(self, other: Tensor, rtol: Number = 1e-05, atol: Number = 1e-08, equal_nan: Tensor | Number = False, *, out: Tensor | None = None) -> Tensor:
         """Whether ``|input - other| <= atol + rtol * |other|``."""
@@ -1227,7 +1228,7 @@ dimension) along ``dim``, or of all elements. RuntimeError unless every q is in 
 
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype, ``new(tensor)``
-another tensor on that one's memory; use new_empty, new_tensor."""
+or ``new(storage)`` another tensor on that one's memory; use new_empty, new_tensor."""
 
     def new_empty(self, *size: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, **kw: Any) -> Tensor:
         """``empty`` with this tensor's dtype and device."""
@@ -1497,7 +1498,7 @@ instead. RuntimeError for an index out of range."""
         """``sign`` for reals; ``z / |z|`` for complex numbers."""
 
     def share_memory_(self) -> Tensor:
-        """Not available yet. NotImplementedError."""
+        """The tensor, its memory moved to where processes that it is sent to see each other's writes."""
 
     def short(self, memory_format: Any = None) -> Tensor:
         """``to(torch.int16)``."""

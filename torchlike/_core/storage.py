@@ -31,7 +31,8 @@ from torchlike._core.errors import NO_DATA, UNWRAP_TRANSFORMED
 from torchlike._core.mapped_files import is_private
 from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import SparseArray
-from torchlike._runtime import first_calls, x64
+from torchlike._core.views.geometry import contiguous_strides, dense_order
+from torchlike._runtime import first_calls, shared_memory, x64
 from torchlike._runtime.transfer import to_device
 
 _ndarray = np.ndarray
@@ -130,10 +131,13 @@ class Storage:
         assert host is not None
         if host.shape != array.shape or host.dtype != array.dtype:
             self.cell, self.host = array, None  # resized: the old buffer stays with its owner
-        elif not host.flags.writeable:
-            raise RuntimeError("the tensor's memory is a read-only NumPy array")
         else:
-            np.copyto(host, np.asarray(array))
+            _copy_into(host, array)
+
+    def write_part(self, part: np.ndarray, array: Any) -> None:
+        """Replace a part of the host buffer, and raise the version."""
+        _copy_into(part, array)
+        self.version += 1
 
     # -- ownership ---------------------------------------------------------------------------------
 
@@ -148,15 +152,43 @@ class Storage:
     def share_with_host(self) -> np.ndarray:
         """Move the contents into a host buffer, and give that buffer (logical shape)."""
         if self.host is None:
-            if type(self.cell) is MetaArray:
-                raise NotImplementedError(NO_DATA)
-            if type(self.cell) in BOXES:
-                raise RuntimeError(UNWRAP_TRANSFORMED)
-            if modes.current.capture is not None:
-                modes.current.capture.refuse_value(".numpy()", "jax.pure_callback")
-            self.host = np.array(self.cell)
-            self.cell = None
+            self._become_host_buffer(np.array(self._contents(".numpy()", "jax.pure_callback")))
+        assert self.host is not None
         return self.host
+
+    def share_with_processes(
+        self, block: shared_memory.Block | None = None, offset: int = 0
+    ) -> None:
+        """Move the contents into a host buffer on shared memory: a new block's, or the place in
+        ``block`` from byte ``offset`` on. Nothing where they are in one already."""
+        if self.is_shared():
+            return
+        found = self._contents("share_memory_()", "tensors that were shared before")
+        if block is None:
+            block = shared_memory.allocate(self.nbytes)
+        # In the tensor's memory order, so that NumPy arrays of it need no other buffer.
+        order = dense_order(self.shape, self.strides or contiguous_strides(self.shape))
+        buffer = block.array(self.dtype, tuple(self.shape[d] for d in order), offset)
+        buffer = buffer.transpose(np.argsort(order))
+        np.copyto(buffer, np.asarray(found))
+        self._become_host_buffer(buffer)
+
+    def is_shared(self) -> bool:
+        """Whether the contents are in memory that other processes see, or can be given."""
+        return self.host is not None and shared_memory.block_of(self.host) is not None
+
+    def _contents(self, what: str, instead: str) -> Any:
+        """The values as an array, for ``what``, which no capture can do."""
+        if type(self.cell) is MetaArray:
+            raise NotImplementedError(NO_DATA)
+        if type(self.cell) in BOXES:
+            raise RuntimeError(UNWRAP_TRANSFORMED)
+        if modes.current.capture is not None:
+            modes.current.capture.refuse_value(what, instead)
+        return self.cell if self.host is None else self.host
+
+    def _become_host_buffer(self, buffer: np.ndarray) -> None:
+        self.cell, self.host = None, buffer
 
     def __reduce__(self) -> tuple[Any, ...]:
         if type(self.cell) is MetaArray:
@@ -242,6 +274,12 @@ class Unread(Storage):
     parameter, gives a storage in the parameter's own shape and no chain of views."""
 
     __slots__ = ()
+
+
+def _copy_into(memory: np.ndarray, array: Any) -> None:
+    if not memory.flags.writeable:
+        raise RuntimeError("the tensor's memory is a read-only NumPy array")
+    np.copyto(memory, np.asarray(array))
 
 
 def _is_alone(host: np.ndarray) -> bool:

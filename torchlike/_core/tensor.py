@@ -21,7 +21,7 @@ from torchlike._core.meta import MetaArray
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
 from torchlike._core.sparse_array import SparseArray
-from torchlike._core.storage import SparseStorage, Storage, device_array
+from torchlike._core.storage import SparseStorage, Storage, device_array, host_value
 from torchlike._core.subclasses import announce
 from torchlike._core.tree_leaf import TreeLeaf
 from torchlike._core.untyped_storage import UntypedStorage
@@ -138,6 +138,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             part = self._host_view()
             if part is not None:
                 return device_array(np.array(part))
+            return views.reader_alone(view.steps)(storage.concrete(), *view.dynamic)
         if view.cached_version != storage.version:
             read = views.reader_alone(view.steps)
             if type(storage.cell) in boxes.SPECIAL:
@@ -154,7 +155,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         if view is None:
             return storage.value()
         if type(storage.cell) is not np.ndarray or modes.current.capture is not None:
-            return self._read()
+            if storage.host is None or modes.current.capture is not None:
+                return self._read()
+            part = self._host_view()
+            return self._read() if part is None else host_value(np.array(part, order="C"))
         if view.cached_version != storage.version:
             part = self._part_of(_in_memory_order(storage.cell, storage.strides))
             if part is None:
@@ -211,6 +215,11 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             write = views.writer(view.steps, False)
             storage.write(boxes.call(write, storage.read(), array, *view.dynamic))
             return
+        if storage.host is not None and modes.current.capture is None:
+            part = self._host_view()
+            if part is not None:  # and no more: other processes may be writing the rest
+                storage.write_part(part, array)
+                return
         on_host = type(storage.cell) is np.ndarray and storage.strides is None
         if on_host and modes.current.capture is None:
             whole = storage.cell.copy()

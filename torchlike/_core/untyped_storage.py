@@ -12,6 +12,7 @@ import numpy as np
 from torchlike._core import devices, dtypes
 from torchlike._core.errors import type_name
 from torchlike._core.storage import Storage, Unread
+from torchlike._runtime import shared_memory
 
 
 class UntypedStorage:
@@ -54,6 +55,23 @@ class UntypedStorage:
     def resizable(self) -> bool:
         """Whether it may grow: not where NumPy sees the memory."""
         return self._storage.host is None
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """One of ``size`` bytes, zeros, in memory that processes share. RuntimeError where there is
+        none."""
+        block = shared_memory.allocate(size)
+        return UntypedStorage(Storage(None, block.array(np.uint8, (size,))))
+
+    def is_shared(self) -> bool:
+        """Whether processes that its tensors are sent to see the same memory."""
+        return self._storage.is_shared()
+
+    def share_memory_(self) -> UntypedStorage:
+        """Itself, moved to memory that processes share, with the tensors on it. RuntimeError where
+        there is none."""
+        self._storage.share_with_processes()
+        return self
 
     def memory(self) -> np.ndarray:
         """The bytes, shared with the tensors on it."""

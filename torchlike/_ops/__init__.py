@@ -10,6 +10,7 @@ from torchlike._ops.creation import (
     exchange as exchange,
     sequences as sequences,
     conversion as conversion,
+    shared_memory as shared_memory,
 )
 from torchlike._ops.shape import resizing as resizing
 from torchlike._ops.elementwise import (

@@ -1,16 +1,20 @@
 """``torch.multiprocessing``: Python's own, and ``spawn``.
 
-Tensors are sent to another process by value: there is no memory shared between processes.
+A tensor that is sent to another process, as an argument or by a queue or pipe, shares its memory
+with the sender: each sees the other's writes (``Tensor.share_memory_``). Its gradient does not go
+along.
 
-Differs from PyTorch: where ``import torch`` means torchlike (``torchlike run``,
-``torchlike.install_alias()``) and Python runs with ``-I``, ``-E`` or ``-S``, processes that start
-it anew ("spawn", "forkserver") raise NotImplementedError.
+Differs from PyTorch: "fork" starts Python anew once this process has computed. Where ``import
+torch`` means torchlike (``torchlike run``, ``torchlike.install_alias()``) and Python runs with
+``-I``, ``-E`` or ``-S``, processes that start it anew raise NotImplementedError.
 """
 
 import multiprocessing as _multiprocessing
 from multiprocessing import *  # noqa: F403 - its names are this module's
 
-from torchlike.multiprocessing.contexts import Pool, Process, get_context
+from torchlike.multiprocessing import reductions
+from torchlike.multiprocessing.contexts import Pool, Process, get_context, of_the_present_context
+from torchlike.multiprocessing.reductions import init_reductions
 from torchlike.multiprocessing.spawn import (
     ENV_VAR_PARALLEL_START,
     ProcessContext,
@@ -22,13 +26,20 @@ from torchlike.multiprocessing.spawn import (
     start_processes,
 )
 
+for _name in ("Array", "Barrier", "BoundedSemaphore", "Condition", "Event", "JoinableQueue", "Lock",
+              "Manager", "Queue", "RLock", "Semaphore", "SimpleQueue", "Value"):  # fmt: skip
+    globals()[_name] = of_the_present_context(_name)
+
+init_reductions()
+
 __all__ = [*_multiprocessing.__all__, "ProcessContext", "ProcessExitedException",  # noqa: PLE0604
            "ProcessRaisedException", "SpawnContext", "get_all_sharing_strategies",
-           "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes"]  # fmt: skip
+           "get_sharing_strategy", "init_reductions", "reductions", "set_sharing_strategy", "spawn",
+           "start_processes"]  # fmt: skip
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """PyTorch's names; none of them is used."""
+    """PyTorch's names, which mean the same here: blocks without a name, sent as descriptors."""
     return {"file_descriptor", "file_system"}
 
 
@@ -41,7 +52,7 @@ def get_sharing_strategy() -> str:
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Accepted, and remembered: tensors are sent by value. AssertionError for an unknown one."""
+    """Accepted, and remembered. AssertionError for an unknown one."""
     global _strategy
     if new_strategy not in get_all_sharing_strategies():
         raise AssertionError(f"unknown sharing strategy: {new_strategy}")

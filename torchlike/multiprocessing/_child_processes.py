@@ -15,7 +15,7 @@ REASON = (
     "it starts Python anew, where `import torch` is not torchlike but real PyTorch, or nothing, "
     "because it does not heed the environment of this process (PYTHONPATH, TORCHLIKE_CHILDREN). "
     "Instead: Python without -I, -E and -S; threads (concurrent.futures.ThreadPoolExecutor; "
-    "DataLoader's workers are threads already), one process for all devices (jax.sharding), or "
+    "DataLoader(multiprocessing_context='thread')), one process for all devices (jax.sharding), or "
     "`import torchlike as torch` in the script and its modules, run with python"
 )
 

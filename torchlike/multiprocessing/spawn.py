@@ -16,7 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from torchlike._runtime.parents import ends_with_parent
 from torchlike.multiprocessing._child_processes import refuse_strangers
+from torchlike.multiprocessing.contexts import get_context
 
 #: With this in the environment and "forkserver", processes start at once, as in PyTorch.
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
@@ -56,6 +58,7 @@ class ProcessExitedException(ProcessException):
 
 def _run(fn: Callable[..., Any], i: int, args: tuple[Any, ...], error_file: str) -> None:
     """In the new process: the function, whose error goes into a file."""
+    ends_with_parent(by=signal.SIGINT)
     try:
         fn(i, *args)
     except KeyboardInterrupt:
@@ -138,14 +141,12 @@ def start_processes(
     where ``import torch`` means torchlike in this process and would not in the new ones.
     """
     refuse_strangers("torch.multiprocessing.start_processes", start_method)
-    context = multiprocessing.get_context(start_method)
+    context = get_context(start_method)
     processes, files = [], []
     for i in range(nprocs):
         descriptor, name = tempfile.mkstemp(prefix="torchlike-errorfile-", suffix=".pickle")
         os.close(descriptor)
-        process: Any = context.Process(  # type: ignore[attr-defined]
-            target=_run, args=(fn, i, args, name), daemon=daemon
-        )
+        process: Any = context.Process(target=_run, args=(fn, i, args, name), daemon=daemon)
         process.start()
         processes.append(process)
         files.append(name)

@@ -14,6 +14,7 @@ from torchlike._core.errors import NO_DATA
 from torchlike._core.swap import swap_tensors
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.conversion import wanted_by_to
+from torchlike._ops.creation.shared_memory import share
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.parameter import Parameter, is_lazy
 
@@ -57,6 +58,8 @@ class Conversions:
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     children: Callable[[], Any]
+    parameters: Callable[[], Any]
+    buffers: Callable[[], Any]
     _rebind_tensor: Callable[[str], None]
 
     def _apply(self, fn: Convert, recurse: bool = True) -> Any:
@@ -160,7 +163,11 @@ class Conversions:
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def share_memory(self) -> Any:
-        """Not available. NotImplementedError."""
-        raise NotImplementedError(
-            "Module.share_memory: pass the module's state_dict() between processes (pickle)"
-        )
+        """Parameters, gradients and buffers, moved to memory that processes share: one block, which
+        costs one open file. See ``Tensor.share_memory_``."""
+        tensors = [*self.parameters(), *self.buffers()]
+        for t in filter(is_lazy, tensors):
+            t.share_memory_()  # raises
+        grads = (p.grad for p in tensors if p.is_leaf)
+        share([*tensors, *(g for g in grads if g is not None)])
+        return self

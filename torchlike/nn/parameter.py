@@ -144,6 +144,13 @@ class UninitializedTensorMixin(Tensor):
             "attributes."
         )
 
+    def share_memory_(self) -> Any:
+        """RuntimeError: there is nothing to share yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"<{type(self).__name__}>"
 

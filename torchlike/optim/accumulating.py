@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.shared_memory import share
 from torchlike.optim.fused import full_outside
 from torchlike.optim.optimizer import check_range
 from torchlike.optim.rules import RuleOptimizer, check_rate, decayed, like, moment
@@ -46,7 +47,8 @@ class Adagrad(RuleOptimizer):
         return full_outside(p, complex(first, first) if p.is_complex() else first)
 
     def share_memory(self) -> None:
-        """Nothing to do: there is no memory shared between processes."""
+        """Move the sums of squares to memory that processes share."""
+        share(state["sum"] for state in self.state.values())
 
     def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         return (group["weight_decay"] != 0, group["maximize"], float(group["eps"]))

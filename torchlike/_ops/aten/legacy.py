@@ -19,12 +19,13 @@ from torchlike._ops.shape.views import alias, require_tensor
 @composite(namespaces=())
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """``new(2, 3)`` (a size) or ``new([1, 2])`` (data) in this tensor's dtype, ``new(tensor)``
-    another tensor on that one's memory; use new_empty, new_tensor.
+    or ``new(storage)`` another tensor on that one's memory; use new_empty, new_tensor.
 
     TypeError for a tensor of another dtype, RuntimeError for a tensor and a device.
     """
     target = device or self.device
     data = args[0] if len(args) == 1 else None
+    data = getattr(data, "_flat", data)  # of a storage
     if isinstance(data, Tensor):
         return of_tensor(data, self.dtype, device)
     if data is not None and not isinstance(data, (int, np.integer)) and not isinstance(data, Size):
@@ -73,12 +74,6 @@ def map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
 @composite(namespaces=())
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """False: JAX manages transfers, there is no pinned memory."""
-    return False
-
-
-@composite(namespaces=())
-def is_shared(self: Tensor) -> bool:
-    """False: memory is not shared between processes; tensors are passed by value."""
     return False
 
 

@@ -308,12 +308,6 @@ def pin_memory(input: Tensor, device: Any = None) -> Tensor:
     return input
 
 
-@composite(namespaces=())
-def share_memory_(input: Tensor) -> Tensor:
-    """Not available yet. NotImplementedError."""
-    raise NotImplementedError("share_memory_: pass tensors between processes by value (pickle)")
-
-
 @composite()
 def resolve_conj(input: Tensor) -> Tensor:
     """A tensor with conjugation carried out."""

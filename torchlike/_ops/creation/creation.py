@@ -39,6 +39,7 @@ from torchlike._ops.creation.inferring import infer
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import alias, shape_arguments
 from torchlike._runtime import first_calls, x64
+from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
 
 _NOT_GIVEN: Any = object()
@@ -63,7 +64,7 @@ def finish(
     target = devices.resolve(device)
     if target.type == "meta":
         array = MetaArray(array.shape, array.dtype)
-    elif target.type != "cpu" or jax.default_backend() != "cpu":
+    elif target.type != "cpu" or not host().is_default:
         array = jax.device_put(array, devices.to_jax(target))
     t = tensors.wrap(array)
     if modes.current.inference:

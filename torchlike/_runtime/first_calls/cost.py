@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.first_calls.settings import settings
 
 #: What NumPy takes for an equation, however small its arrays are.
 _PER_EQUATION = 3e3
@@ -61,9 +62,8 @@ def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -
         return False
     work, _ = _cost(jaxpr, value, 0)
     work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
-    return _PER_STEP * steps + work <= _XLA_CALL + _XLA_OPERAND * (
-        len(jaxpr.invars) + len(jaxpr.outvars)
-    )
+    call = _XLA_CALL + _XLA_OPERAND * (len(jaxpr.invars) + len(jaxpr.outvars))
+    return _PER_STEP * steps + work <= settings.xla_is_dear * call
 
 
 def _has_loops(jaxpr: Any) -> bool:

@@ -27,6 +27,7 @@ NAMES = {
     "trace_context": ("jax._src.config", "trace_context"),
     "trace_state_clean": ("jax._src.core", "trace_state_clean"),
     "put": ("jaxlib._jax", "batched_device_put"),
+    "array": ("jax._src.array", "ArrayImpl"),
     "jaxpr": ("jax._src.core", "Jaxpr"),
     "literal": ("jax._src.core", "Literal"),
 }
@@ -44,6 +45,7 @@ class Internals:
     trace_context: Callable[[], Any]
     trace_state_clean: Callable[[], bool]
     put: Callable[..., Any]
+    array: Any
     jaxpr: Any
     literal: Any
 

@@ -82,14 +82,10 @@ def call(form: Form, *args: Any) -> Any:
     return form(*args) if out is DECLINED else out
 
 
-#: Bytes of the largest array that is left on the host when it is made.
-_MOST_BYTES = 1 << 16
-
-
 def takes(values: np.ndarray) -> bool:
     """Whether a new array should stay NumPy's, for forms that compute with it."""
     return (
-        values.nbytes <= _MOST_BYTES
+        values.nbytes <= settings.host_bytes
         and settings.mode != COMPILED
         and not internals.missing
         and type(values) is _ndarray

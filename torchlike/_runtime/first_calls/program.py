@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from jax.sharding import SingleDeviceSharding
 
+from torchlike._runtime import platforms
 from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.interpreter import Plan, Sizes
 from torchlike._runtime.first_calls.rules import Unsupported
@@ -23,11 +24,22 @@ NUMBERS = frozenset((bool, int, float, complex))
 class Host:
     """The device that NumPy's results go to; JAX starts its backend when it is first asked for."""
 
-    def __init__(self) -> None:
-        self.device = jax.local_devices(backend="cpu")[0]
-        self.sharding = SingleDeviceSharding(self.device)
-        self.array_type = type(jax.device_put(np.zeros(()), self.device))
-        self.is_default = jax.default_backend() == "cpu"
+    @functools.cached_property
+    def device(self) -> Any:
+        return jax.local_devices(backend="cpu")[0]
+
+    @functools.cached_property
+    def sharding(self) -> Any:
+        return SingleDeviceSharding(self.device)
+
+    @functools.cached_property
+    def array_type(self) -> type:
+        return internals.array
+
+    @functools.cached_property
+    def is_default(self) -> bool:
+        """Whether arrays are made there; a process that only loads data says so by itself."""
+        return platforms.only_cpu() or jax.default_backend() == "cpu"
 
 
 host = functools.cache(Host)

@@ -13,6 +13,11 @@ class Settings:
 
     def __init__(self) -> None:
         self.mode = next(iter(FIRST_CALLS.said()), NUMPY)
+        #: Bytes of the largest array that is left on the host when it is made.
+        self.host_bytes = 1 << 16
+        #: How often the usual cost a call of a compiled program has: more in a process whose
+        #: arrays are all on the host, where XLA would start for it.
+        self.xla_is_dear = 1
         #: Whether an error of a NumPy rule is raised, rather than logged and the form compiled.
         self.strict = False
         #: Whether every program made from a trace of other sizes is compared with one of its own.

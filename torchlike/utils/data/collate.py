@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections import abc
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from torchlike._core.storage import device_array
+from torchlike._core.storage import host_value
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.creation.creation import as_tensor, tensor
 from torchlike._ops.shape.joining import stack
@@ -55,7 +56,7 @@ def _arrays(batch: Any, *, collate_fn_map: Any = None) -> Any:
     if first.dtype.kind in "SUO":
         raise TypeError(_MISFIT.format(first.dtype))
     if all(type(a) is np.ndarray and a.shape == first.shape for a in batch):
-        return as_tensor(np.stack(batch))
+        return as_tensor(_together(batch))
     return stack([as_tensor(a) for a in batch])  # raises, naming what does not fit
 
 
@@ -113,7 +114,22 @@ def _stacked(batch: Any, *, collate_fn_map: Any = None) -> Tensor:
         return stack(batch)  # raises, naming what does not fit
     if any(t.requires_grad or not t.is_cpu or t.dtype is not first.dtype for t in batch):
         return stack(batch)
-    return wrap(device_array(np.stack([t._value("DataLoader") for t in batch])))
+    return wrap(host_value(_together([t._value("DataLoader") for t in batch])))
+
+
+#: In a worker process: makes room in memory that it shares with the process that reads batches.
+room: Callable[[int], Any] | None = None
+#: Batches below this are sent, not shared.
+_LEAST_SHARED = 1 << 14
+
+
+def _together(arrays: list[np.ndarray]) -> np.ndarray:
+    """Arrays of one shape along a new first dimension."""
+    first = arrays[0]
+    nbytes = first.nbytes * len(arrays)
+    if room is None or nbytes < _LEAST_SHARED or any(a.dtype != first.dtype for a in arrays):
+        return np.stack(arrays)
+    return np.stack(arrays, out=room(nbytes).array(first.dtype, (len(arrays), *first.shape)))
 
 
 #: Type -> how its samples become a batch; users add their own. NumPy's float64 and bool come before

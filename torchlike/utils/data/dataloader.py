@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import itertools
 import multiprocessing
 import multiprocessing.context
+import os
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, cast
 
 from torchlike.utils.data.collate import default_collate, default_convert
 from torchlike.utils.data.dataset import IterableDataset, T_co
+from torchlike.utils.data.fetch import ByIndex, Stream, method_of
+from torchlike.utils.data.processes import staff
+from torchlike.utils.data.processes.order import Workers
 from torchlike.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -19,13 +24,20 @@ from torchlike.utils.data.sampler import (
     SequentialSampler,
     draw_seed,
 )
-from torchlike.utils.data.workers import Crew, method_of
+from torchlike.utils.data.workers import Crew
 from torchlike.utils.data.workers import get_worker_info as get_worker_info
+
+#: Whether a process can be copied.
+_HAS_PROCESSES = hasattr(os, "fork")
 
 #: What the samplers are made of, or are.
 _FIXED = frozenset(
     ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 )
+
+
+#: The context in which workers are threads; PyTorch has no such one.
+_THREAD = "thread"
 
 
 class _InfiniteConstantSampler(Sampler[None]):
@@ -40,7 +52,8 @@ class _Batches:
     not be loaded the next ones come."""
 
     def __init__(self, loader: DataLoader[Any], batches: Iterator[Any], jobs: Any) -> None:
-        self._loader = loader
+        # A loader keeps the iterator of persistent workers, which would otherwise keep each other.
+        self._loader = weakref.ref(loader) if loader.persistent_workers else lambda: loader
         self._batches = batches
         self._jobs = jobs
         self._count = 0
@@ -51,35 +64,28 @@ class _Batches:
     def __next__(self) -> Any:
         batch = next(self._batches)
         self._count += 1
-        said = self._loader._said_length
-        if said is not None and self._count > said:
-            self._loader._warn_of_length(said, self._count)
+        loader = self._loader()
+        said = None if loader is None else loader._said_length
+        if loader is not None and said is not None and self._count > said:
+            loader._warn_of_length(said, self._count)
         return batch
 
     def __len__(self) -> int:
         return len(self._jobs)
 
 
-class _Groups:
-    """The samples of an iterable dataset in lists of a size, the last one shorter or left out."""
-
-    def __init__(self, dataset: Any, size: int, drop_last: bool) -> None:
-        self._samples = iter(dataset)
-        self._size = size
-        self._drop_last = drop_last
-
-    def __iter__(self) -> _Groups:
-        return self
-
-    def __next__(self) -> list[Any]:
-        group = list(itertools.islice(self._samples, self._size))
-        if not group or (self._drop_last and len(group) < self._size):
-            raise StopIteration
-        return group
-
-
 class _MultiProcessingDataLoaderIter(_Batches):
-    """An iterator over batches that processes load; there is none."""
+    """One over batches that processes load."""
+
+    _batches: Workers
+
+    def goes_on(self, indices: Iterator[Any]) -> bool:
+        """Begin another pass, where the workers are there for more than one and still are."""
+        if not self._batches.is_usable:
+            return False
+        self._batches.begin(indices)
+        self._count = 0
+        return True
 
 
 #: PyTorch's names, for scripts that ask what kind of iterator they have.
@@ -93,7 +99,7 @@ def _check_context(context: Any, num_workers: int) -> None:
     if not num_workers:
         raise ValueError("multiprocessing_context can only be used with multi-process loading "
                          f"(num_workers > 0), but got num_workers={num_workers}")  # fmt: skip
-    known = multiprocessing.get_all_start_methods()
+    known = [*multiprocessing.get_all_start_methods(), _THREAD]
     if isinstance(context, str) and context not in known:
         raise ValueError("multiprocessing_context option should specify a valid start method in "
                          f"{known!r}, but got multiprocessing_context={context!r}")  # fmt: skip
@@ -108,10 +114,16 @@ class DataLoader(Generic[T_co]):
 
     A seed gives PyTorch's order: the draws from the generator are PyTorch's, call for call.
 
-    Differs from PyTorch: ``num_workers`` are threads of this process (``workers``), which load
-    batches ahead in order; a dataset that draws from Python's or NumPy's generators is loaded in
-    the calling thread, with each worker's streams. What its attributes refer to is shared.
-    ``pin_memory``, ``timeout`` and ``multiprocessing_context`` have no effect.
+    Workers are processes that a fork server starts, whatever start method
+    ``multiprocessing_context`` names: dataset, ``collate_fn`` and ``worker_init_fn`` are pickled,
+    classes and functions of the script among them. Where they cannot be, workers are threads, and a
+    warning says so; with "spawn" or "forkserver" it is an error. Batches come back in shared
+    memory. docs/data-loading.md.
+
+    Differs from PyTorch: ``multiprocessing_context="thread"`` makes workers threads of the process,
+    which share what the dataset's attributes refer to; one that draws from Python's or NumPy's
+    generators is then loaded in the calling thread, with each worker's streams. Workers compute on
+    the CPU. ``pin_memory`` has no effect, ``is_shared()`` of a batch is False.
     """
 
     _initialized = False
@@ -177,6 +189,10 @@ class DataLoader(Generic[T_co]):
         self.drop_last = drop_last
         self._iterable = iterable
         self._crew: Crew | None = None
+        self._iterator: _MultiProcessingDataLoaderIter | None = None
+        if num_workers and multiprocessing_context != _THREAD and _HAS_PROCESSES:
+            with contextlib.suppress(OSError):  # told when the first worker is asked for
+                staff.begin()
         if sampler is None and iterable:
             sampler = _InfiniteConstantSampler()
         elif sampler is None:
@@ -209,19 +225,12 @@ class DataLoader(Generic[T_co]):
         return len(self._index_sampler)
 
     def __iter__(self) -> Iterator[Any]:
-        jobs = self._index_sampler
         if self.num_workers:
-            crew, ahead = self._workers(), self.prefetch_factor or 2
-            if self._iterable:
-                batches = crew.iterate(self._iterate, ahead)
-            else:
-                batches = crew.load(self._fetch, iter(jobs), ahead)
-            return _Batches(self, batches, jobs)
+            return self._by_workers()
+        jobs = self._index_sampler
+        indices = iter(jobs)
         draw_seed(self.generator)  # PyTorch draws the workers' base seed here, workers or not
-        if self._iterable:
-            batches = self._iterate(self.dataset)
-        else:
-            batches = map(functools.partial(self._fetch, self.dataset), jobs)
+        batches = self._stream(self.dataset) if self._iterable else map(self._by_index(), indices)
         return _Batches(self, batches, jobs)
 
     @property
@@ -245,25 +254,72 @@ class DataLoader(Generic[T_co]):
             stacklevel=3,
         )
 
-    def _workers(self) -> Crew:
-        """New workers; persistent ones are those of the first pass, and draw no seed again."""
-        if self._crew is not None:
-            return self._crew
-        seed = draw_seed(self.generator)
-        crew = Crew(self.dataset, self.num_workers, seed, self.worker_init_fn)
-        if self.persistent_workers:
-            self._crew = crew
-        return crew
+    # -- workers -----------------------------------------------------------------------------------
+
+    def _by_workers(self) -> Iterator[Any]:
+        """A pass by workers. Persistent ones draw a seed once."""
+        jobs = self._index_sampler
+        indices = iter(jobs)
+        known = self._iterator
+        if known is not None and known.goes_on(indices):
+            return known
+        crew = self._crew
+        if crew is None:
+            seed = draw_seed(self.generator)
+            workers = self._processes(seed)
+            if workers is not None:
+                workers.begin(indices)
+                made = _MultiProcessingDataLoaderIter(self, workers, jobs)
+                if self.persistent_workers:
+                    self._iterator = made
+                return made
+            crew = Crew(self.dataset, self.num_workers, seed, self.worker_init_fn)
+            if self.persistent_workers:
+                self._crew = crew
+        ahead = self.prefetch_factor or 2
+        if self._iterable:
+            return _Batches(self, crew.iterate(self._stream, ahead), jobs)
+        return _Batches(self, crew.load(self._fetch, indices, ahead), jobs)
+
+    def _processes(self, seed: int) -> Workers | None:
+        """Workers, or None where they are to be threads."""
+        context = self.multiprocessing_context
+        if context == _THREAD or not _HAS_PROCESSES:
+            return None
+        task = {
+            "dataset": self.dataset, "collate": self.collate_fn, "start": self.worker_init_fn,
+            "iterable": self._iterable, "batched": self._auto_collation, "size": self.batch_size,
+            "drop_last": self.drop_last, "filters": warnings.filters,
+        }  # fmt: skip
+        try:
+            job = staff.Job(task)
+        except Exception as error:  # whatever an object says that is to be pickled
+            method = context if context is None or isinstance(context, str) else (
+                context.get_start_method()
+            )  # fmt: skip
+            if method not in (None, "fork"):
+                raise
+            warnings.warn(
+                "DataLoader's workers are threads, which take turns in Python code: for processes "
+                f"the dataset, collate_fn and worker_init_fn must be pickled, and they cannot be "
+                f"({type(error).__name__}: {error}). Open files and the like in the worker, when "
+                'they are first used, or say multiprocessing_context="thread".',
+                RuntimeWarning,
+                stacklevel=4,
+            )
+            return None
+        return Workers(
+            job, self.num_workers, seed, ahead=self.prefetch_factor or 2,
+            in_order=self.in_order, timeout=self.timeout, persistent=self.persistent_workers,
+        )  # fmt: skip
+
+    def _by_index(self) -> ByIndex:
+        return ByIndex(self.dataset, self.collate_fn, self._auto_collation)
 
     def _fetch(self, dataset: Any, index: Any) -> Any:
         collate = method_of(dataset, self.collate_fn, self.dataset)
-        if not self._auto_collation:
-            return collate(dataset[index])
-        many = getattr(dataset, "__getitems__", None)
-        samples = many(index) if many is not None else [dataset[i] for i in index]
-        return collate(samples)
+        return ByIndex(dataset, collate, self._auto_collation)(index)
 
-    def _iterate(self, dataset: Any) -> Iterator[Any]:
-        size = self.batch_size
+    def _stream(self, dataset: Any) -> Iterator[Any]:
         collate = method_of(dataset, self.collate_fn, self.dataset)
-        return map(collate, dataset if size is None else _Groups(dataset, size, self.drop_last))
+        return Stream(dataset, collate, self.batch_size, self.drop_last)

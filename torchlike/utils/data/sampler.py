@@ -92,8 +92,8 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        order = randperm(len(self.indices), generator=self.generator).tolist()
-        return (self.indices[i] for i in order)
+        for i in randperm(len(self.indices), generator=self.generator).tolist():
+            yield self.indices[i]
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -128,7 +128,7 @@ class WeightedRandomSampler(Sampler[int]):
         drawn = multinomial(
             self.weights, self.num_samples, self.replacement, generator=self.generator
         )
-        return iter(drawn.tolist())
+        yield from drawn.tolist()
 
     def __len__(self) -> int:
         return self.num_samples

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import random
 import threading
-import types
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -25,6 +24,7 @@ import numpy as np
 from torchlike.random.engine import Engine
 from torchlike.random.generator import drawing_from
 from torchlike.utils.data.dataset import Dataset
+from torchlike.utils.data.fetch import method_of
 
 Outcomes = Iterator["Future[Any]"]
 
@@ -44,11 +44,24 @@ class _Here(threading.local):
 
 
 _here = _Here()
+_process: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that loads in this thread; None outside of workers."""
-    return _here.info
+    """The worker that loads in this process or thread; None outside of workers."""
+    return _here.info or _process
+
+
+def this_process_is(info: WorkerInfo) -> None:
+    """All of this process's threads are that worker."""
+    global _process
+    _process = info
+
+
+def numpy_seeds(place: int, base_seed: int) -> np.ndarray:
+    """What seeds NumPy's generator in a worker."""
+    parts = [place, base_seed & 0xFFFFFFFF, base_seed >> 32]
+    return np.random.SeedSequence(parts).generate_state(4)
 
 
 def _copied(dataset: Any) -> Any:
@@ -64,13 +77,6 @@ def _copied(dataset: Any) -> Any:
     return new
 
 
-def method_of(copied: Any, function: Callable[..., Any], dataset: Any) -> Callable[..., Any]:
-    """A function that is a method of the dataset as the copy's, which it is after a fork."""
-    if getattr(function, "__self__", None) is not dataset:
-        return function
-    return types.MethodType(function.__func__, copied)  # type: ignore[attr-defined]
-
-
 class Worker:
     """One worker: its streams and its dataset."""
 
@@ -78,9 +84,7 @@ class Worker:
         self.info = WorkerInfo(place, count, base_seed + place, _copied(dataset))
         self.engine = Engine(self.info.seed & (1 << 64) - 1)
         self._python = random.Random(self.info.seed).getstate()
-        parts = [place, base_seed & 0xFFFFFFFF, base_seed >> 32]
-        seeds = np.random.SeedSequence(parts).generate_state(4)
-        self._numpy: Any = np.random.RandomState(seeds).get_state()
+        self._numpy: Any = np.random.RandomState(numpy_seeds(place, base_seed)).get_state()
 
     @contextlib.contextmanager
     def in_charge(self) -> Iterator[None]:

@@ -1,0 +1,1 @@
+"""DataLoader's workers as processes: the server that forks them, what they do, what they send."""

@@ -1,0 +1,254 @@
+"""Objects on their way to another process: a pickle, and the memory of tensors beside it.
+
+Arrays and tensors do not pass through the pickle. Where they are large, they and the pickle lie in
+one shared block, whose descriptor is sent; a tensor that is in shared memory already is sent by its
+block's descriptor, and stays shared.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import io
+import os
+import pickle
+import threading
+from typing import Any
+
+import numpy as np
+
+from torchlike._core import dtypes
+from torchlike._core.meta import MetaArray
+from torchlike._core.storage import SparseStorage, Storage, host_value
+from torchlike._core.tensor import Tensor
+from torchlike._runtime import shared_memory
+from torchlike._runtime.shared_memory import Block, aligned
+from torchlike.utils.data.processes import by_value
+from torchlike.utils.data.processes.rooms import Received, Rooms, room_of
+
+#: Up to so many bytes an object goes through the socket: a block costs 40 µs on each side.
+_INLINE = 1 << 14
+#: Arrays below this are part of the pickle.
+_LEAST = 1 << 9
+
+
+class _Pickler(by_value.Pickler):
+    def __init__(self, file: Any, rooms: Rooms | None, whole: bool) -> None:
+        self.buffers: list[Any] = []
+        # No method of this object, which would refer to itself: the memory that it refers to is to
+        # be free at once.
+        keep = functools.partial(_keep, self.buffers)
+        super().__init__(file, back=rooms is not None, buffer_callback=keep)
+        self.blocks: list[Block] = []
+        #: Memory of which a view was sent without the rest, and how many tensors are on each.
+        self.cut: set[int] = set()
+        self.tensors_on: collections.Counter[int] = collections.Counter()
+        self._rooms, self._whole = rooms, whole
+        self._places: dict[int, int] = {}
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor):
+            return self._tensor(obj)
+        if isinstance(obj, Storage):
+            return self._storage(obj)
+        if type(obj) is np.ndarray and self._rooms is not None:
+            found = self._in_room(obj)
+            if found is not None:
+                return _array_in_room, (*found, obj.dtype, obj.shape)
+        return super().reducer_override(obj)
+
+    def _tensor(self, t: Tensor) -> Any:
+        """A small view of much memory goes without the rest, unless others are on that, too."""
+        storage, view = t._storage, t._view
+        self.tensors_on[id(storage)] += 1
+        if (
+            self._whole or view is None or type(t) is not Tensor or type(storage) is SparseStorage
+            or type(storage.cell) is MetaArray or storage.is_shared()
+            or 2 * t.nbytes > storage.nbytes
+        ):  # fmt: skip
+            return NotImplemented
+        self.cut.add(id(storage))
+        made = Storage(None, np.array(t.detach()._value("DataLoader")))
+        return _rebuilt_view, (made, t.requires_grad)
+
+    def _storage(self, storage: Storage) -> Any:
+        if isinstance(storage, SparseStorage) or type(storage.cell) is MetaArray:
+            return NotImplemented
+        values = np.asarray(storage.cell if storage.host is None else storage.host)
+        dtype = dtypes.from_numpy_dtype(storage.dtype)
+        shared = None if storage.host is None else shared_memory.block_of(values)
+        if shared is not None and shared.descriptor is not None:
+            place = self._places.setdefault(id(shared), len(self.blocks))
+            if place == len(self.blocks):
+                self.blocks.append(shared)
+            start = shared_memory.offset_in(shared, values)
+            strides = tuple(n // values.itemsize for n in values.strides)
+            return _shared_storage, (place, start, dtype, values.shape, strides,
+                                     storage.strides)  # fmt: skip
+        found = None if self._rooms is None else self._in_room(values)
+        if found is not None:
+            return _storage_in_room, (*found, dtype, values.shape, storage.strides)
+        flat: Any = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        return _storage_of, (pickle.PickleBuffer(flat), dtype, values.shape, storage.strides)
+
+    def _in_room(self, values: np.ndarray) -> Any:
+        room = room_of(values)
+        if room is None or not values.flags.c_contiguous or self._rooms is None:
+            return None
+        return self._rooms.lend(room), room.offset_of(values)
+
+
+def _keep(buffers: list[Any], buffer: pickle.PickleBuffer) -> bool:
+    """Put a buffer beside the pickle; whether it is so small that it is to be part of it."""
+    raw = buffer.raw()
+    if raw.nbytes < _LEAST:
+        return True
+    buffers.append(raw)
+    return False
+
+
+class _Unpacking(threading.local):
+    """The parcel that this thread unpacks."""
+
+    blocks: list[Block]
+    rooms: Received
+
+
+_here = _Unpacking()
+
+
+def packed(obj: Any, rooms: Rooms | None = None) -> tuple[bytes, list[int], list[Any], set[str]]:
+    """An object as the bytes of a message and its descriptors; what must live until those are sent;
+    the modules that the receiver will import.
+
+    ``rooms``: where a worker's batches lie, which it uses again. Raises what ``pickle`` does.
+    """
+    try:
+        file, pickler = _pickled(obj, rooms, False)
+        if any(pickler.tensors_on[storage] > 1 for storage in pickler.cut):
+            if rooms is not None:
+                rooms.take_back()
+            file, pickler = _pickled(obj, rooms, True)
+    except BaseException:
+        if rooms is not None:
+            rooms.take_back()
+        raise
+    return _laid_out(file.getbuffer(), pickler, rooms)
+
+
+def _pickled(obj: Any, rooms: Rooms | None, whole: bool) -> tuple[io.BytesIO, _Pickler]:
+    file = io.BytesIO()
+    pickler = _Pickler(file, rooms, whole)
+    pickler.dump(obj)
+    return file, pickler
+
+
+def _laid_out(body: Any, pickler: _Pickler, rooms: Rooms | None) -> Any:
+    parts = [body, *pickler.buffers]
+    head: dict[str, Any] = {"sizes": [part.nbytes for part in parts]}
+    descriptors = [block.descriptor for block in pickler.blocks]
+    keep: list[Any] = [*pickler.blocks]
+    head["shared"] = len(descriptors)
+    if sum(head["sizes"]) <= _INLINE:
+        head["inline"] = [bytes(part) for part in parts]
+    else:
+        need = sum(map(aligned, head["sizes"]))
+        if rooms is None:
+            block: Any = shared_memory.allocate(need)
+            descriptors.append(block.descriptor)
+            keep.append(block)
+        else:
+            block = rooms.room(need)
+            head["room"] = rooms.lend(block)
+        _fill(np.asarray(block), parts)
+    if rooms is not None:
+        head["lent"] = rooms.lent()
+        new, head["dropped"] = rooms.gone()
+        descriptors += new
+    return pickle.dumps(head), descriptors, keep, pickler.modules
+
+
+def _fill(memory: np.ndarray, parts: list[Any]) -> None:
+    start = 0
+    for part in parts:
+        memory[start : start + part.nbytes] = np.frombuffer(part, np.uint8)
+        start += aligned(part.nbytes)
+
+
+def unpacked(body: bytes, descriptors: list[int], rooms: Received | None = None, *,
+             private: bool = False) -> Any:  # fmt: skip
+    """The object of a message. ``private``: writes to its memory are seen by nobody else; the
+    descriptors are closed, or kept by blocks that stay shared."""
+    head = pickle.loads(body)
+    shared, others = descriptors[: head["shared"]], descriptors[head["shared"] :]
+    _here.blocks = [shared_memory.attach(d) for d in shared]
+    if rooms is not None:
+        _here.rooms = rooms
+        rooms.arrived(head["lent"], others, head["dropped"])
+    try:
+        if "inline" in head:
+            first, *rest = head["inline"]
+            parts: list[Any] = [first, *map(bytearray, rest)]
+        else:
+            room: Any = rooms.borrowed(head["room"]) if rooms else _mapped(others[0], private)
+            parts = _cut(np.asarray(room), head["sizes"])
+        return pickle.loads(parts[0], buffers=parts[1:])
+    finally:
+        _here.__dict__.clear()
+        if rooms is not None:
+            rooms.unpacked()
+
+
+def _cut(memory: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(memory[start : start + size])
+        start += aligned(size)
+    return parts
+
+
+def _mapped(descriptor: int, private: bool) -> Block:
+    try:
+        return Block(descriptor, os.fstat(descriptor).st_size, private=private)
+    finally:
+        os.close(descriptor)
+
+
+# -- what unpickling calls -------------------------------------------------------------------------
+
+
+def _storage(values: np.ndarray, strides: Any) -> Storage:
+    made = Storage(host_value(values))
+    made.strides = strides
+    return made
+
+
+def _storage_of(buffer: Any, dtype: Any, shape: Any, strides: Any) -> Storage:
+    return _storage(np.frombuffer(buffer, np.uint8).view(dtype.numpy).reshape(shape), strides)
+
+
+def _shared_storage(
+    place: int, start: int, dtype: Any, shape: Any, order: Any, strides: Any
+) -> Storage:
+    block = _here.blocks[place]
+    width = dtype.numpy.itemsize
+    steps = [n * width for n in order]
+    values = np.ndarray(shape, dtype.numpy, np.asarray(block), start, steps)
+    made = Storage(None, values)
+    made.strides = strides
+    return made
+
+
+def _array_in_room(number: int, start: int, dtype: Any, shape: Any) -> np.ndarray:
+    return _here.rooms.borrowed(number).array(dtype, shape, start)
+
+
+def _storage_in_room(number: int, start: int, dtype: Any, shape: Any, strides: Any) -> Storage:
+    return _storage(_array_in_room(number, start, dtype.numpy, shape), strides)
+
+
+def _rebuilt_view(storage: Storage, requires_grad: bool) -> Tensor:
+    made = object.__new__(Tensor)
+    made._storage = storage
+    made._requires_grad = requires_grad
+    return made

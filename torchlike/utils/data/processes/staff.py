@@ -1,0 +1,227 @@
+"""The fork server as its user sees it: started once in a process, asked for workers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from multiprocessing.util import spawnv_passfds
+from typing import Any
+
+import torchlike
+from torchlike._runtime import platforms
+from torchlike.utils.data.processes import parcels, server, worker
+from torchlike.utils.data.processes.links import Closed, Link, pair
+from torchlike.utils.data.processes.rooms import Received
+
+#: Seconds for a new Python to import what workers need.
+_PATIENCE = 120.0
+#: A process that holds more than this is not copied: the server would hold it as long.
+_MOST_TO_COPY = 1 << 30
+
+_lock = threading.Lock()
+_current: Server | None = None
+#: Modules that compute when they are imported: the server leaves them to the workers.
+_spoiling: set[str] = set()
+
+
+class Server:
+    """The server of this process."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+        self._lock = threading.RLock()
+        self._pids: list[int] = []
+        self._codes: dict[int, int] = {}
+        self._link, theirs = pair()
+        preloaded = ["torchlike.as_torch"] if sys.modules.get("torch") is torchlike else []
+        if _may_be_copied():
+            self._fork(theirs, preloaded)
+        else:
+            self._start(theirs, preloaded)
+
+    def _fork(self, theirs: socket.socket, preloaded: list[str]) -> None:
+        """As a copy of this process, which has imported everything and computed nothing."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads that wait, which NumPy's libraries have
+            pid = os.fork()
+        if pid == 0:
+            try:
+                server.serve(theirs.detach(), preloaded)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        theirs.close()
+
+    def _start(self, theirs: socket.socket, preloaded: list[str]) -> None:
+        number = theirs.fileno()
+        code = (
+            f"import os, sys; sys.path[:] = {sys.path!r}; os.environ['JAX_PLATFORMS'] = 'cpu'; "
+            "from torchlike.utils.data.processes.server import serve; "
+            f"serve({number}, {preloaded!r})"
+        )
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        command = [sys.executable, *flags, "-c", code]
+        spawnv_passfds(os.fsencode(sys.executable), command, [number])
+        theirs.close()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process started it, not one that this is a fork of."""
+        return self._owner == os.getpid()
+
+    def fork(self, request: dict[str, Any], descriptors: list[int]) -> int:
+        """Start a worker; its pid. Closed where the server has ended, _Spoiled where it cannot."""
+        with self._lock:
+            self._link.send(pickle.dumps(request), descriptors)
+            late = time.monotonic() + _PATIENCE
+            while not self._pids:
+                if not self._read(max(0.0, late - time.monotonic())):
+                    raise Closed
+            return self._pids.pop()
+
+    def end(self, pids: list[int]) -> None:
+        """These workers end by themselves, or are killed a little later."""
+        with self._lock, contextlib.suppress(Closed):
+            self._link.post(pickle.dumps({"end": pids}))
+
+    def code(self, pid: int, seconds: float = 0) -> int | None:
+        """How a worker ended; None where it has not, within ``seconds``."""
+        with self._lock, contextlib.suppress(Closed):
+            until = time.monotonic() + seconds
+            while self._read(max(0.0, until - time.monotonic()) if pid not in self._codes else 0):
+                continue
+        return self._codes.get(pid)
+
+    def _read(self, seconds: float) -> bool:
+        """Take what the server says, if it says something within ``seconds``."""
+        found = self._link.wait(seconds)
+        for body, _ in found:
+            told = pickle.loads(body)
+            if "spoiled" in told:
+                raise _Spoiled(told["spoiled"])
+            if "started" in told:
+                self._pids.append(told["started"])
+            else:
+                self._codes[told["ended"]] = told["code"]
+        return bool(found)
+
+    def __del__(self) -> None:
+        self._link.close()
+
+
+class _Spoiled(Exception):
+    """The server has imported something that computes."""
+
+
+def _may_be_copied() -> bool:
+    """Whether a fork of this process is a good server: it has computed nothing, has no threads
+    that a fork would miss, and holds little."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return (
+        not platforms.started() and threading.active_count() == 1 and held < _MOST_TO_COPY
+        and threading.current_thread() is threading.main_thread()
+    )  # fmt: skip
+
+
+def begin() -> None:
+    """Have a server, or one that is about to be there when the first worker is asked for."""
+    with _lock:
+        _get()
+
+
+def _get() -> Server:
+    global _current
+    if _current is None or not _current.is_ours:
+        _current = Server()
+    return _current
+
+
+def _drop() -> None:
+    global _current
+    _current = None  # it ends when its last worker has
+
+
+class Worker:
+    """A worker process: what it is sent, and what comes from it."""
+
+    def __init__(self, server: Server, link: Link, pid: int) -> None:
+        self.server, self.link, self.pid = server, link, pid
+        self.received = Received()
+
+    def post(self, order: int | None, index: Any) -> None:
+        """Have a batch loaded; ``order`` None: begin a new pass."""
+        freed = []
+        with contextlib.suppress(IndexError):
+            while True:
+                freed.append(self.received.freed.popleft())
+        body, descriptors, keep, _ = parcels.packed((order, freed, index))
+        self.link.post(body, descriptors)
+        del keep
+
+    def code(self, seconds: float = 0) -> int | None:
+        """How it has ended; None where it has not, within ``seconds``."""
+        return self.server.code(self.pid, seconds)
+
+
+class Job:
+    """What workers do, packed once for all of them.
+
+    Raises what ``pickle`` does for a dataset that cannot be pickled.
+    """
+
+    def __init__(self, task: dict[str, Any]) -> None:
+        self._body, self._descriptors, self._keep, modules = parcels.packed(task)
+        self._modules = sorted(modules)
+
+    def start(self, place: int, count: int, seed: int) -> Worker:
+        """A worker that does it."""
+        with _lock:
+            for _ in range(3):
+                try:
+                    return self._start(_get(), place, count, seed)
+                except _Spoiled as error:
+                    _spoiling.update(*error.args)
+                    _drop()
+                except Closed:
+                    _drop()
+        raise RuntimeError("DataLoader's fork server does not start: its errors stand above")
+
+    def _start(self, server: Server, place: int, count: int, seed: int) -> Worker:
+        link, theirs = pair()
+        request = {
+            "place": place, "count": count, "seed": seed, "job": self._body,
+            "modules": [m for m in self._modules if m not in _spoiling],
+            "surroundings": worker.surroundings(),
+        }  # fmt: skip
+        try:
+            pid = server.fork(request, [theirs.fileno(), *_outputs(), *self._descriptors])
+        except BaseException:
+            link.close()
+            raise
+        finally:
+            theirs.close()
+        return Worker(server, link, pid)
+
+
+def _outputs() -> tuple[int, int]:
+    """The descriptors that workers print to."""
+    for descriptor in (1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:  # closed
+            null = os.open(os.devnull, os.O_RDWR)
+            return null, null
+    return 1, 2
