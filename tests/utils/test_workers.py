@@ -307,7 +307,7 @@ def test_a_dataset_that_cannot_be_pickled_is_loaded_by_threads():
 
 def test_a_server_that_was_killed_is_started_again():
     assert loaded(Rows()) == IN_ORDER
-    workers = iter(DataLoader(Rows(), num_workers=2))
+    workers = iter(DataLoader(Rows(lambda: time.sleep(60)), num_workers=2))
     with open(f"/proc/{pids_of(workers)[0]}/stat") as stat:
         parent = int(stat.read().rpartition(")")[2].split()[1])
     assert parent != os.getpid()
