@@ -1,4 +1,4 @@
-"""Where PyTorch keeps a class that stands elsewhere here.
+"""Makes classes importable from the modules in which PyTorch has them.
 
 Whole models in checkpoints name their classes by that place, and some scripts import from it.
 """

@@ -1,4 +1,4 @@
-"""Tensors that code makes of plain Python values while it is captured: these values Python knows.
+"""Remembers the Python values of tensors that a captured function makes from literals.
 
 ``int(torch.tensor(3))`` needs nothing that the compiled program computes. What the values come from
 (an attribute, a global) is guarded as any other plain value that the code reads.

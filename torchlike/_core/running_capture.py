@@ -1,4 +1,4 @@
-"""`RunningCapture`: what the rooms below the compiler tell, and ask, a capture that runs.
+"""`RunningCapture`: the interface of a running capture, as the rooms below the compiler see it.
 
 ``torchlike.jit`` stands above the rooms that a capture hears from: storages, tensors, ops, modules,
 optimizers. They reach it as ``modes.current.capture``, of this type. ``jit/capture/capture.py``

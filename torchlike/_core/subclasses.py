@@ -1,4 +1,4 @@
-"""Classes below a class: who has to know each of them is told, of those there are and will be."""
+"""``for_each_subclass`` calls a function with every subclass of a class, existing and future."""
 
 from __future__ import annotations
 

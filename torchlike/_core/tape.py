@@ -1,4 +1,5 @@
-"""The tape: nodes and edges, what dispatch records and the engine walks.
+"""The tape: nodes and edges, which dispatch records and the engine walks, and which tensors may be
+written in place (``check_in_place``).
 
 A node is one recorded op. Its edges lead to the nodes that made its inputs::
 

@@ -1,4 +1,4 @@
-"""What a tensor holds that JAX rebuilt around something that is no array.
+"""Stands for a tensor's array where JAX rebuilt the tensor around something that is no array.
 
 ``jax.tree.map(lambda a: a.shape, tensor)`` gives a tree of the same structure, whose leaf is a
 tuple; it goes back into ``jax.tree.map`` beside the first. Such a tensor is a node and no more.

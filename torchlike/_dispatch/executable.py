@@ -7,7 +7,7 @@ at the op's definition:
 - its operands, or those that the wanted gradients need (``needs``);
 - nothing (``needs="nothing"``: linear ops; their backward only uses shapes);
 - its output (``from_output``: relu, tanh, exp, softmax), with the rule for the gradient;
-- residuals (``keep="residuals"``): what ``jax.vjp`` itself saves, for ops whose forward is dear.
+- residuals (``residuals=True``): what ``jax.vjp`` itself saves, for ops whose forward is dear.
 
 While a capture runs, residuals are always kept: they are just values in the graph, and XLA then
 sees exactly what hand-written ``jax.grad`` would give it.

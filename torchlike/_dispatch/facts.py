@@ -1,4 +1,4 @@
-"""Facts: what an op's definition says of it, and nothing else in the project does."""
+"""Facts: the keyword arguments of ``@op``, such as what backward keeps. They stand nowhere else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 
 class Facts(TypedDict, total=False):
-    """Keyword arguments of ``@op``. What is not said is False or None."""
+    """Keyword arguments of ``@op``; one not said is False or None, but for ``differentiable``."""
 
     #: Whether it has a gradient (the default). Without one its outputs never require grad.
     differentiable: bool

@@ -1,4 +1,4 @@
-"""Recording: the node of an executed op, and how it runs backward.
+"""``execute`` runs an executable and, where gradients are wanted, hangs an `OpNode` on the result.
 
 ``execute`` is the one way in which anything computed gets onto the tape: ops, views, write-backs
 and backward passes themselves (for create_graph) all go through it.

@@ -1,4 +1,4 @@
-"""What PyTorch code says to TorchScript in passing, answered truthfully."""
+"""TorchScript's markers and questions: ``is_scripting``, ``ignore``, ``unused`` and their like."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients that arrive or not, as values of the program decide.
+"""Gradients that exist under a traced condition only: those of one branch of a ``cond``.
 
 Where a branch on a value did not use a leaf, eager execution gives it no gradient: its ``.grad``
 stays None, and an optimizer leaves it alone, its momentum and weight decay as well. A captured

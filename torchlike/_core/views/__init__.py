@@ -1,4 +1,4 @@
-"""The view kinds: each a pure pair, read and write-back, with PyTorch's geometry.
+"""Views: their geometry, the kinds of steps, and chains of steps.
 
 A view is a chain of *steps* on a storage's array. A step is interned (one object per set of static
 parameters), so that a chain is a cheap dictionary key; its integers that often change from call to

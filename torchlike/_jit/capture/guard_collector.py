@@ -1,4 +1,4 @@
-"""`GuardCollector` follows the values that code names to everything that it can read through them.
+"""`GuardCollector` guards the Python values that code can read, from the names in it onwards.
 
 Objects are followed by the names that entered code mentions (``cfg.alpha`` watches ``alpha`` of
 ``cfg``, not the rest of it), containers as a whole.

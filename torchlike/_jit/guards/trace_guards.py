@@ -1,4 +1,4 @@
-"""`TraceGuards` keeps the Python values that a function read which is traced once and then kept.
+"""`TraceGuards`: guards for functions outside ``jit`` that are traced once and then kept.
 
 An operation made of a user's JAX function keeps its trace, in which such values are frozen. What it
 read is therefore compared when the trace is to be used again, and handed on to a capture that uses
