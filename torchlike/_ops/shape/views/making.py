@@ -33,7 +33,8 @@ def make_view(
     chain = parent._view
     if chain is None:
         chain = View((), (), parent._geometry)
-    t = Tensor._on(parent._storage, chain.then(kind, dynamic))
+    t = object.__new__(Tensor)  # as `Tensor._on` does, without a call
+    t._storage, t._view = parent._storage, chain.then(kind, dynamic)
     if modes.current.capture is not None:
         modes.current.capture.adopt_view(t)
     if parent._inference:
