@@ -21,7 +21,7 @@ TABLES = {
     "linalg": ("op_cases_core", "MATMUL"),
     "indexing": ("op_cases", "GATHERING"),
     "shape": ("op_cases", "SHAPING"),
-    "special": ("op_cases_more", "SPECIAL"),
+    "special": ("op_cases_special", "SPECIAL"),
 }
 
 SKELETON = '''

@@ -47,7 +47,8 @@ def test_per_sample_gradients_of_a_wide_layer(rows: int) -> None:
     reference = func.grad(lambda w: ((x64[0].relu() @ w.T).cos().T @ x64[0].relu()).square().sum())(
         w64
     )
-    torch.testing.assert_close(twice(w).double(), reference, rtol=1e-3, atol=1e-2)
+    # Sums of 256 products, each of sums of 256: float32 is off by up to 2e-3 where they cancel.
+    torch.testing.assert_close(twice(w).double(), reference, rtol=1e-4, atol=5e-3)
 
 
 def test_keyword_arguments_are_not_mapped() -> None:

@@ -156,7 +156,7 @@ def test_log_prob(name, jitted):
                     gradients(torch, expected, their_params), strict=True):  # fmt: skip
         assert (g is None) == (h is None)
         if g is not None:
-            np.testing.assert_allclose(g.numpy(), h.numpy(), rtol=2e-3, atol=2e-3)
+            np.testing.assert_allclose(g.numpy(), h.numpy(), rtol=1e-5, atol=1e-5)
 
 
 @each
@@ -479,7 +479,7 @@ def test_wishart(given):
         return [found, *slopes, d.mean, d.variance, d.mode, d.entropy(), more.log_prob(value)]
 
     for a, b in zip(run(torchlike), run(torch), strict=True):
-        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=2e-4, atol=2e-4)
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("batch", [(), (2,)])

@@ -9,11 +9,11 @@ torch = pytest.importorskip("torch")
 import op_cases  # noqa: E402 - needs torch
 import op_cases_core  # noqa: E402
 import op_cases_linalg  # noqa: E402
-import op_cases_more  # noqa: E402
+import op_cases_special  # noqa: E402
 from op_error_cases import ERRORS  # noqa: E402
 from op_harness import Case, compare, compare_error  # noqa: E402
 
-ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_more.CASES]
+ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_special.CASES]
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +37,6 @@ def test_same_as_torch_in_full(case: Case) -> None:
     compare(case, full=True)
 
 
-@pytest.mark.parametrize("case", [*ERRORS, *op_cases_more.ERRORS], ids=str)
+@pytest.mark.parametrize("case", [*ERRORS, *op_cases_special.ERRORS], ids=str)
 def test_same_error_as_torch(case: Case) -> None:
     compare_error(case)

@@ -192,7 +192,8 @@ def test_training_step(jitted):
         results.append([loss.detach(), *(p.grad for p in net.parameters())])
     for a, b in zip(*results, strict=True):
         assert named(a.dtype) == "float32"
-        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=0.05, atol=5e-3)
+        # bfloat16 keeps 8 bits, and the libraries round sums that they take in another order.
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=2**-7, atol=5e-4)
 
 
 def test_nesting_decorator_and_state():

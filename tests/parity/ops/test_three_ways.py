@@ -13,12 +13,12 @@ pytest.importorskip("torch")
 import op_cases
 import op_cases_core
 import op_cases_linalg
-import op_cases_more
+import op_cases_special
 import three_ways
 from op_error_cases import ERRORS
 
-ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_more.CASES]
-REFUSED = [*ERRORS, *op_cases_more.ERRORS]
+ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_special.CASES]
+REFUSED = [*ERRORS, *op_cases_special.ERRORS]
 _SAMPLED = 60
 
 

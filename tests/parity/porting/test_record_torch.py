@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-RUNNER = Path(__file__).parents[2] / "torchlike" / "porting" / "record_torch.py"
+RUNNER = Path(__file__).parents[3] / "torchlike" / "porting" / "record_torch.py"
 
 SCRIPT = """
 import sys
