@@ -20,6 +20,7 @@ _THREE_SUMS = "the gradient of the input is what is left of three sums"
 LOOSER = {
     "sum": (32, _CANCELS),
     "masked_fill": (32, _CANCELS),
+    "fill": (32, _CANCELS),
     "meshgrid": (32, _CANCELS),
     "_native_batch_norm_legit": (32, _THREE_SUMS),
     "native_batch_norm": (32, _THREE_SUMS),

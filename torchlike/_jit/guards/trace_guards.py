@@ -8,7 +8,7 @@ it, whose program depends on the same values.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from torchlike._core import modes
@@ -23,7 +23,7 @@ class TraceGuards:
         self._guards: dict[Any, ValueGuard] = {}
 
     @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
+    def watching(self) -> Generator[None]:
         """Around a trace. RuntimeError where a value that an earlier one read has changed since:
         the backward pass would belong to another function than the forward did."""
         changed = [p for p in self._guards.values() if not p.check()]
