@@ -79,7 +79,7 @@ def copy_(
         same = isinstance(value, _ARRAYS) and value.shape == geometry.size and value.dtype == dtype
         # Two cells may hold one immutable array: nothing needs copying.
         target._storage.write(value if same else _fitted(value, target))
-    elif type(target._storage.cell) is np.ndarray:
+    elif target._storage.host is not None or type(target._storage.cell) is np.ndarray:
         target._write(_fitted(value, target))
     else:
         target._write(value)  # the writer broadcasts and casts
