@@ -1,8 +1,8 @@
 """``torch.jit``'s script, trace, save and load on captured graphs.
 
 A scripted function or module is a jitted one: its conditionals and loops on tensors' values are in
-the graph (jit.conversion). Saved, it is StableHLO and weights, one program for each kind of
-arguments that it was called with.
+the graph (``_jit.control_flow.conversion``). Saved, it is StableHLO and weights, one program for
+each kind of arguments that it was called with.
 """
 
 from __future__ import annotations

@@ -26,5 +26,5 @@ def test_distributed_sampler_complains():
         for t in (torchlike, torch):
             with pytest.raises(ValueError) as refused:
                 t.utils.data.DistributedSampler([1], **options)
-            said.append(str(refused.value))
+            said.append((refused.type, str(refused.value)))
         assert said[0] == said[1]
