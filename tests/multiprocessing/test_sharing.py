@@ -23,10 +23,17 @@ HEAD = """
 """
 
 
-def run(tmp_path, program, *words):
+def run(tmp_path, program, *words, launcher=False):
+    """Run a script by its own; by the ``launcher``, one that imports torch."""
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent(HEAD) + textwrap.dedent(program))
-    command = [sys.executable, str(script), *words]
+    text = textwrap.dedent(HEAD) + textwrap.dedent(program)
+    script.write_text(text.replace("torchlike", "torch") if launcher else text)
+    command = [
+        sys.executable,
+        *(["-m", "torchlike", "run"] if launcher else []),
+        str(script),
+        *words,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done
@@ -210,8 +217,9 @@ HOGWILD = """
 """
 
 
-def test_hogwild(tmp_path):
-    assert run(tmp_path, HOGWILD).stdout == "done\n"
+@pytest.mark.parametrize("launcher", [False, True])
+def test_hogwild(tmp_path, launcher):
+    assert run(tmp_path, HOGWILD, launcher=launcher).stdout == "done\n"
 
 
 ACTORS = """
@@ -285,5 +293,6 @@ ACTORS = """
 """
 
 
-def test_actors_with_one_optimizer(tmp_path):
-    assert run(tmp_path, ACTORS).stdout == "done\n"
+@pytest.mark.parametrize("launcher", [False, True])
+def test_actors_with_one_optimizer(tmp_path, launcher):
+    assert run(tmp_path, ACTORS, launcher=launcher).stdout == "done\n"
