@@ -75,10 +75,8 @@ def copy_(
     else:
         value = source
     if target._view is None:
-        dtype = target.dtype.numpy
-        same = isinstance(value, _ARRAYS) and value.shape == geometry.size and value.dtype == dtype
         # Two cells may hold one immutable array: nothing needs copying.
-        target._storage.write(value if same else _fitted(value, target))
+        target._storage.write(_fitted(value, target))
     elif target._storage.host is not None or type(target._storage.cell) is np.ndarray:
         target._write(_fitted(value, target))
     else:
@@ -127,8 +125,11 @@ _fits: dict[Any, Any] = {}
 
 
 def _fitted(value: Any, target: Tensor) -> Any:
-    """``value`` broadcast and cast to the size and dtype of ``target``."""
-    fit = _fit(tuple(target.shape), target.dtype.numpy)
+    """``value`` broadcast and cast to the size and dtype of ``target``; itself where they agree."""
+    size, dtype = target._geometry.size, target.dtype.numpy
+    if isinstance(value, _ARRAYS) and value.shape == size and value.dtype == dtype:
+        return value
+    fit = _fit(size, dtype)
     on_host = np.ndarray in (type(value), type(target._storage.cell))
     return first_calls.call(fit, value) if on_host else fit(value)
 
