@@ -537,10 +537,11 @@ def test_compare_ends_with_the_scripts_exit_code(tmp_path):
     assert not list(tmp_path.glob("compare-*"))
 
 
+#: It says that it has begun once it sleeps.
 INTERRUPTED = """
-import sys, time
+import sys, threading, time
 import torch
-print("begun", flush=True)
+threading.Timer(0.3, lambda: print("begun", flush=True)).start()
 try:
     time.sleep(60)
 finally:
