@@ -8,11 +8,15 @@ import importlib as _importlib
 import sys as _sys
 from math import e, inf, nan, pi
 
-from torchlike._core import tracebacks as _tracebacks
-from torchlike._runtime import compilation_cache as _compilation_cache
-from torchlike._runtime import known_nans as _known_nans
-from torchlike._runtime import mlir_contexts as _mlir_contexts
-from torchlike._runtime import xla_flags as _xla_flags
+from torchlike._runtime import blas_threads as _blas_threads
+
+_blas_threads.sleep_at_once()
+
+from torchlike._core import tracebacks as _tracebacks  # noqa: E402 - imports NumPy
+from torchlike._runtime import compilation_cache as _compilation_cache  # noqa: E402
+from torchlike._runtime import known_nans as _known_nans  # noqa: E402
+from torchlike._runtime import mlir_contexts as _mlir_contexts  # noqa: E402
+from torchlike._runtime import xla_flags as _xla_flags  # noqa: E402
 
 #: ``x[torch.newaxis]``: a new dimension, as ``x[None]``.
 newaxis = None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from torchlike._runtime.first_calls.rules.products import matmul
 from torchlike._runtime.first_calls.rules.registry import Equation, Unsupported, rule, working
 from torchlike._runtime.first_calls.rules.shapes import padded_places
 
@@ -57,7 +58,7 @@ def _conv_general_dilated(eqn: Equation) -> Callable[..., Any]:
         else:
             cols, n, split = columns(x, groups), x.shape[0], groups
         kernels = w.reshape(split, out_channels // split, -1)
-        y = np.matmul(cols, kernels.transpose(0, 2, 1))  # (split, N * positions, O / split)
+        y = matmul(cols, kernels.transpose(0, 2, 1))  # (split, N * positions, O / split)
         y = y.reshape(split, n, *positions, out_channels // split)
         y = np.moveaxis(y, -1, 1).reshape(out_channels, n, *positions)
         return y.swapaxes(0, 1).transpose(back).astype(dtype, copy=False)

@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from torchlike._runtime import blas_threads
 from torchlike._runtime.first_calls.rules.registry import Equation, Unsupported, rule, working
+
+
+def matmul(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """``np.matmul``, after which no thread of NumPy's takes a core from XLA."""
+    return blas_threads.product(np.matmul, x, y)
 
 
 @rule("dot_general")
@@ -30,8 +36,8 @@ def _dot_general(eqn: Equation) -> Callable[..., Any]:
     left = _as_matrices(a, wide, (*batch_a, *free_a, *summed_a), (*sizes, rows, length))
     right = _as_matrices(b, wide, (*batch_b, *summed_b, *free_b), (*sizes, length, columns))
     if shape == (*sizes, rows, columns) and wide == dtype:
-        return lambda x, y: np.matmul(left(x), right(y))
-    return lambda x, y: np.matmul(left(x), right(y)).reshape(shape).astype(dtype, copy=False)
+        return lambda x, y: matmul(left(x), right(y))
+    return lambda x, y: matmul(left(x), right(y)).reshape(shape).astype(dtype, copy=False)
 
 
 def _as_matrices(aval: Any, dtype: np.dtype, order: Any, shape: Any) -> Callable[[Any], Any]:
