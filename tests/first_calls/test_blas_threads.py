@@ -56,7 +56,8 @@ def test_a_product_runs_in_one_thread_where_threads_spin(monkeypatch: pytest.Mon
         x = np.arange(6.0).reshape(2, 3)
         np.testing.assert_array_equal(blas_threads.product(multiply, x, x.T), x @ x.T)
         assert threads() == before
-    assert seen and set(seen[0]) == {1}
+    assert seen
+    assert set(seen[0]) == {1}
 
 
 def test_the_number_of_threads_comes_back_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
