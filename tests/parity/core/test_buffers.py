@@ -1,7 +1,7 @@
 """Tensors on the memory of Python's buffers, against PyTorch."""
 
 import pytest
-from answers import answer, source
+from oracle import compare, source
 
 import torchlike
 
@@ -26,7 +26,7 @@ t.asarray(bytearray(7), dtype=t.int32)
 @pytest.mark.parametrize("line", CASES)
 def test_as_pytorch(line):
     function = source(line)
-    assert answer(function, torchlike, words=True) == answer(function, torch, words=True)
+    compare(function, exact=True)
 
 
 def test_memory_that_cannot_be_taken():

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from answers import answer, source
+from oracle import compare, source
 
 import torchlike
 
@@ -45,7 +45,7 @@ x = t.ones(3); a = np.from_dlpack(x); x.add_(1); x.mul_(2); (x, a)
 @pytest.mark.parametrize("line", CASES)
 def test_as_pytorch(line):
     function = source(line)
-    assert answer(function, torchlike) == answer(function, torch)
+    compare(function, exact=True, words=0)
 
 
 def test_memory_shared_with_pytorch():

@@ -1,9 +1,7 @@
 """NumPy's names of arguments, where PyTorch takes them, and what trapezoidal rules are given."""
 
 import pytest
-from answers import answer, source
-
-import torchlike
+from oracle import compare, source
 
 torch = pytest.importorskip("torch")
 
@@ -44,4 +42,4 @@ y.chunk(2, which=1)
 @pytest.mark.parametrize("line", LINES)
 def test_as_pytorch(line):
     function = source(f"{Y}; {line}")
-    assert answer(function, torchlike) == answer(function, torch)
+    compare(function, exact=True, words=0)

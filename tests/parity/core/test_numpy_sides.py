@@ -3,7 +3,7 @@ of tensors, all against PyTorch."""
 
 import numpy as np
 import pytest
-from answers import answer, source
+from oracle import compare, source
 
 import torchlike
 
@@ -106,13 +106,13 @@ t.Tensor.__array_priority__
 @pytest.mark.parametrize("line", CASES)
 def test_as_pytorch(line):
     function = source(line)
-    assert answer(function, torchlike) == answer(function, torch)
+    compare(function, exact=True, words=0)
 
 
 @pytest.mark.parametrize("line", [c for c in CASES if ".conj()" in c or "bfloat16)" in c])
 def test_refusals_in_pytorchs_words(line):
     function = source(line)
-    assert answer(function, torchlike, words=True) == answer(function, torch, words=True)
+    compare(function, exact=True)
 
 
 def test_a_copy_leaves_the_array_in_its_cell():

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from answers import answer, source
+from oracle import compare, source
 
 import torchlike
 
@@ -107,7 +107,7 @@ x = [0]; x.append(x); t.tensor([[1, 2], x])
 @pytest.mark.parametrize("line", CONSTRUCTORS)
 def test_of_the_old_constructors(line):
     function = source(line)
-    assert answer(function, torchlike) == answer(function, torch)
+    compare(function, exact=True, words=0)
 
 
 def test_a_list_that_holds_itself_further_down_is_refused():

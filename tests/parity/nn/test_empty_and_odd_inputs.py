@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from answers import answer, source
+from oracle import compare, refused, source
 
 import torchlike
 
@@ -81,14 +81,13 @@ o(1).to(other=o(1))
 @pytest.mark.parametrize("line", IN_WORDS)
 def test_as_pytorch(line):
     function = source(NAMES + line)
-    assert answer(function, torchlike, words=True) == answer(function, torch, words=True)
+    compare(function, exact=True)
 
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_refused_as_by_pytorch(line):
     function = source(NAMES + line)
-    assert answer(function, torchlike) == answer(function, torch)
-    assert answer(function, torchlike)[0] == "raised"
+    refused(function, words=0)
 
 
 #: Sizes without elements, and dtypes that batch norm takes for them alone.
@@ -108,7 +107,7 @@ def test_batch_norm_of_nothing_moves_no_statistics(size, dtype, training, jit):
         grads = (x.grad, module.weight.grad, module.bias.grad)
         return (y.detach(), *grads, *module.buffers())
 
-    assert answer(run, torchlike) == answer(run, torch)
+    compare(run, exact=True, words=0)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +176,7 @@ def test_names_that_are_taken(old, new):
         tables = (module._parameters, module._buffers, module._modules, module.state_dict())
         return str([list(table) for table in tables]), "q" in vars(module)
 
-    assert answer(run, torchlike) == answer(run, torch)
+    compare(run, exact=True, words=0)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +188,7 @@ def test_packed_sequences_are_converted(name):
         made = getattr(packed, name)()
         return made.data, made is packed
 
-    assert answer(run, torchlike) == answer(run, torch)
+    compare(run, exact=True, words=0)
 
 
 def registering(t):
@@ -210,9 +209,7 @@ def test_a_buffer_in_a_module_whose_own_registration_knows_no_persistence():
 
     assert named(torchlike) == named(torch) == ["kept"]
 
-    def refused(t):
+    def left_out(t):
         registering(t).left_out = t.nn.Buffer(t.ones(1), persistent=False)
 
-    said = answer(refused, torchlike, words=True)
-    assert said == answer(refused, torch, words=True)
-    assert said[0] == "raised"
+    refused(left_out)

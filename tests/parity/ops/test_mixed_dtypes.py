@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from answers import answer, source
+from oracle import compare, source
 
 import torchlike
 
@@ -28,7 +28,7 @@ def test_sums_with_sparse_tensors(first, second, name):
             found = getattr(x if dense else x.to_sparse(), name)(of(t, second).to_sparse())
             return found.to_dense() if found.is_sparse else found
 
-        assert answer(result, torchlike) == answer(result, torch)
+        compare(result, exact=True, words=0)
 
 
 LERPS = [
@@ -48,15 +48,15 @@ LERPS = [
 @pytest.mark.parametrize("line", LERPS)
 def test_lerp(line):
     function = source(line)
-    assert answer(function, torchlike, words=True) == answer(function, torch, words=True)
+    compare(function, exact=True)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int64"])
 def test_lerp_in_place(dtype):
     function = source(f"t.ones(2, dtype=t.{dtype}).lerp_(t.zeros(2), 0.5)")
-    assert answer(function, torchlike) == answer(function, torch)
+    compare(function, exact=True, words=0)
     function = source(f"x = t.zeros(2, dtype=t.{dtype}); x.lerp_(x + 1, t.tensor(.5))")
-    assert answer(function, torchlike) == answer(function, torch)
+    compare(function, exact=True, words=0)
 
 
 @pytest.mark.parametrize("name", ["add", "mul", "sub", "true_divide", "pow", "where"])
@@ -93,8 +93,7 @@ EXACT = [
 @pytest.mark.parametrize("line", EXACT)
 def test_ldexp(line):
     function = source(line)
-    ours, theirs = answer(function, torchlike), answer(function, torch)
-    assert str(ours) == str(theirs)  # NaN among them
+    compare(function, exact=True)
 
 
 @pytest.mark.parametrize("jit", [False, True])
@@ -123,7 +122,7 @@ REFUSED = [
 @pytest.mark.parametrize("line", REFUSED)
 def test_refusals(line):
     function = source(line)
-    assert answer(function, torchlike, words=True) == answer(function, torch, words=True)
+    compare(function, exact=True)
 
 
 INFINITE = [(0, 1), (1, 0), ("inf", 1), (1, "inf"), ("inf", "inf"), ("nan", 1), (1, "nan"),

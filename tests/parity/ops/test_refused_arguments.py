@@ -2,7 +2,7 @@
 PyTorch."""
 
 import pytest
-from answers import answer, source
+from oracle import compare, refused, source
 
 import torchlike
 
@@ -98,15 +98,13 @@ t.linalg.vector_norm(t.ones(2), 'fro')
 @pytest.mark.parametrize("line", WORDS)
 def test_refused_in_pytorchs_words(line):
     function = source(line)
-    ours, theirs = (answer(function, m, words=True) for m in (torchlike, torch))
-    assert ours == theirs
-    assert ours[:2] == ("raised", "RuntimeError")
+    assert refused(function).type == "RuntimeError"
 
 
 @pytest.mark.parametrize("line", VALUES)
 def test_as_pytorch(line):
     function = source(line)
-    assert answer(function, torchlike) == answer(function, torch)
+    compare(function, exact=True, words=0)
 
 
 def test_searches_in_a_jitted_function():
@@ -148,4 +146,4 @@ t.full((2,), t.tensor(.5))
 @pytest.mark.parametrize("line", NUMBERS_WITH_GRADIENT)
 def test_a_tensor_in_place_of_a_number_must_not_require_grad(line):
     function = source(line)
-    assert answer(function, torchlike) == answer(function, torch)
+    compare(function, exact=True, words=0)

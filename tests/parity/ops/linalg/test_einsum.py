@@ -1,7 +1,7 @@
 """einsum of one operand, which is a view, and with lists of numbers, against PyTorch."""
 
 import pytest
-from answers import answer, source
+from oracle import compare, source
 
 import torchlike
 
@@ -58,5 +58,5 @@ t.einsum(t.ones(2, 3), [0, 'a'])
 @pytest.mark.parametrize("line", LISTS)
 def test_lists_of_numbers(line):
     function = source(line)
-    words = not line.endswith(("t.ones(2))", "'a'])"))
-    assert answer(function, torchlike, words=words) == answer(function, torch, words=words)
+    own_words = line.endswith(("t.ones(2))", "'a'])"))
+    compare(function, exact=True, words=0 if own_words else None)
