@@ -8,28 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from oracle import compare, refused  # noqa: E402
+
 import torchlike  # noqa: E402
 
 BOTH = (torch, torchlike)
-
-
-def numbers(t):
-    """Elements that compare: real and imaginary parts, NaN as a word."""
-    flat = t.detach().reshape(-1).tolist()
-    flat = [int(x) if isinstance(x, bool) else x for x in flat]
-    parts = [p for x in flat for p in ((x.real, x.imag) if isinstance(x, complex) else (x,))]
-    return ["nan" if math.isnan(p) else pytest.approx(p, rel=1e-5, abs=1e-6) for p in parts]
-
-
-def both(run):
-    ours, theirs = run(torchlike), run(torch)
-    assert [numbers(t) for t in ours] == [numbers(t) for t in theirs]
-
-
-def refusal(run, m):
-    with pytest.raises((RuntimeError, TypeError, ValueError, AssertionError)) as caught:
-        run(m)
-    return type(caught.value).__name__.lstrip("_"), str(caught.value).replace("torchlike", "torch")
 
 
 def test_hypot_at_the_origin():
@@ -39,7 +22,7 @@ def test_hypot_at_the_origin():
         m.hypot(a, b).sum().backward()
         return a.grad, b.grad
 
-    both(run)
+    compare(run)
 
 
 @pytest.mark.parametrize("power", [0j, 1 + 0j, 2 + 0j, 0.5 + 0j, 1j, 2 + 1j, -1 + 0j, -1 + 1j])
@@ -52,7 +35,7 @@ def test_zero_to_complex_powers(power, number):
         y.sum().backward(m.ones((), dtype=m.complex64))
         return (y, z.grad) if number else (y, z.grad, w.grad)
 
-    both(run)
+    compare(run)
 
 
 @pytest.mark.parametrize("batched", [False, True])
@@ -65,18 +48,18 @@ def test_matrices_that_are_not_finite(name, bad, batched):
         return found if isinstance(found, tuple) else (found,)
 
     if math.isnan(bad) or name == "eig":
-        assert refusal(run, torchlike) == refusal(run, torch)
+        refused(run)
     else:
-        both(run)
+        compare(run)
 
 
 @pytest.mark.parametrize("size", [(0, 0), (0, 3), (3, 0), (2, 0, 0), (0, 3, 3)])
 def test_condition_of_an_empty_matrix(size):
-    both(lambda m: (m.linalg.cond(m.zeros(*size)), m.ones(m.linalg.cond(m.zeros(*size)).shape)))
+    compare(lambda m: (m.linalg.cond(m.zeros(*size)), m.ones(m.linalg.cond(m.zeros(*size)).shape)))
 
 
 def test_sign_of_a_determinant_that_is_nan():
-    both(lambda m: m.linalg.slogdet(m.tensor([[1.0, math.nan], [2.0, 3.0]])))
+    compare(lambda m: m.linalg.slogdet(m.tensor([[1.0, math.nan], [2.0, 3.0]])))
 
 
 DROPS = {
@@ -93,8 +76,8 @@ def test_dropout_of_integers(name, dtype):
     def run(m):
         return DROPS[name](m, m.ones(1, 4, 2, dtype=getattr(m, dtype)))
 
-    assert refusal(run, torchlike) == refusal(run, torch)
-    both(lambda m: (m.nn.functional.dropout(m.ones(4, dtype=getattr(m, dtype)), 1.0) + 0,))
+    refused(run)
+    compare(lambda m: (m.nn.functional.dropout(m.ones(4, dtype=getattr(m, dtype)), 1.0) + 0,))
 
 
 ODD = {
@@ -136,7 +119,7 @@ def inference(m):
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_arguments(name):
-    assert refusal(ODD[name], torchlike) == refusal(ODD[name], torch)
+    refused(ODD[name])
 
 
 @pytest.mark.filterwarnings("ignore:Complex modules are", "ignore:Casting complex values")
@@ -164,14 +147,14 @@ def test_pairs_that_do_not_compare(name):
     def run(m):
         m.testing.assert_close(*PAIRS[name](m))
 
-    assert refusal(run, torchlike) == refusal(run, torch)
+    refused(run)
 
 
 def test_one_tolerance():
     def run(m):
         m.testing.assert_close([1.0], [1.0], rtol=0.1)
 
-    assert refusal(run, torchlike) == refusal(run, torch)
+    refused(run)
     for m in BOTH:
         m.testing.assert_close(None, None, rtol=0.1)
         m.testing.assert_close((1,), [1])
@@ -252,14 +235,14 @@ NAN, INF = math.nan, math.inf
 
 
 def test_logit_beyond_its_domain():
-    both(gradients(lambda m, x: m.logit(x), [0.0, 1.0, 0.5, -1.0, 2.0, NAN]))
+    compare(gradients(lambda m, x: m.logit(x), [0.0, 1.0, 0.5, -1.0, 2.0, NAN]))
 
 
 @pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
 def test_logaddexp_beside_infinities(name):
     x = [INF, INF, -INF, -INF, 1.0, 500.0, NAN, 3.0]
     y = [1.0, INF, -INF, 2.0, 1.0, -500.0, 1.0, INF]
-    both(gradients(lambda m, x, y: getattr(m, name)(x, y), x, y))
+    compare(gradients(lambda m, x, y: getattr(m, name)(x, y), x, y))
 
 
 @pytest.mark.parametrize("name", ["smooth_l1_loss", "huber_loss", "l1_loss", "mse_loss"])
@@ -267,14 +250,14 @@ def test_losses_of_nan(name):
     def loss(m, x, y):
         return getattr(m.nn.functional, name)(x, y, reduction="none")
 
-    both(gradients(loss, [NAN, 1.0, 0.5, 3.0], [1.0, NAN, 0.5, 0.0]))
+    compare(gradients(loss, [NAN, 1.0, 0.5, 3.0], [1.0, NAN, 0.5, 0.0]))
 
 
 def test_margin_loss_of_nan():
     def loss(m, x, y):
         return m.nn.functional.margin_ranking_loss(x, y, m.ones(3), reduction="none")
 
-    both(gradients(loss, [NAN, 1.0, 0.5], [1.0, NAN, 2.0]))
+    compare(gradients(loss, [NAN, 1.0, 0.5], [1.0, NAN, 2.0]))
 
 
 @pytest.mark.parametrize("include_self", [True, False])
@@ -284,16 +267,16 @@ def test_ties_with_what_was_there_before(reduce, include_self):
         at = m.tensor([0, 0, 1, 1])
         return x.scatter_reduce(0, at, s, reduce, include_self=include_self)
 
-    both(gradients(scatter, [1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.0]))
+    compare(gradients(scatter, [1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.0]))
 
 
 def test_distances_by_the_largest_difference():
     def distances(m, x, y):
         return m.cdist(x, y, p=INF)
 
-    both(gradients(distances, [[1.0, 1.0], [3.0, 1.0]], [[0.0, 0.0], [2.0, 4.0]]))
-    both(gradients(lambda m, x: m.pdist(x, p=INF), [[0.0, 0.0], [1.0, 1.0], [3.0, 1.0]]))
-    both(lambda m: (m.cdist(m.ones(2, 0), m.ones(3, 0), p=INF),))
+    compare(gradients(distances, [[1.0, 1.0], [3.0, 1.0]], [[0.0, 0.0], [2.0, 4.0]]))
+    compare(gradients(lambda m, x: m.pdist(x, p=INF), [[0.0, 0.0], [1.0, 1.0], [3.0, 1.0]]))
+    compare(lambda m: (m.cdist(m.ones(2, 0), m.ones(3, 0), p=INF),))
 
 
 @pytest.mark.parametrize("name", ["GRU", "LSTM", "RNN"])
@@ -305,7 +288,7 @@ def test_the_last_state_of_a_recurrent_layer_alone(name):
         (state[1] if name == "LSTM" else state).sum().backward()
         return (x.grad,)
 
-    both(run)
+    compare(run)
 
 
 @pytest.mark.parametrize("mode", ["floor", "trunc"])
@@ -317,7 +300,7 @@ def test_rounded_quotients_have_the_gradient_zero(mode):
         quotient.sum().backward()
         return quotient, x.grad, y.grad
 
-    both(run)
+    compare(run)
 
 
 @pytest.mark.parametrize("reduce", ["max", "min"])
@@ -335,7 +318,7 @@ def test_extremes_of_segments_that_are_nan_or_infinite(reduce):
         out.sum().backward()
         return out, x.grad
 
-    both(run)
+    compare(run)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -350,7 +333,7 @@ def test_a_nan_gives_no_gradient_to_other_segments(compiled):
         out.sum().backward()
         return out, x.grad
 
-    both(run)
+    compare(run)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "bool"])

@@ -26,32 +26,38 @@ def _levels(x: Any, scale: Any, zero_point: Any) -> jax.Array:
     return jnp.round(x * inverse) + zero_point
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(3, 4))
-def _quantized(x: Any, scale: Any, zero_point: Any, low: int, high: int) -> jax.Array:
+@partial(jax.custom_jvp, nondiff_argnums=(3, 4, 5))
+def _quantized(x: Any, scale: Any, zero_point: Any, low: int, high: int, product: Any) -> jax.Array:
     level = _levels(x, scale, zero_point)
     level = jnp.where(jnp.isnan(level), low, jnp.clip(level, low, high))
-    return (level - zero_point) * scale
+    return ((level - zero_point).astype(product) * scale.astype(product)).astype(x.dtype)
 
 
 @_quantized.defjvp
-def _quantized_jvp(low: int, high: int, primals: Any, tangents: Any) -> tuple[Any, ...]:
+def _quantized_jvp(
+    low: int, high: int, product: Any, primals: Any, tangents: Any
+) -> tuple[Any, ...]:
     level = _levels(*primals)
     inside = (level >= low) & (level <= high)
-    return _quantized(*primals, low, high), jnp.where(inside, tangents[0], 0)
+    return _quantized(*primals, low, high, product), jnp.where(inside, tangents[0], 0)
 
 
-def _computed(input: Any, scale: Any, zero_point: Any, low: int, high: int) -> jax.Array:
+def _computed(
+    input: Any, scale: Any, zero_point: Any, low: int, high: int, product: Any = None
+) -> jax.Array:
     floats_only(input, "fake_quantize_tensor_cachemask_kernel_type_handling")
     kind = np.promote_types(input.dtype, np.float32) if input.dtype.itemsize > 2 else np.float32
     scale, zero_point = scale.astype(np.float32).astype(kind), zero_point.astype(kind)
-    return _quantized(input.astype(kind), scale, zero_point, low, high).astype(input.dtype)
+    product = product or kind
+    return _quantized(input.astype(kind), scale, zero_point, low, high, product).astype(input.dtype)
 
 
 @op("fake_quantize_per_tensor_affine_op", namespaces=(), method=False, elementwise=True,
     grad_name="FakeQuantizePerTensorAffineCachemaskBackward0")  # fmt: skip
 def fake_quantize_tensor(input: Input, scale: Input, zero_point: Input, low: Int, high: Int):
     """One scale for all elements."""
-    return _computed(input, scale.reshape(()), zero_point.reshape(()), low, high)
+    # PyTorch's kernel for one scale, but not the one for channels, multiplies in float32.
+    return _computed(input, scale.reshape(()), zero_point.reshape(()), low, high, np.float32)
 
 
 @op("fake_quantize_per_channel_affine_op", namespaces=(), method=False,

@@ -9,6 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from oracle import compare  # noqa: E402
+
 import torchlike  # noqa: E402
 
 NAN, INF = math.nan, math.inf
@@ -25,20 +27,12 @@ INDEFINITE = {
 }
 
 
-def outcome(f, m, value, *, jitted=False, dtype="float64"):
-    def of(x):
-        return tuple(f(m, x))
+def agree(f, value, *, jitted=False, dtype="float64"):
+    def run(m):
+        kind = "complex128" if np.iscomplexobj(value) else dtype
+        return tuple(f(m, m.tensor(value, dtype=getattr(m, kind))))
 
-    of = torchlike.jit(of) if jitted and m is torchlike else of
-    kind = "complex128" if np.iscomplexobj(value) else dtype
-    return [part.numpy() for part in of(m.tensor(value, dtype=getattr(m, kind)))]
-
-
-def agree(f, value, **how):
-    ours, theirs = outcome(f, torchlike, value, **how), outcome(f, torch, value, **how)
-    for a, b in zip(ours, theirs, strict=True):
-        assert a.dtype == b.dtype
-        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+    compare(run, jitted=jitted, rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.parametrize("jitted", [False, True])

@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
+from oracle import refused
 
 import torchlike
 
 torch = pytest.importorskip("torch")
 
 BOTH = (torchlike, torch)
-
-
-def answer(function, t):
-    with pytest.raises(Exception) as caught:
-        function(t)
-    return caught.type, str(caught.value).split("\n")[0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
@@ -78,4 +73,4 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_grouped_mm_refuses(name):
-    assert answer(REFUSED[name], torchlike) == answer(REFUSED[name], torch)
+    refused(REFUSED[name])
