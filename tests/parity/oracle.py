@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,7 @@ def outcome(
             result = run()
         except Exception as error:
             words = str(error).replace("torchlike", "torch")
+            words = words.partition("\nException raised from")[0]  # PyTorch's stack in C++
             result = Raised(type(error).__name__.lstrip("_"), words)
     if not warned:
         return result
@@ -138,7 +139,7 @@ def same(
     limits: dict[str, Any] = {"rtol": 0 if exact else rtol, "atol": 0 if exact else atol}
     inside: dict[str, Any] = {"rtol": rtol, "atol": atol, "exact": exact}
     unlike = f"{where}: {ours!r}, not {theirs!r}"
-    if isinstance(theirs, torch.Tensor):
+    if isinstance(theirs, (torch.Tensor, torchlike.Tensor)):
         assert isinstance(ours, torchlike.Tensor), unlike
         assert str(ours.dtype) == str(theirs.dtype), f"{where}: {ours.dtype}, not {theirs.dtype}"
         assert tuple(ours.shape) == tuple(theirs.shape), f"{where}: {ours.shape}, {theirs.shape}"
@@ -210,17 +211,28 @@ def as_numpy(t: Any) -> np.ndarray:
 
 
 def with_gradients(
-    function: Callable[..., Any], *values: Any, dtype: str | None = None, jitted: bool = False
+    function: Callable[..., Any],
+    *values: Any,
+    dtype: str | Sequence[str] | None = None,
+    grad: bool = True,
+    jitted: bool = False,
 ) -> Callable[[Any], tuple[Any, ...]]:
     """A function for ``compare``: what ``function(library, *tensors)`` gives for tensors of the
-    values, then their gradients. The cotangents differ from element to element."""
+    values, of one dtype or one each, then (with ``grad``) the gradients of those that can have
+    one. The cotangents differ from element to element."""
 
     def run(library: Any) -> tuple[Any, ...]:
-        kind = None if dtype is None else getattr(library, dtype)
-        leaves = [library.tensor(v, dtype=kind).requires_grad_() for v in values]
-        wanted = library.jit if jitted and library is torchlike else lambda f: f
-        found = wanted(lambda *xs: function(library, *xs))(*leaves)
+        names = [dtype] * len(values) if dtype is None or isinstance(dtype, str) else dtype
+        kinds = [None if name is None else getattr(library, name) for name in names]
+        tensors = [library.tensor(v, dtype=k) for v, k in zip(values, kinds, strict=True)]
+        leaves = [t for t in tensors if grad and (t.is_floating_point() or t.is_complex())]
+        for leaf in leaves:
+            leaf.requires_grad_()
+        called = library.jit if jitted and library is torchlike else lambda f: f
+        found = called(lambda *xs: function(library, *xs))(*tensors)
         found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        if not leaves:
+            return found
         total: Any = 0
         for y in found:
             for part in (y.real, y.imag) if y.is_complex() else (y,):

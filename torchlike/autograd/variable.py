@@ -26,12 +26,12 @@ class Variable(metaclass=_Meta):
         cls, data: Any = None, requires_grad: bool = False, volatile: bool = False
     ) -> Tensor:
         if volatile:
-            if requires_grad:
-                raise ValueError("Variable can't be volatile and require_grad at the same time!")
             warnings.warn(
                 "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
                 stacklevel=2,
             )
+            if requires_grad:
+                raise ValueError("Variable can't be volatile and require_grad at the same time!")
         if data is None:
             data = empty(0)
         elif not isinstance(data, Tensor):

@@ -1,9 +1,9 @@
 """Saved-tensor hooks, checkpointing and the graph functions case by case against PyTorch."""
 
 import importlib
-import warnings
 
 import pytest
+from oracle import compare, outcome
 
 import torchlike
 
@@ -365,15 +365,6 @@ def early_stop_by_context(lib):
     return len(calls)
 
 
-def outcome(function, lib):
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        try:
-            return plain(function(lib)), [str(w.message)[:60] for w in seen]
-        except Exception as error:
-            return type(error).__name__, str(error)[:100]
-
-
 #: Where the words differ: (PyTorch's begin so, torchlike's so).
 WORDS = {"unpacked to another shape": ("The size of tensor", "Output of saved tensor")}
 #: Products keep the same tensors in another order (or transposed): how many are packed.
@@ -382,17 +373,20 @@ KEEPS = {"packs of matrices": (2, 2), "packs of linear": (2, 2)}
 
 @pytest.mark.parametrize("name", CASES)
 def test_as_in_pytorch(name):
-    expected, found = outcome(CASES[name], torch), outcome(CASES[name], torchlike)
+    def case(lib):
+        return plain(CASES[name](lib))
+
     if name in WORDS:
-        assert expected[0] == found[0] == "RuntimeError"
-        assert (expected[1].startswith(WORDS[name][0]), found[1].startswith(WORDS[name][1])) == (
-            True, True)  # fmt: skip
-        return
-    if name in KEEPS:
-        (theirs, _, *gradients), (ours, _, *own) = expected[0], found[0]
+        raised = [outcome(case, lib) for lib in (torch, torchlike)]
+        assert [r.type for r in raised] == ["RuntimeError"] * 2
+        assert all(r.words.startswith(w) for r, w in zip(raised, WORDS[name], strict=True))
+    elif name in KEEPS:
+        (theirs, _, *gradients), (ours, _, *own) = (
+            outcome(case, lib) for lib in (torch, torchlike)
+        )
         assert (len(theirs), len(ours), gradients) == (*KEEPS[name], own)
-        return
-    assert found == expected
+    else:
+        compare(case, words=100, warned=60)
 
 
 def node_types(lib, x):

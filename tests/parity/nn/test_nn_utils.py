@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from oracle import same
 
 import torchlike
 
@@ -88,10 +89,6 @@ def step(module, x):
     return y
 
 
-def compare(ours, theirs, rtol=1e-5, atol=1e-6):
-    np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=rtol, atol=atol)
-
-
 @each
 @pytest.mark.parametrize("jitted", [False, True])
 def test_outputs_gradients_and_state(name, jitted):
@@ -107,15 +104,15 @@ def test_outputs_gradients_and_state(name, jitted):
     for _ in range(3):
         mine.zero_grad()
         theirs.zero_grad()
-        compare(run(torchlike.from_numpy(x)), step(theirs, torch.from_numpy(x)), 1e-5, 2e-6)
+        same(run(torchlike.from_numpy(x)), step(theirs, torch.from_numpy(x)))
     own, other = dict(mine.named_parameters()), dict(theirs.named_parameters())
     assert list(own) == list(other)
     for key in own:
-        compare(own[key].grad, other[key].grad, 1e-4, 2e-5)
+        same(own[key].grad, other[key].grad, rtol=1e-4, atol=2e-5)
     own, other = mine.state_dict(), theirs.state_dict()
     assert list(own) == list(other)
     for key in own:
-        compare(own[key], other[key])
+        same(own[key], other[key])
     assert repr(mine) == repr(theirs)
     if jitted:
         # The old spectral norm leaves a plain tensor behind, which becomes one with a history.
@@ -133,7 +130,7 @@ def test_state_from_pytorch_loads(name):
     mine.load_state_dict({k: torchlike.tensor(v.numpy()) for k, v in theirs.state_dict().items()})
     mine.eval()(torchlike.ones(*made(torchlike, name)[1]))
     theirs.eval()(torch.ones(*made(torch, name)[1]))
-    compare(mine.weight, theirs.weight)
+    same(mine.weight, theirs.weight)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +155,7 @@ def test_undone(name, undo):
     own, other = mine.state_dict(), theirs.state_dict()
     assert list(own) == list(other)
     for key in own:
-        compare(own[key], other[key])
+        same(own[key], other[key])
 
 
 def test_global_pruning():
@@ -173,7 +170,7 @@ def test_global_pruning():
 
     mine, theirs = prune(torchlike), prune(torch)
     for a, b in zip(mine.buffers(), theirs.buffers(), strict=True):
-        compare(a, b)
+        same(a, b)
 
 
 class _Symmetric:
@@ -205,8 +202,8 @@ def test_parametrizations_of_ones_own():
         return m
 
     mine, theirs = run(torchlike), run(torch)
-    compare(mine.weight, theirs.weight)
-    compare(mine.parametrizations.weight.original.grad,
+    same(mine.weight, theirs.weight)
+    same(mine.parametrizations.weight.original.grad,
             theirs.parametrizations.weight.original.grad)  # fmt: skip
     assert repr(mine) == repr(theirs)
 
@@ -257,7 +254,7 @@ def test_fusion_and_skip_init():
         return [fused.weight, fused.bias, linear.weight, linear.bias]
 
     for a, b in zip(run(torchlike), run(torch), strict=True):
-        compare(a, b)
+        same(a, b)
 
 
 def test_functional_call():
@@ -272,4 +269,4 @@ def test_functional_call():
         return [y, w.grad, m[0].weight, m[1].running_mean]
 
     for a, b in zip(run(torchlike), run(torch), strict=True):
-        compare(a, b, 1e-4, 1e-5)
+        same(a, b, rtol=1e-4, atol=1e-5)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
+from oracle import compare, with_gradients
 
 import torchlike
 
@@ -20,44 +20,11 @@ LIBRARIES = (torch, torchlike)
 INF, NAN = math.inf, math.nan
 
 
-def numbers(t):
-    return np.array(t.detach().tolist())
-
-
-def answers(library, function, tensors, how):
-    """The values of ``function(library, *tensors)``, then its gradients by weighted sums."""
-    found = (library.jit if how == "jit" else lambda f: f)(lambda *xs: function(library, *xs))(
-        *tensors
-    )
-    found = found if isinstance(found, tuple) else (found,)
-    leaves = [t for t in tensors if t.requires_grad]
-    if not leaves:
-        return [numbers(y) for y in found]
-    total = 0
-    for y in found:
-        for part in (y.real, y.imag) if y.is_complex() else (y,):
-            weights = library.tensor(np.linspace(0.4, 1.6, part.numel()).reshape(part.shape))
-            total = total + (part * weights.to(part.dtype)).sum()
-    return [numbers(y) for y in (*found, *library.autograd.grad(total, leaves))]
-
-
 def alike(function, *values, dtype: Any = "float32", gradients=True, rtol=1e-5, atol=2e-38):
     """``function`` of both libraries, ours also jitted. (Denormal numbers are 0 to XLA.)"""
-    dtypes = [dtype] * len(values) if isinstance(dtype, str) else dtype
-    runs = []
-    for library, how in ((torch, ""), (torchlike, ""), (torchlike, "jit")):
-        tensors = [
-            library.tensor(v, dtype=getattr(library, d))
-            for v, d in zip(values, dtypes, strict=True)
-        ]
-        for t in tensors:
-            t.requires_grad_(gradients and (t.is_floating_point() or t.is_complex()))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyTorch's of complex numbers cast to real
-            runs.append(answers(library, function, tensors, how))
-    for mine in runs[1:]:
-        for found, expected in zip(mine, runs[0], strict=True):
-            np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+    for jitted in (False, True):
+        run = with_gradients(function, *values, dtype=dtype, grad=gradients, jitted=jitted)
+        compare(run, rtol=rtol, atol=atol)
 
 
 # -- greatest common divisors ----------------------------------------------------------------------

@@ -2,30 +2,25 @@
 
 import numpy as np
 import pytest
+from oracle import compare, with_gradients
 
 import torchlike
 
 torch = pytest.importorskip("torch")
 
 
-def both(function, *arrays, dtype="float32", rtol=1e-5, atol=1e-6, grad=True):
+def both(function, *arrays, dtype="float32", rtol=None, atol=None, grad=True):
     """Value and gradients of ``function(library, *tensors)`` agree."""
-    results = []
-    for library in (torch, torchlike):
-        kind = getattr(library, dtype)
-        tensors = [library.tensor(np.asarray(a).tolist(), dtype=kind) for a in arrays]
-        for t in tensors:
-            t.requires_grad_(grad)
-        out = function(library, *tensors)
-        found = [out.dtype, out.detach().double().tolist()]
-        if grad:
-            out.sum().backward()
-            found += [t.grad.double().tolist() for t in tensors]
-        results.append(found)
-    expected, found = results
-    assert str(found[0]).split(".")[1] == str(expected[0]).split(".")[1]
-    for a, b in zip(found[1:], expected[1:], strict=True):
-        np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
+    values = [np.asarray(a).tolist() for a in arrays]
+    if grad:
+        compare(with_gradients(function, *values, dtype=dtype), rtol=rtol, atol=atol)
+        return
+
+    def run(library):
+        tensors = [library.tensor(v, dtype=getattr(library, dtype)) for v in values]
+        return function(library, *tensors)
+
+    compare(run, rtol=rtol, atol=atol)
 
 
 HALF = np.array([-300.0, -30.0, -17.0, -5.0, -0.3, 0.0, 0.4, 6.0, 12.0, 17.0, 25.0, 60000.0])

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from oracle import compare
 
 import torchlike
 
 torch = pytest.importorskip("torch")
 
+#: Eager and jitted.
+WAYS = (False, True)
 UNARY = sorted(
     n for n in dir(torch)
     if n.startswith("_foreach_") and not n.endswith("_") and n.removeprefix("_foreach_") in {
@@ -28,20 +31,11 @@ def numbers(result):
     return [x.detach().numpy() for x in result]
 
 
-def same(run):
-    theirs, ours, jitted = run(torch), run(torchlike), torchlike.jit(lambda: run(torchlike))()
-    assert len(theirs) == len(ours)
-    for a, b, c in zip(theirs, ours, jitted, strict=True):
-        assert str(a.dtype) == str(b.dtype)
-        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(a.numpy(), c.numpy(), rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("name", UNARY)
 def test_of_one_list(name):
-    same(lambda t: getattr(t, name)(lists(t)[0]))
+    compare(lambda t: getattr(t, name)(lists(t)[0]), jitted=WAYS)
     if hasattr(torch, f"{name}_"):
-        same(lambda t: getattr(t, f"{name}_")(lists(t)[0]))
+        compare(lambda t: getattr(t, f"{name}_")(lists(t)[0]), jitted=WAYS)
 
 
 BINARY = ("add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_min", "clamp_max")
@@ -51,37 +45,37 @@ BINARY = ("add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_min", 
 @pytest.mark.parametrize("name", BINARY)
 def test_of_two(name, suffix):
     function = f"_foreach_{name}{suffix}"
-    same(lambda t: getattr(t, function)(*lists(t, 2)))
-    same(lambda t: getattr(t, function)(lists(t)[0], 0.5))
-    same(lambda t: getattr(t, function)(lists(t)[0], [0.5, 2, 1.5]))
+    compare(lambda t: getattr(t, function)(*lists(t, 2)), jitted=WAYS)
+    compare(lambda t: getattr(t, function)(lists(t)[0], 0.5), jitted=WAYS)
+    compare(lambda t: getattr(t, function)(lists(t)[0], [0.5, 2, 1.5]), jitted=WAYS)
     if name in ("add", "mul", "div"):
-        same(lambda t: getattr(t, function)(lists(t)[0], t.tensor(0.5)))
+        compare(lambda t: getattr(t, function)(lists(t)[0], t.tensor(0.5)), jitted=WAYS)
     if name in ("add", "sub"):
-        same(lambda t: getattr(t, function)(*lists(t, 2), alpha=3))
+        compare(lambda t: getattr(t, function)(*lists(t, 2), alpha=3), jitted=WAYS)
     if name == "pow" and not suffix:
-        same(lambda t: t._foreach_pow(2.0, lists(t)[0]))
+        compare(lambda t: t._foreach_pow(2.0, lists(t)[0]), jitted=WAYS)
 
 
 @pytest.mark.parametrize("suffix", ["", "_"])
 def test_of_three(suffix):
     for name in ("addcmul", "addcdiv"):
         function = f"_foreach_{name}{suffix}"
-        same(lambda t, f=function: getattr(t, f)(*lists(t)))
-        same(lambda t, f=function: getattr(t, f)(*lists(t), value=2))
-        same(lambda t, f=function: getattr(t, f)(*lists(t), [1.0, 2.0, 3.0]))
+        compare(lambda t, f=function: getattr(t, f)(*lists(t)), jitted=WAYS)
+        compare(lambda t, f=function: getattr(t, f)(*lists(t), value=2), jitted=WAYS)
+        compare(lambda t, f=function: getattr(t, f)(*lists(t), [1.0, 2.0, 3.0]), jitted=WAYS)
     lerp = f"_foreach_lerp{suffix}"
-    same(lambda t: getattr(t, lerp)(*lists(t, 2), 0.3))
-    same(lambda t: getattr(t, lerp)(*lists(t, 2), [0.3, 0.2, 0.1]))
-    same(lambda t: getattr(t, lerp)(*lists(t)))
+    compare(lambda t: getattr(t, lerp)(*lists(t, 2), 0.3), jitted=WAYS)
+    compare(lambda t: getattr(t, lerp)(*lists(t, 2), [0.3, 0.2, 0.1]), jitted=WAYS)
+    compare(lambda t: getattr(t, lerp)(*lists(t)), jitted=WAYS)
 
 
 def test_of_integers_and_other_rules():
-    same(lambda t: t._foreach_add([t.tensor([1])], 1.5))
-    same(lambda t: t._foreach_sqrt([t.tensor([4])]))
-    same(lambda t: t._foreach_norm(lists(t)[0], float("inf"), dtype=t.float64))
-    same(lambda t: t._foreach_zero_(lists(t)[0]))
-    same(lambda t: t._foreach_copy_(*lists(t, 2)))
-    same(lambda t: t._foreach_mm([t.ones(2, 3)], [t.ones(3, 4)]))
+    compare(lambda t: t._foreach_add([t.tensor([1])], 1.5), jitted=WAYS)
+    compare(lambda t: t._foreach_sqrt([t.tensor([4])]), jitted=WAYS)
+    compare(lambda t: t._foreach_norm(lists(t)[0], float("inf"), dtype=t.float64), jitted=WAYS)
+    compare(lambda t: t._foreach_zero_(lists(t)[0]), jitted=WAYS)
+    compare(lambda t: t._foreach_copy_(*lists(t, 2)), jitted=WAYS)
+    compare(lambda t: t._foreach_mm([t.ones(2, 3)], [t.ones(3, 4)]), jitted=WAYS)
 
 
 def test_in_place_gives_the_list_and_writes_to_it():
@@ -99,7 +93,7 @@ def test_gradients():
         sum(x.sum() for x in made).backward()
         return [x.grad for x in leaves]
 
-    same(run)
+    compare(run, jitted=WAYS)
 
 
 @pytest.mark.parametrize("call", [

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from oracle import compare, same, with_gradients
 
 import torchlike
 
@@ -15,27 +16,11 @@ LIBRARIES = (torch, torchlike)
 INF, NAN = math.inf, math.nan
 
 
-def same(mine, theirs, **tolerance):
-    assert str(mine.dtype) == str(theirs.dtype)
-    np.testing.assert_allclose(
-        np.array(mine.detach().tolist()), np.array(theirs.detach().tolist()), **tolerance
-    )
-
-
 def both(function, *values, dtype=None, **tolerance):
     """Values and gradients of ``function(library, *tensors)``, eager and jitted."""
-    found = []
-    for library in LIBRARIES:
-        kind = None if dtype is None else getattr(library, dtype)
-        xs = [library.tensor(v, dtype=kind, requires_grad=True) for v in values]
-        y = function(library, *xs)
-        part = y.real if y.is_complex() else y
-        found.append((y, *library.autograd.grad(part.sum(), xs)))
-    for theirs, mine in zip(*found, strict=True):
-        same(mine, theirs, **tolerance)
-    compiled = torchlike.jit(lambda *xs: function(torchlike, *xs))
-    plain = [torchlike.tensor(v, dtype=kind) for v in values]
-    same(compiled(*plain), found[0][0], **tolerance)
+    for jitted in (False, True):
+        run = with_gradients(function, *values, dtype=dtype, jitted=jitted)
+        compare(run, **tolerance)
 
 
 # -- the exponential of matrices -------------------------------------------------------------------
