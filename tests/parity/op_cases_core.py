@@ -20,17 +20,15 @@ UNARY = {
     "isreal": {}, "signbit": {}, "logical_not": {}, "angle": {}, "nan_to_num": {},
     "logit": {"low": 0.1, "high": 0.9},
 }  # fmt: skip
-_UNARY_RTOL = {"lgamma": 1e-4, "digamma": 1e-4, "erfinv": 1e-4, "i0": 1e-5, "tan": 5e-5,
-               "atanh": 1e-4, "acosh": 1e-4, "asin": 1e-4, "acos": 1e-4, "logit": 1e-4}  # fmt: skip
 _COMPLEX_UNARY = (
     "neg exp tanh sin cos sinh cosh log sqrt rsqrt reciprocal abs sgn square angle sigmoid"
 )
 
 ELEMENTWISE = [
-    *(case(n, F(2, 3, **limits).t(), rtol=_UNARY_RTOL.get(n, 0)) for n, limits in UNARY.items()),
+    *(case(n, F(2, 3, **limits).t()) for n, limits in UNARY.items()),
     *(case(n, I(2, 3)) for n in UNARY if n not in ("isreal", "positive", "frac")),
     # Differs: abs_ of a complex tensor is allowed (its imaginary part becomes 0).
-    *( case(n, Z(2, 3), rtol=5e-5, skip="inplace" if n == "abs" else "")
+    *( case(n, Z(2, 3), skip="inplace" if n == "abs" else "")
      for n in _COMPLEX_UNARY.split() ), case("add", F(2, 3), F(3)),
     case("add", F(2, 3), 2, alpha=3), case("add", I(3), 1.5), case("add", F(2, 3).t(), F(2, 3).t()),
     case("add", F(2, 3).t(), F(3)), case("add", F(2, 1), Z(3)), case("add", B(3), B(3)),
@@ -55,7 +53,7 @@ ELEMENTWISE = [
     case("pow", F(2, 3, **P), 0.5), case("pow", F(2, 3, **P), -1.5),
     case("pow", F(2, 3, **P), F(3)), case("pow", 2, F(3)), case("pow", I(4), 3),
     case("pow", I(4, low=1), 0.5), case("pow", I(4), I(4, low=0)), case("pow", F(3), 3),
-    case("pow", F(3), 0), case("pow", Z(3), 2, rtol=2e-5), case("pow", V([0.0, 1.0, 2.0]), 2),
+    case("pow", F(3), 0), case("pow", Z(3), 2), case("pow", V([0.0, 1.0, 2.0]), 2),
     case("pow", B(4), 2), case("pow", V([0.0, 1.0]), V([0.0, 2.0]), skip="second"),
     case("pow", V([0.0, 2.0]), 1), case("float_power", F(3, **P), 2), case("float_power", I(3), 2),
     case("maximum", F(2, 3), F(3)), case("minimum", F(2, 3), F(3)),
@@ -136,7 +134,7 @@ REDUCTIONS = [
     case("norm", F(2, 3), 2, 0, True), case("norm", V([0.0, 0.0]), skip="second"),
     case("norm", Z(3)), case("norm", F(3), -math.inf),
     case("norm", F(3), "fro", dtype="dtype:float64"), case("norm", V([1.0, -1.0]), math.inf),
-    case("norm", F(2, 3), 0.5, rtol=5e-5), case("norm", F(2, 3), "nuc", rtol=1e-4, skip="second"),
+    case("norm", F(2, 3), 0.5), case("norm", F(2, 3), "nuc", skip="second"),
     case("dist", F(2, 3), F(3)), case("dist", F(3), F(3), 1), case("dist", F(3), F(3), math.inf),
     case("dist", F(3), F(3), 0, skip="grad"), case("dist", F(3), F(3), 3.5),
 ]  # fmt: skip
@@ -145,7 +143,7 @@ MATMUL = [
     case("matmul", F(2, 3), F(3, 4)), case("matmul", F(3), F(3)), case("matmul", F(2, 3), F(3)),
     case("matmul", F(3), F(3, 4)), case("matmul", F(2, 2, 3), F(3, 4)),
     case("matmul", F(2, 1, 2, 3), F(3, 3, 4)), case("matmul", F(2, 3, 4), F(4)),
-    case("matmul", I(2, 3), I(3, 2)), case("matmul", Z(2, 3), Z(3, 2), rtol=2e-5),
+    case("matmul", I(2, 3), I(3, 2)), case("matmul", Z(2, 3), Z(3, 2)),
     case("matmul", F(3), F(2, 3, 4)), case("matmul", F(2, 3).t(), F(3, 4)),
     case("mm", F(2, 3), F(3, 4)), case("bmm", F(2, 2, 3), F(2, 3, 4)), case("mv", F(2, 3), F(3)),
     case("dot", F(3), F(3)), case("vdot", Z(3), Z(3)), case("outer", F(2), F(3)),

@@ -12,18 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import oracle
 import torch
+from oracle import as_numpy
 
 import torchlike
 import torchlike.fft
 import torchlike.linalg
 import torchlike.special
 from torchlike._dispatch.registry import NAMESPACES
-
-RTOL = {"float32": 1e-5, "complex64": 1e-5, "float64": 1e-9, "complex128": 1e-9,
-        "float16": 1e-3, "bfloat16": 1.6e-2}  # fmt: skip
-ATOL = {"float32": 2e-6, "complex64": 2e-6, "float64": 1e-9, "complex128": 1e-9,
-        "float16": 1e-3, "bfloat16": 1e-2}  # fmt: skip
 
 
 @dataclass
@@ -180,13 +177,6 @@ def tensors_in(result: Any) -> list[Any]:
     return []
 
 
-def as_numpy(t: Any) -> np.ndarray:
-    t = t.detach()
-    if str(t.dtype) == "torch.bfloat16":
-        t = t.float()
-    return np.array(t.resolve_conj().numpy())
-
-
 def same(ours: Any, theirs: Any, what: str, rtol: float, *, strides: bool = False) -> None:
     """Values, dtype, shape and (if asked) strides agree."""
     assert str(ours.dtype) == str(theirs.dtype), f"{what}: dtype {ours.dtype} != {theirs.dtype}"
@@ -197,13 +187,10 @@ def same(ours: Any, theirs: Any, what: str, rtol: float, *, strides: bool = Fals
         )
     kind = str(theirs.dtype).removeprefix("torch.")
     a, b = as_numpy(ours), as_numpy(theirs)
-    if kind in RTOL:
-        scale = max(1.0, float(np.abs(b[np.isfinite(b)]).max(initial=0)))
-        np.testing.assert_allclose(
-            a, b, rtol=max(rtol, RTOL[kind]), atol=max(rtol, ATOL[kind]) * scale, err_msg=what
-        )
-    else:
-        np.testing.assert_array_equal(a, b, err_msg=what)
+    scale = max(1.0, float(np.abs(b[np.isfinite(b)]).max(initial=0)))
+    usual = oracle.TOLERANCES.get(kind, oracle.EQUAL)
+    wider = {"rtol": max(rtol, usual.rtol), "atol": max(rtol, usual.atol) * scale}
+    oracle.close(a, b, kind, what, **wider)
 
 
 def same_results(ours: Any, theirs: Any, case_: Case, what: str) -> None:

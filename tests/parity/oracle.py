@@ -32,7 +32,7 @@ class Tolerance:
 
 _TERMS = "a few roundings: sums and products take their terms in another order"
 _BITS = "one rounding to 16 bits"
-#: By dtype. What is not here, integers and bools, is equal.
+#: By dtype.
 TOLERANCES = {
     "float64": Tolerance(1e-9, 1e-9, _TERMS),
     "complex128": Tolerance(1e-9, 1e-9, _TERMS),
@@ -41,6 +41,8 @@ TOLERANCES = {
     "float16": Tolerance(1e-3, 1e-3, _BITS),
     "bfloat16": Tolerance(1.6e-2, 1e-2, _BITS),
 }
+#: Of every other dtype.
+EQUAL = Tolerance(0, 0, "integers and bools have no roundings")
 
 
 @dataclass(frozen=True)
@@ -187,8 +189,8 @@ def close(
     atol: float | None = None,
 ) -> None:
     """AssertionError unless the values are within the dtype's tolerance, or the one given."""
-    usual = TOLERANCES.get(dtype)
-    if usual is None:
+    usual = TOLERANCES.get(dtype, EQUAL)
+    if usual is EQUAL:
         np.testing.assert_array_equal(ours, theirs, err_msg=where)
         return
     np.testing.assert_allclose(

@@ -112,7 +112,9 @@ def check(name: str) -> None:
         run, inputs = of_sample(entry)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        # Finite differences know no more digits.
         gradcheck(run, inputs, atol=1e-5, rtol=1e-3)
+        # Nor do those of gradients.
         gradgradcheck(run, inputs, atol=1e-4, rtol=1e-3)
     assert any(_mask(key) for key in OPS[name].cache), f"{name} did not run: its inputs are wrong"
 

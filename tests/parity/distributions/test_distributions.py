@@ -344,9 +344,7 @@ def test_divergences(name):
                 torchlike.distributions.kl_divergence(mine[name][0], mine[other][1])
             continue
         found = torchlike.distributions.kl_divergence(mine[name][0], mine[other][1])
-        np.testing.assert_allclose(
-            found.numpy(), expected.numpy(), rtol=2e-4, atol=2e-5, err_msg=other
-        )
+        same(found, expected, other, rtol=5e-5, atol=5e-6)
 
 
 @pytest.mark.parametrize("other", ["Beta", "Gamma", "Exponential", "Normal"])
