@@ -172,3 +172,26 @@ def test_recorded_errors(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="none given"):
         main(None)
     assert json.loads(path.read_text())["message"]["message"] == "ValueError: none given"
+
+
+def test_groups_and_stores_of_one_process():
+    dist.init_process_group("gloo", init_method="tcp://localhost:1", rank=0, world_size=1)
+    try:
+        own, groups = dist.new_subgroups(1)
+        assert own.size() == 1
+        assert len(groups) == 1
+        assert dist.get_pg_count() == 1
+        with pytest.raises(ValueError, match="exceed"):
+            dist.new_subgroups(2)
+        with pytest.raises(ValueError, match="isend"):
+            dist.P2POp(dist.send if dist.send is not dist.isend else len, torch.ones(1), 0)
+        with pytest.raises(ValueError):
+            dist.batch_isend_irecv([])
+    finally:
+        dist.destroy_process_group()
+    assert dist.Backend("GLOO") == dist.Backend.GLOO
+    with pytest.raises(NotImplementedError, match="is_master=True"):
+        dist.TCPStore("localhost", 0, 2, False)
+    with pytest.raises(dist.DistStoreError, match="zz"):
+        dist.HashStore().get("zz")
+    assert dist.get_debug_level() is dist.DebugLevel.OFF

@@ -65,3 +65,22 @@ def test_names_for_annotations():
 
     assert isinstance(3, Number)
     assert isinstance(torch.device("cpu"), Device)
+
+
+def test_refusals_name_an_alternative():
+    for name, made in (
+        (
+            "explain",
+            lambda: (
+                importlib.import_module("torchlike.utils.flop_counter")
+                .FlopCounterMode()
+                .__enter__()
+            ),
+        ),
+        ("DataLoader", lambda: torch.utils.data.IterDataPipe()),
+        ("custom_op", lambda: importlib.import_module("torchlike.overrides").TorchFunctionMode()),
+        ("torch.save", lambda: importlib.import_module("torchlike.package").PackageExporter("f")),
+    ):
+        with pytest.raises(NotImplementedError, match=name):
+            made()
+    assert not torch.mtia.is_available()

@@ -1,5 +1,7 @@
 """Lazy layers become ordinary ones at their first input."""
 
+import copy
+
 import pytest
 
 import torchlike as torch
@@ -192,3 +194,15 @@ def test_a_lazy_module_of_the_users_is_not_initialized_in_a_program():
     module = Scale()
     with pytest.raises(JitCaptureError, match="one call of the module before"):
         torch.jit(module)(torch.ones(3))
+
+
+def test_uninitialized_buffer():
+    lazy = torch.nn.UninitializedBuffer(dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="uninitialized"):
+        _ = lazy.shape
+    assert copy.deepcopy(lazy).dtype is torch.float64
+    module = torch.nn.Module()
+    module.register_buffer("b", lazy)
+    lazy.materialize((2, 3))
+    assert type(lazy) is torch.Tensor
+    assert module.b.shape == (2, 3)

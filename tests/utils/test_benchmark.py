@@ -1,7 +1,9 @@
 """torch.utils.benchmark: a statement's time has the work in it that the statement asked for."""
 
+import pytest
+
 import torchlike as torch
-from torchlike.utils.benchmark import Compare, Timer
+from torchlike.utils.benchmark import Compare, Measurement, TaskSpec, Timer
 
 
 def test_work_is_done_when_the_clock_is_read():
@@ -74,3 +76,20 @@ def test_what_is_timed_is_compiled():
     assert calls_by_numpy() == before
     x[:2].clone().tan()  # another shape, and not timed
     assert calls_by_numpy() == before + 1
+
+
+def test_tables_of_measurements():
+    def made(sub, description, seconds):
+        task = TaskSpec("x", "pass", label="add", sub_label=sub, description=description)
+        return Measurement(1, [seconds] * 3, task)
+
+    table = Compare([made("64", "eager", 1e-5), made("64", "jit", 5e-6), made("128", "jit", 7e-6)])
+    lines = str(table).splitlines()
+    assert " add " in lines[0]
+    assert "eager" in lines[1]
+    assert "jit" in lines[1]
+    row = [cell.strip() for cell in lines[3].split("|")]
+    assert row == ["64", "10.0", "5.0"]
+    assert "microseconds (us)" in str(table)
+    with pytest.raises(ValueError, match="Measurement"):
+        table.extend_results([3])
