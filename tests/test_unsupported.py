@@ -68,15 +68,9 @@ def test_names_for_annotations():
 
 
 def test_refusals_name_an_alternative():
+    counter = importlib.import_module("torchlike.utils.flop_counter").FlopCounterMode
     for name, made in (
-        (
-            "explain",
-            lambda: (
-                importlib.import_module("torchlike.utils.flop_counter")
-                .FlopCounterMode()
-                .__enter__()
-            ),
-        ),
+        ("explain", lambda: counter().__enter__()),
         ("DataLoader", lambda: torch.utils.data.IterDataPipe()),
         ("custom_op", lambda: importlib.import_module("torchlike.overrides").TorchFunctionMode()),
         ("torch.save", lambda: importlib.import_module("torchlike.package").PackageExporter("f")),

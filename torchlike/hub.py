@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
@@ -42,7 +42,7 @@ class _Silent:
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: Any) -> None: ...

@@ -41,7 +41,7 @@ def sleep_at_once() -> None:
 #: Whether NumPy was imported first, so that its threads spin.
 _spin = False
 #: NumPy's matrix libraries, found at the first product: threadpoolctl's controllers.
-_libraries: list[Any] | None = None
+_libraries: list[Any] = []
 #: One product at a time changes the number of threads and puts it back.
 _lock = threading.Lock()
 
@@ -52,11 +52,10 @@ def product(multiply: _Product, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _in_one_thread(multiply: _Product, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    global _libraries
     with _lock:
-        if _libraries is None:
+        if not _libraries:
             found = threadpoolctl.ThreadpoolController().select(user_api="blas")
-            _libraries = found.lib_controllers
+            _libraries.extend(found.lib_controllers)
         threads = [library.get_num_threads() for library in _libraries]
         for library in _libraries:
             library.set_num_threads(1)

@@ -278,7 +278,7 @@ def hessian(
     many, _ = _as_tensors(inputs, "hessian", "inputs")
     checked = _scalar(func, "hessian")
 
-    def gradient(*x: Tensor) -> Any:
+    def gradient(*x: Tensor) -> tuple[Tensor, ...] | Tensor:
         y = checked(*x)
         _check_outputs((y,), strict)
         first = _gradients((y,), x, None, True, False)

@@ -6,7 +6,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from torchlike._core import modes
 
@@ -56,11 +56,11 @@ class _Switch:
 
         return decorated  # type: ignore[return-value]
 
-    def _again(self) -> Any:
+    def _again(self) -> Self:
         """A fresh instance for each call, so that recursion restores the right mode."""
         return type(self)()
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         raise NotImplementedError
 
     def __exit__(self, *exc: object) -> None:
@@ -107,7 +107,7 @@ class _Setting(_Switch):
         setattr(modes.current, self._of, self.prev)  # as a decorator it must not act at once
         return super().__call__(function)
 
-    def _again(self) -> Any:
+    def _again(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:
@@ -147,7 +147,7 @@ class inference_mode(_Switch):
         self.mode = bool(mode)
         self._previous: list[Any] = []
 
-    def _again(self) -> Any:
+    def _again(self) -> Self:
         return type(self)(self.mode)
 
     def __enter__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -99,16 +99,16 @@ class ExportedProgram:
     def state_dict(self) -> dict[str, Tensor]:
         return self._module.state_dict()
 
-    def named_parameters(self) -> Any:
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         return self._module.named_parameters()
 
-    def parameters(self) -> Any:
+    def parameters(self) -> Iterator[Tensor]:
         return self._module.parameters()
 
-    def named_buffers(self) -> Any:
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
         return self._module.named_buffers()
 
-    def buffers(self) -> Any:
+    def buffers(self) -> Iterator[Tensor]:
         return self._module.buffers()
 
     @property

@@ -42,14 +42,14 @@ _SMALL = 1 << 16
 _known: weakref.WeakValueDictionary[Any, Storage] = weakref.WeakValueDictionary()
 
 
-def reduce_tensor(tensor: Tensor) -> Any:
+def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
     """What ``multiprocessing`` pickles of a tensor. RuntimeError for one that has a history."""
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(_NON_LEAF)
     return tensor.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
 
 
-def reduce_storage(storage: Storage) -> Any:
+def reduce_storage(storage: Storage) -> tuple[Any, ...]:
     """What it pickles of a tensor's memory, which moves to where processes share it. On
     accelerators a copy goes."""
     if type(storage.cell) is MetaArray or storage.device.type != "cpu":
@@ -97,11 +97,11 @@ def _rebuild_storage(
     return made
 
 
-def _key(block: Block, *what: Any) -> Any:
+def _key(block: Block, *what: Any) -> tuple[Any, ...]:
     return (id(block), *what)
 
 
-def _reduce_block(block: Block) -> Any:
+def _reduce_block(block: Block) -> tuple[Any, ...]:
     assert block.descriptor is not None
     return _rebuild_block, (standard.DupFd(block.descriptor), block.identity)
 

@@ -31,7 +31,7 @@ class ProcessException(Exception):
         super().__init__(msg)
         self.msg, self.error_index, self.pid = msg, error_index, pid
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.msg, self.error_index, self.pid)
 
 
@@ -52,7 +52,7 @@ class ProcessExitedException(ProcessException):
         super().__init__(msg, error_index, error_pid)
         self.exit_code, self.signal_name = exit_code, signal_name
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.msg, self.error_index, self.pid, self.exit_code, self.signal_name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from torchlike.__future__ import (
     get_overwrite_module_params_on_conversion,
@@ -62,7 +62,7 @@ class Conversions:
     buffers: Callable[[], Any]
     _rebind_tensor: Callable[[str], None]
 
-    def _apply(self, fn: Convert, recurse: bool = True) -> Any:
+    def _apply(self, fn: Convert, recurse: bool = True) -> Self:
         """Replace every parameter, gradient and buffer by what ``fn`` makes of it."""
         if recurse:
             for child in self.children():
@@ -93,7 +93,7 @@ class Conversions:
                     self._buffers[name] = new
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Any:
+    def to(self, *args: Any, **kwargs: Any) -> Self:
         """``to(device)``, ``to(dtype)``, ``to(device, dtype)``, ``to(tensor)``,
         ``to(memory_format=…)``.
 
@@ -130,39 +130,39 @@ class Conversions:
 
         return self._apply(convert)
 
-    def to_empty(self, *, device: Any, recurse: bool = True) -> Any:
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Move to a device without keeping the values (they become zero)."""
         return self._apply(lambda t: t.new_empty(t.shape, device=device), recurse)
 
-    def cpu(self) -> Any:
+    def cpu(self) -> Self:
         """Move to the CPU."""
         return self._apply(lambda t: t.cpu())
 
-    def cuda(self, device: Any = None) -> Any:
+    def cuda(self, device: Any = None) -> Self:
         """Move to a GPU. RuntimeError naming JAX's backends when there is none."""
         return self._apply(lambda t: t.cuda(device))
 
-    def type(self, dst_type: Any) -> Any:
+    def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers, integers too."""
         return self._apply(lambda t: t.type(dst_type))
 
-    def float(self) -> Any:
+    def float(self) -> Self:
         """Floating point tensors become float32."""
         return self._apply(lambda t: t.float() if t.is_floating_point() else t)
 
-    def double(self) -> Any:
+    def double(self) -> Self:
         """Floating point tensors become float64."""
         return self._apply(lambda t: t.double() if t.is_floating_point() else t)
 
-    def half(self) -> Any:
+    def half(self) -> Self:
         """Floating point tensors become float16."""
         return self._apply(lambda t: t.half() if t.is_floating_point() else t)
 
-    def bfloat16(self) -> Any:
+    def bfloat16(self) -> Self:
         """Floating point tensors become bfloat16."""
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
-    def share_memory(self) -> Any:
+    def share_memory(self) -> Self:
         """Parameters, gradients and buffers, moved to memory that processes share: one block, which
         costs one open file. See ``Tensor.share_memory_``."""
         tensors = [*self.parameters(), *self.buffers()]

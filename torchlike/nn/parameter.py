@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import jax
 import numpy as np
@@ -38,7 +38,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     __module__ = "torchlike.nn.parameter"
     _is_param: bool = True
 
-    def __new__(cls, data: Any = None, requires_grad: Any = True, **fields: Any) -> Any:
+    def __new__(cls, data: Any = None, requires_grad: Any = True, **fields: Any) -> Self:
         # Code that makes a Parameter of another's class and ``__dict__`` hands over what is empty
         # in PyTorch, and here holds a tensor's fields.
         if not fields.keys() <= _FIELDS:
@@ -68,7 +68,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             modes.current.capture.adopt_view(self)
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) not in memo:
             # Parameters are copied one by one (what shared memory does not share it any more), and
             # without their gradients.
@@ -115,7 +115,7 @@ class UninitializedTensorMixin(Tensor):
     cls_to_become: type[Tensor]
 
     @classmethod
-    def _waiting(cls, requires_grad: Any, device: Any, dtype: Any) -> Any:
+    def _waiting(cls, requires_grad: Any, device: Any, dtype: Any) -> Self:
         kind = get_default_dtype() if dtype is None else dtype
         held: Any = finish(jax.device_put(np.empty(0, kind.numpy)), device)
         self = cls._on(held._storage)
@@ -144,7 +144,7 @@ class UninitializedTensorMixin(Tensor):
             "attributes."
         )
 
-    def share_memory_(self) -> Any:
+    def share_memory_(self) -> Self:
         """RuntimeError: there is nothing to share yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
@@ -160,15 +160,15 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
     cls_to_become = Parameter
 
-    def __new__(cls, requires_grad: Any = True, device: Any = None, dtype: Any = None) -> Any:
+    def __new__(cls, requires_grad: Any = True, device: Any = None, dtype: Any = None) -> Self:
         return cls._waiting(requires_grad, device, dtype)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self.requires_grad, self.device, self.dtype)
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return UninitializedParameter, (self.requires_grad, str(self.device), self.dtype)
 
 
@@ -188,14 +188,14 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         self.persistent, self._is_buffer = persistent, True
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if id(self) not in memo:
             memo[id(self)] = type(self)(
                 self.requires_grad, self.device, self.dtype, self.persistent
             )
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return UninitializedBuffer, (self.requires_grad, str(self.device), self.dtype)
 
 

@@ -98,7 +98,7 @@ class Generator:
     def set_offset(self, offset: int) -> None:
         raise RuntimeError("CPU Generator does not use offset")
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (str(self.device), self.engine.get_state())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Generator:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -52,10 +53,10 @@ class Alias(Step):
 
     __slots__ = ()
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return x
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return value
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -67,10 +68,10 @@ class Reshape(Step):
 
     __slots__ = ()
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return x.reshape(self.params[0])
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return value.reshape(x.shape)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -82,10 +83,10 @@ class Permute(Step):
 
     __slots__ = ()
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return x.transpose(self.params[0])
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return value.transpose(tuple(np.argsort(self.params[0]).tolist()))
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -103,7 +104,7 @@ class Expand(Step):
         check_count(size)  # here: a step is made once for each size
         super().__init__(size)
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         check_bytes(self.params[0], x.dtype.itemsize)
         return casts.broadcast_to(x, self.params[0])
 
@@ -131,10 +132,10 @@ class Select(Step):
     __slots__ = ()
     dynamic = 1
 
-    def read(self, x: Any, index: Any) -> Any:
+    def read(self, x: Any, index: Any) -> jax.Array:
         return lax.dynamic_index_in_dim(x, index, self.params[0], keepdims=False)
 
-    def write(self, x: Any, value: Any, index: Any) -> Any:
+    def write(self, x: Any, value: Any, index: Any) -> jax.Array:
         return lax.dynamic_update_index_in_dim(x, value, index, self.params[0])
 
     def geometry(self, g: Geometry, index: int) -> Geometry:
@@ -156,10 +157,10 @@ class SelectAt(Step):
     def _at(self, x: Any, index: Any) -> Any:
         return x.at[(slice(None),) * self.params[0] + (index,)]
 
-    def read(self, x: Any, index: Any) -> Any:
+    def read(self, x: Any, index: Any) -> jax.Array:
         return self._at(x, index).get(mode="fill")
 
-    def write(self, x: Any, value: Any, index: Any) -> Any:
+    def write(self, x: Any, value: Any, index: Any) -> jax.Array:
         return self._at(x, index).set(value, mode="drop")
 
     def geometry(self, g: Geometry, index: Any) -> Geometry:
@@ -173,13 +174,13 @@ class Slice(Step):
     __slots__ = ()
     dynamic = 1
 
-    def read(self, x: Any, start: Any) -> Any:
+    def read(self, x: Any, start: Any) -> jax.Array:
         dim, length, step = self.params
         span = max((length - 1) * step + 1, 0)
         x = lax.dynamic_slice_in_dim(x, start, span, dim)
         return x if step == 1 else lax.slice_in_dim(x, 0, span, step, dim)
 
-    def write(self, x: Any, value: Any, start: Any) -> Any:
+    def write(self, x: Any, value: Any, start: Any) -> jax.Array:
         dim, length, step = self.params
         if length == 0:
             return x
@@ -203,11 +204,11 @@ class Diagonal(Step):
 
     __slots__ = ()
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         offset, dim1, dim2 = self.params
         return jnp.diagonal(x, offset, dim1, dim2)
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         offset, dim1, dim2 = self.params
         moved = jnp.moveaxis(x, (dim1, dim2), (-2, -1))
         i = np.arange(value.shape[-1])
@@ -233,7 +234,7 @@ class Unfold(Step):
     __slots__ = ()
     injective = False  # windows overlap where step < size
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         dim, size, step = self.params
         if x.ndim == 0:
             return x[None][:size]
@@ -260,7 +261,7 @@ class AsStrided(Step):
     __slots__ = ()
     injective = False  # it may reach an element twice
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         size, stride, offset, order = self.params
         index = memory_index(Geometry(size, stride, offset))
         return x.transpose(order).reshape(-1)[index]
@@ -279,7 +280,7 @@ class AsStridedAgain(Step):
     __slots__ = ()
     injective = False
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         given, wanted = (memory_index(g) for g in self.params)
         reach = max(given.max(initial=0), wanted.max(initial=0)) + 1
         times = np.maximum(np.bincount(given.reshape(-1), minlength=reach), 1)
@@ -290,7 +291,7 @@ class AsStridedAgain(Step):
         return self.params[1]
 
 
-def _real_pairs(z: Any) -> Any:
+def _real_pairs(z: Any) -> jax.Array:
     """Real and imaginary parts along a new last dimension.
 
     A select, as XLA for the CPU (jaxlib 0.10.2) fails to compile a concatenation of the two parts
@@ -305,10 +306,10 @@ class ViewAsReal(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return _real_pairs(x)
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return lax.complex(value[..., 0], value[..., 1])
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -321,10 +322,10 @@ class ViewAsComplex(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return lax.complex(x[..., 0], x[..., 1])
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return _real_pairs(value)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -337,10 +338,10 @@ class Real(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return x.real
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return lax.complex(value, x.imag)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -353,10 +354,10 @@ class Imag(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return x.imag
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return lax.complex(x.real, value)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -369,10 +370,10 @@ class Conj(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return jnp.conj(x)
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return jnp.conj(value)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -385,10 +386,10 @@ class Neg(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         return -x
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return -value
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -402,11 +403,11 @@ class Bitcast(Step):
     __slots__ = ()
     rearranges = False
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: Any) -> jax.Array:
         new = self.params[0]
         return _bitcast(x, new, self.params[1])
 
-    def write(self, x: Any, value: Any) -> Any:
+    def write(self, x: Any, value: Any) -> jax.Array:
         return _bitcast(value, x.dtype, x.shape)
 
     def geometry(self, g: Geometry) -> Geometry:
@@ -414,7 +415,7 @@ class Bitcast(Step):
         return Geometry(size, stride, g.offset * up // down)
 
 
-def _bitcast(x: Any, new: Any, size: tuple[int, ...]) -> Any:
+def _bitcast(x: Any, new: Any, size: tuple[int, ...]) -> jax.Array:
     """Reinterpret the bytes of x; the last dimension changes by the ratio of the widths."""
     new = np.dtype(new)
     if "c" in (x.dtype.kind, new.kind):

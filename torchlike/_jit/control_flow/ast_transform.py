@@ -45,7 +45,7 @@ class _Fill(ast.NodeTransformer):
     def __init__(self, nodes: dict[str, ast.expr]) -> None:
         self._nodes = nodes
 
-    def visit_Name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id == "H":
             return ast.Constant(HELPER)
         return self._nodes.get(node.id, node)
@@ -306,7 +306,7 @@ class Rewriter(ast.NodeTransformer):
 
     # -- statements --------------------------------------------------------------------------------
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | list[ast.stmt]:
         """A nested function: rewritten too, its own jumps taken out."""
         if _inside(node.body, (ast.Yield, ast.YieldFrom)):
             return node
@@ -314,7 +314,7 @@ class Rewriter(ast.NodeTransformer):
         node.body = self._guarded(self._statements(node.body), node)
         return node
 
-    def visit_Try(self, node: Any) -> Any:
+    def visit_Try(self, node: Any) -> ast.AST | list[ast.stmt]:
         """What handlers catch may be a name without value, which is no error of the user's."""
         node.body = self._guarded(self._statements(node.body), node.body[0])
         for handler in node.handlers:
@@ -325,7 +325,7 @@ class Rewriter(ast.NodeTransformer):
 
     visit_TryStar = visit_Try
 
-    def visit_With(self, node: ast.With) -> Any:
+    def visit_With(self, node: ast.With) -> ast.AST | list[ast.stmt]:
         """As ``try``: the manager may catch it."""
         node.items = [self.visit(item) for item in node.items]
         node.body = self._guarded(self._statements(node.body), node.body[0])
@@ -340,10 +340,10 @@ class Rewriter(ast.NodeTransformer):
         handler = ast.ExceptHandler(expression("H.Unbound"), error, [refused])
         return [_at(ast.Try(body, [handler], [], []), where)]
 
-    def visit_AsyncFunctionDef(self, node: Any) -> Any:
+    def visit_AsyncFunctionDef(self, node: Any) -> ast.AST | list[ast.stmt]:
         return node
 
-    def visit_ClassDef(self, node: Any) -> Any:
+    def visit_ClassDef(self, node: Any) -> ast.AST | list[ast.stmt]:
         return node
 
     def body(self, stmts: list[ast.stmt]) -> list[ast.stmt]:
@@ -383,7 +383,7 @@ class Rewriter(ast.NodeTransformer):
     def _where(self, node: ast.AST) -> ast.expr:
         return ast.Constant(f"{self._file}:{node.lineno}")  # type: ignore[attr-defined]
 
-    def visit_If(self, node: ast.If) -> Any:
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         returning = _inside([node], ast.Return)
         whole = [*node.body, *node.orelse]
         bound = list(bound_names(whole))
@@ -417,7 +417,7 @@ class Rewriter(ast.NodeTransformer):
         last = [ast.Return(call)] if returning else self._bind(names, call)
         return [_at(s, node) for s in (*functions, *last)]
 
-    def visit_While(self, node: ast.While) -> Any:
+    def visit_While(self, node: ast.While) -> ast.AST | list[ast.stmt]:
         bound = list(bound_names([*node.body, ast.Expr(node.test)]))
         names = _among(bound, liveness.after(node))
         done = getattr(node, "done", None)
@@ -448,7 +448,7 @@ class Rewriter(ast.NodeTransformer):
         )  # fmt: skip
         return [_at(s, node) for s in (*functions, *self._bind(names, call))]
 
-    def visit_For(self, node: ast.For) -> Any:
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
         done = getattr(node, "done", None)
         ranged = (
             isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name)
@@ -494,7 +494,7 @@ class Rewriter(ast.NodeTransformer):
         """Whether expressions may be put off into a lambda."""
         return not _inside(nodes, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom), ())
 
-    def _test(self, node: Any) -> Any:
+    def _test(self, node: Any) -> ast.expr:
         """An expression of which only the truth matters."""
         if isinstance(node, ast.BoolOp) and self._plain(node):
             return self._joined(node, True)
@@ -507,7 +507,7 @@ class Rewriter(ast.NodeTransformer):
             return _at(call, node)
         return self.visit(node)
 
-    def _joined(self, node: ast.BoolOp, as_test: bool) -> Any:
+    def _joined(self, node: ast.BoolOp, as_test: bool) -> ast.expr:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         visit = self._test if as_test else self.visit
         *others, result = [visit(v) for v in node.values]
@@ -516,7 +516,7 @@ class Rewriter(ast.NodeTransformer):
                                 W=self._where(node))  # fmt: skip
         return _at(result, node)
 
-    def _compared(self, node: ast.Compare, as_test: bool) -> Any:
+    def _compared(self, node: ast.Compare, as_test: bool) -> ast.expr:
         rest = [
             expression("(O, lambda: X)", O=ast.Constant(type(op).__name__), X=self.visit(x))
             for op, x in zip(node.ops, node.comparators, strict=True)
@@ -525,20 +525,20 @@ class Rewriter(ast.NodeTransformer):
                           REST=ast.Tuple(rest, ast.Load()), W=self._where(node))  # fmt: skip
         return _at(call, node)
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         return self._joined(node, False) if self._plain(node) else self.generic_visit(node)
 
-    def visit_Compare(self, node: ast.Compare) -> Any:
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if len(node.ops) > 1 and self._plain(node):
             return self._compared(node, False)
         return self.generic_visit(node)
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         if isinstance(node.op, ast.Not):
             return _at(expression("H.not_(X)", X=self._test(node.operand)), node)
         return self.generic_visit(node)
 
-    def visit_IfExp(self, node: ast.IfExp) -> Any:
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         if not self._plain(node.body, node.orelse):
             return self.generic_visit(node)
         call = expression(
@@ -547,7 +547,7 @@ class Rewriter(ast.NodeTransformer):
         )  # fmt: skip
         return _at(call, node)
 
-    def visit_Subscript(self, node: ast.Subscript) -> Any:
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
         if not isinstance(node.ctx, ast.Load) or isinstance(node.slice, (ast.Constant, ast.Slice)):
             return node
@@ -556,7 +556,7 @@ class Rewriter(ast.NodeTransformer):
             return node
         return _at(call, node)
 
-    def visit_Call(self, node: ast.Call) -> Any:
+    def visit_Call(self, node: ast.Call) -> ast.expr:
         """Also ``super()``, which would look at the arguments of the function it is moved into."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:

@@ -233,14 +233,14 @@ class _Mangled(ast.NodeTransformer):
         private = name.startswith("__") and not name.endswith("__") and "." not in name
         return self._prefix + name if private and not name.startswith(_MADE) else name
 
-    def visit_Name(self, node: ast.Name) -> Any:
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         node.id = self._name(node.id)
         return node
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         node.attr = self._name(node.attr)
         return self.generic_visit(node)
 
-    def visit_arg(self, node: ast.arg) -> Any:
+    def visit_arg(self, node: ast.arg) -> ast.arg:
         node.arg = self._name(node.arg)
         return node

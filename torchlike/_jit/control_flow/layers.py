@@ -21,6 +21,7 @@ from torchlike._core.storage import Storage
 from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
+from torchlike._jit.capture import scalars
 from torchlike._jit.capture.slots import set_slot, slot_value
 from torchlike._jit.control_flow import loop_lowering
 from torchlike._jit.control_flow.layer_equivalence import difference, is_module
@@ -168,7 +169,7 @@ class LayerCapture(SubgraphCapture):
         self._draws = draws
         self._drawn = 0
 
-    def give(self, index: int, leaf: Leaf, array: Any) -> Any:
+    def give(self, index: int, leaf: Leaf, array: Any) -> Tensor | scalars.Number:
         t = self._placeholders.get(index)
         if t is None:
             return super().give(index, leaf, array)

@@ -115,7 +115,7 @@ class _While:
     def _turn(self, values: Any) -> Any:
         return self._body.run_forward(self._body.closed, values)[0]
 
-    def backward(self, cotangents: Sequence[Any]) -> Any:
+    def backward(self, cotangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Gradients of the state before the first turn, and of what the body read outside."""
         body, count = self._body, self._count
         given = filled(cotangents, [self.final[i] for i in self.rooted])
@@ -294,7 +294,7 @@ class _Scan:
         seen = [s | f for s, f in zip(seen, flags, strict=True)]
         return (new, sums, seen), [by_input[i] for i in self.row_roots]
 
-    def backward(self, cotangents: Sequence[Any]) -> Any:
+    def backward(self, cotangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Gradients of the first state, of the rows, and of what the body read outside."""
         subgraph = self._subgraph
         given = filled(cotangents, [self.arrays[i] for i in self._rooted])

@@ -65,7 +65,7 @@ def select(test: Any, subgraphs: Sequence[Subgraph], pairs: Sequence[tuple[int, 
     ]
     rooted = [n for n, leaf in enumerate(leaves) if leaf.requires_grad]
 
-    def backward(cotangents: Sequence[Any]) -> Any:
+    def backward(cotangents: Sequence[Any]) -> tuple[Any, list[When]]:
         given = filled(cotangents, [arrays[n] for n in rooted])
 
         def half(k: int) -> Callable[..., Any]:

@@ -51,7 +51,7 @@ class SubgraphCapture:
     def is_own(self, storage: Any) -> bool:
         return self._own.get(id(storage)) is storage
 
-    def give(self, index: int, leaf: Leaf, array: Any) -> Any:
+    def give(self, index: int, leaf: Leaf, array: Any) -> Tensor | Number:
         """The explicit input ``index`` as the subgraph's user sees it."""
         x = tensor_of(leaf, array)
         if isinstance(x, Tensor):
@@ -175,7 +175,7 @@ def array_of(x: Any) -> Any:
     return weak(kind, x._read() if type(x) is Number else jnp.asarray(x))
 
 
-def tensor_of(leaf: Leaf, array: Any) -> Any:
+def tensor_of(leaf: Leaf, array: Any) -> Tensor | Number:
     """What a subgraph's user sees for an array: a new leaf tensor, or a number."""
     if leaf.kind is not None:
         return device_number(leaf.kind, array)
@@ -338,10 +338,10 @@ class SubgraphNode(tape.Node):
     def n_outputs(self) -> int:  # type: ignore[override]
         return self._n_outputs
 
-    def run(self, cotangents: list[Any]) -> Any:
+    def run(self, cotangents: list[Any]) -> list[Any]:
         return self._backward(cotangents)
 
-    def run_graph(self, cotangents: list[Any]) -> Any:
+    def run_graph(self, cotangents: list[Any]) -> list[Any]:
         asked = f"create_graph through {self.short_name()}"
         capture = modes.current.capture
         if capture is not None and not capture.is_retraced:
@@ -361,7 +361,7 @@ class ControlNode(SubgraphNode):
     __slots__ = ()
     sees_conditions = True
 
-    def run(self, cotangents: list[Any]) -> Any:
+    def run(self, cotangents: list[Any]) -> list[Any]:
         found, conditions = self._backward([partial.array_of(c) for c in cotangents])
         return partial.arriving(found, conditions, cotangents)
 

@@ -48,7 +48,7 @@ class Transform:
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         """The inverse transform."""
         inverse = None if self._inv is None else self._inv()
         if inverse is None:
@@ -56,7 +56,7 @@ class Transform:
             self._inv = weakref.ref(inverse)
         return inverse
 
-    def _inverted(self) -> Any:
+    def _inverted(self) -> Transform:
         return _InverseTransform(self)
 
     @property
@@ -64,7 +64,7 @@ class Transform:
         """1 where it grows, -1 where it falls."""
         raise NotImplementedError
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         """The same with another cache."""
         if self._cache_size == cache_size:
             return self
@@ -97,24 +97,24 @@ class Transform:
         self._cached_x_y = (found, value) if side else (value, found)
         return found
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         raise NotImplementedError
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         raise NotImplementedError
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         """``log |dy / dx|`` at a pair of values."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return type(self).__name__ + "()"
 
-    def forward_shape(self, shape: Any) -> Size:
+    def forward_shape(self, shape: Size) -> Size:
         """The shape of the image of such a shape."""
         return shape
 
-    def inverse_shape(self, shape: Any) -> Size:
+    def inverse_shape(self, shape: Size) -> Size:
         """The shape of what has an image of such a shape."""
         return shape
 
@@ -137,11 +137,11 @@ class _InverseTransform(Transform):
         self._inv = transform
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         return self._inv.codomain
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:
+    def codomain(self) -> constraints.Constraint:
         return self._inv.domain
 
     @property
@@ -153,10 +153,10 @@ class _InverseTransform(Transform):
         return self._inv.sign
 
     @property
-    def inv(self) -> Any:
+    def inv(self) -> Transform:
         return self._inv
 
-    def with_cache(self, cache_size: int = 1) -> Any:
+    def with_cache(self, cache_size: int = 1) -> Transform:
         return self.inv.with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
@@ -171,13 +171,13 @@ class _InverseTransform(Transform):
     def __call__(self, x: Any) -> Tensor:
         return self._inv._inv_call(x)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return -self._inv.log_abs_det_jacobian(y, x)
 
-    def forward_shape(self, shape: Any) -> Size:
+    def forward_shape(self, shape: Size) -> Size:
         return self._inv.inverse_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Size:
+    def inverse_shape(self, shape: Size) -> Size:
         return self._inv.forward_shape(shape)
 
 
@@ -205,7 +205,7 @@ class ComposeTransform(Transform):
         return id(self)
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         if not self.parts:
             return constraints.real
         dim = self.parts[-1].codomain.event_dim
@@ -215,7 +215,7 @@ class ComposeTransform(Transform):
         return _with_events(self.parts[0].domain, dim)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:
+    def codomain(self) -> constraints.Constraint:
         if not self.parts:
             return constraints.real
         dim = self.parts[0].domain.event_dim
@@ -232,7 +232,7 @@ class ComposeTransform(Transform):
     def sign(self) -> Any:
         return math.prod(p.sign for p in self.parts)
 
-    def _inverted(self) -> Any:
+    def _inverted(self) -> Transform:
         inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
         inverse._inv = weakref.ref(self)
         return inverse
@@ -257,12 +257,12 @@ class ComposeTransform(Transform):
             dim += part.codomain.event_dim - part.domain.event_dim
         return total
 
-    def forward_shape(self, shape: Any) -> Size:
+    def forward_shape(self, shape: Size) -> Size:
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Size:
+    def inverse_shape(self, shape: Size) -> Size:
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -288,11 +288,11 @@ class IndependentTransform(Transform):
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:
+    def codomain(self) -> constraints.Constraint:
         return constraints.independent(self.base_transform.codomain,
                                        self.reinterpreted_batch_ndims)  # fmt: skip
 
@@ -323,10 +323,10 @@ class IndependentTransform(Transform):
         return (f"{type(self).__name__}({self.base_transform!r}, "
                 f"{self.reinterpreted_batch_ndims})")  # fmt: skip
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Size) -> Size:
         return self.base_transform.forward_shape(shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Size) -> Size:
         return self.base_transform.inverse_shape(shape)
 
 
@@ -343,22 +343,22 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @constraints.dependent_property
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @constraints.dependent_property
-    def codomain(self) -> Any:
+    def codomain(self) -> constraints.Constraint:
         return constraints.independent(constraints.real, len(self.out_shape))
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         batch = x.shape[: x.dim() - len(self.in_shape)]
         return x.reshape(batch + self.out_shape)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         batch = y.shape[: y.dim() - len(self.out_shape)]
         return y.reshape(batch + self.in_shape)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return x.new_zeros(x.shape[: x.dim() - len(self.in_shape)])
 
     @staticmethod
@@ -370,8 +370,8 @@ class ReshapeTransform(Transform):
             raise ValueError(f"Shape mismatch: expected {Size(shape[cut:])} but got {old}")
         return shape[:cut] + new
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Size) -> Size:
         return self._replaced(shape, self.in_shape, self.out_shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Size) -> Size:
         return self._replaced(shape, self.out_shape, self.in_shape)

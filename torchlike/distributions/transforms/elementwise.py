@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
+from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Plain, Transform
@@ -67,7 +68,7 @@ class PowerTransform(Transform):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Size) -> Size:
         return f.broadcast_shapes(shape, getattr(self.exponent, "shape", ()))
 
     inverse_shape = forward_shape
@@ -96,13 +97,13 @@ class SoftplusTransform(_Elementwise):
 
     codomain = constraints.positive
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return f.nn_functional.softplus(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return (-y).expm1().neg().log() + y
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return -f.nn_functional.softplus(-x)
 
 
@@ -111,13 +112,13 @@ class TanhTransform(_Elementwise):
 
     codomain = constraints.interval(-1.0, 1.0)
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return x.tanh()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return f.atanh(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         # log(1 - tanh(x)²), exact for large x.
         return 2.0 * (math.log(2.0) - x - f.nn_functional.softplus(-2.0 * x))
 
@@ -131,7 +132,7 @@ class AbsTransform(Plain):
     def _call(self, x: Any) -> Tensor:
         return x.abs()
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return y
 
 
@@ -150,7 +151,7 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         n = self._event_dim
         return constraints.real if n == 0 else constraints.independent(constraints.real, n)
 
@@ -194,7 +195,7 @@ class AffineTransform(Transform):
             shape = shape[:-n]
         return result.expand(shape)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Size) -> Size:
         return f.broadcast_shapes(shape, getattr(self.loc, "shape", ()),
                                   getattr(self.scale, "shape", ()))  # fmt: skip
 

@@ -92,11 +92,11 @@ class CatTransform(_Joined):
         return total
 
     @constraints.dependent_property
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:
+    def codomain(self) -> constraints.Constraint:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -116,11 +116,11 @@ class StackTransform(_Joined):
         return f.stack([t.log_abs_det_jacobian(a, b) for t, a, b in pairs], dim=self.dim)
 
     @constraints.dependent_property
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:
+    def codomain(self) -> constraints.Constraint:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
 
@@ -137,14 +137,14 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:
+    def domain(self) -> constraints.Constraint:
         return self.distribution.support
 
-    def _call(self, x: Any) -> Any:
+    def _call(self, x: Any) -> Tensor:
         return self.distribution.cdf(x)
 
-    def _inverse(self, y: Any) -> Any:
+    def _inverse(self, y: Any) -> Tensor:
         return self.distribution.icdf(y)
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Tensor:
         return self.distribution.log_prob(x)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._compat import functions as f
 from torchlike._core.dtypes import finfo
+from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike.distributions import constraints
 from torchlike.distributions.transforms.base import Plain, Transform
@@ -34,7 +35,7 @@ class SoftmaxTransform(Plain):
     def _inverse(self, y: Any) -> Tensor:
         return y.log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Size) -> Size:
         return _with_dims(shape, 1)
 
     inverse_shape = forward_shape
@@ -67,10 +68,10 @@ class StickBreakingTransform(Plain):
         x = x - self._offset(x).log()
         return (-x + f.nn_functional.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Size) -> Size:
         return _with_dims(shape, 1)[:-1] + (shape[-1] + 1,)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Size) -> Size:
         return _with_dims(shape, 1)[:-1] + (shape[-1] - 1,)
 
 
@@ -127,14 +128,14 @@ class CorrCholeskyTransform(Transform):
         tanh = -2 * (x + f.nn_functional.softplus(-2 * x) - math.log(2.0)).sum(dim=-1)
         return lengths + tanh
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Size) -> Size:
         n = _with_dims(shape, 1)[-1]
         d = round((0.25 + 2 * n) ** 0.5 + 0.5)
         if d * (d - 1) // 2 != n:
             raise ValueError("Input is not a flattened lower-diagonal number")
         return shape[:-1] + (d, d)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Size) -> Size:
         if _with_dims(shape, 2)[-2] != shape[-1]:
             raise ValueError("Input is not square")
         d = shape[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self, TypeVar
 
 from torchlike._core import modes
 from torchlike._core.subclasses import announce
@@ -69,6 +69,10 @@ def _forward_unimplemented(self: Any, *input: Any) -> None:
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function'
     )
+
+
+#: The type of the module that a function gives back.
+M = TypeVar("M", bound="Module")
 
 
 class Module(StateDicts, Hooks, Conversions):
@@ -171,7 +175,7 @@ class Module(StateDicts, Hooks, Conversions):
         self._rebind_plain("training")
         self.__dict__["training"] = mode
 
-    def train(self, mode: bool = True) -> Any:
+    def train(self, mode: bool = True) -> Self:
         """Put this module and all below it in training mode (or evaluation mode). Gives itself."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -180,7 +184,7 @@ class Module(StateDicts, Hooks, Conversions):
             child.train(mode)
         return self
 
-    def eval(self) -> Any:
+    def eval(self) -> Self:
         """``train(False)``."""
         return self.train(False)
 
@@ -551,14 +555,14 @@ class Module(StateDicts, Hooks, Conversions):
 
     # -- all at once -------------------------------------------------------------------------------
 
-    def apply(self, fn: Callable[[Any], Any]) -> Any:
+    def apply(self, fn: Callable[[Any], Any]) -> Self:
         """Call ``fn`` on every module below this one and then on itself. Gives itself."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Switch gradients of all parameters on or off. Gives itself."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
@@ -604,5 +608,5 @@ class Module(StateDicts, Hooks, Conversions):
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.update(state)
 
-    def _replicate_for_data_parallel(self) -> Any:
+    def _replicate_for_data_parallel(self) -> Self:
         raise NotImplementedError("DataParallel: shard the batch with jax.sharding instead")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from torchlike.nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+from torchlike.nn.modules.module import M
 
 
-def _convert(module: Any, kinds: tuple[type, ...], memory_format: Any) -> Any:
+def _convert(module: M, kinds: tuple[type, ...], memory_format: Any) -> M:
     for m in module.modules():
         if isinstance(m, kinds):
             m.weight.data = m.weight.detach().clone().contiguous(memory_format=memory_format)
     return module
 
 
-def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+def convert_conv2d_weight_memory_format(module: M, memory_format: Any) -> M:
     """Put the weights of the 2-D convolutions below the module into a memory format.
 
     Differs from PyTorch
@@ -24,6 +25,6 @@ def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
     return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
-def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+def convert_conv3d_weight_memory_format(module: M, memory_format: Any) -> M:
     """The same for 3-D convolutions."""
     return _convert(module, (Conv3d, ConvTranspose3d), memory_format)

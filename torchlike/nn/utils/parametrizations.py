@@ -10,7 +10,7 @@ from torchlike._core.dtypes import finfo
 from torchlike._core.tensor import Tensor
 from torchlike._ops.linalg.norms import norm_except_dim
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.nn.modules.module import Module
+from torchlike.nn.modules.module import M, Module
 from torchlike.nn.utils import parametrize
 from torchlike.nn.utils.spectral_norm import as_matrix, output_dim
 from torchlike.nn.utils.weight_norm import normalized
@@ -164,7 +164,7 @@ class _WeightNorm(Module):
         return norm_except_dim(weight, 2, self.dim), weight
 
 
-def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Compute a parameter from its length (along ``dim``; in all for None) and its direction.
 
     The two are ``parametrizations.weight.original0`` and ``original1``; checkpoints of

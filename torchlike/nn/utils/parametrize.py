@@ -10,7 +10,7 @@ from typing import Any
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.container import ModuleDict, ModuleList
-from torchlike.nn.modules.module import Module
+from torchlike.nn.modules.module import M, Module
 from torchlike.nn.parameter import Parameter
 
 __all__ = [
@@ -299,7 +299,7 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
     return len(found) > 0 if tensor_name is None else tensor_name in found
 
 
-def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
+def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
     """Make the tensor a plain parameter or buffer again. Gives the module.
 
     Args:

@@ -9,6 +9,7 @@ from typing import Any
 
 from torchlike._compat import functions
 from torchlike._core.tensor import Tensor
+from torchlike.nn.modules.module import M
 from torchlike.nn.utils.convert_parameters import parameters_to_vector
 
 
@@ -320,25 +321,25 @@ class CustomFromMask(BasePruningMethod):
 # -- functions -------------------------------------------------------------------------------------
 
 
-def identity(module: Any, name: str) -> Any:
+def identity(module: M, name: str) -> M:
     """Put the machinery of pruning on a parameter without pruning it. Gives the module."""
     Identity.apply(module, name)
     return module
 
 
-def random_unstructured(module: Any, name: str, amount: Any) -> Any:
+def random_unstructured(module: M, name: str, amount: Any) -> M:
     """Prune ``amount`` (a share, or a number) of a parameter's elements at random."""
     RandomUnstructured.apply(module, name, amount=amount)
     return module
 
 
-def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any = None) -> Any:
+def l1_unstructured(module: M, name: str, amount: Any, importance_scores: Any = None) -> M:
     """Prune the ``amount`` of elements of smallest magnitude (or importance)."""
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
-def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
+def random_structured(module: M, name: str, amount: Any, dim: int) -> M:
     """Prune ``amount`` of the slices along ``dim`` at random."""
     RandomStructured.apply(module, name, amount=amount, dim=dim)
     return module
@@ -354,7 +355,7 @@ def ln_structured(
     return module
 
 
-def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
+def custom_from_mask(module: M, name: str, mask: Tensor) -> M:
     """Prune by a mask of zeros and ones of the parameter's shape."""
     CustomFromMask.apply(module, name, mask=mask)
     return module
@@ -397,7 +398,7 @@ def global_unstructured(
         at += n
 
 
-def remove(module: Any, name: str) -> Any:
+def remove(module: M, name: str) -> M:
     """Make pruning permanent: a plain parameter with zeros. ValueError when it is not pruned."""
     for number, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:

@@ -8,6 +8,7 @@ from torchlike._compat import functions
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from torchlike.nn.modules.module import M
 from torchlike.nn.parameter import Parameter, is_lazy
 from torchlike.nn.utils.weight_hook import WeightHook
 
@@ -165,7 +166,7 @@ def spectral_norm(
     return module
 
 
-def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
+def remove_spectral_norm(module: M, name: str = "weight") -> M:
     """Undo ``spectral_norm``. ValueError when the parameter has none."""
     SpectralNorm.take_off(module, name)
     for table, kind in (

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._core.tensor import Tensor
 from torchlike._ops.linalg.norms import norm_except_dim
+from torchlike.nn.modules.module import M
 from torchlike.nn.parameter import Parameter, is_lazy
 from torchlike.nn.utils.weight_hook import WeightHook
 
@@ -61,7 +62,7 @@ class WeightNorm(WeightHook):
         setattr(module, self.name, self.compute_weight(module))
 
 
-def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Replace a parameter by ``name_g`` (lengths along ``dim``) and ``name_v``. Gives the module.
 
     RuntimeError when it is there already. ``parametrizations.weight_norm`` is the newer form.
@@ -76,7 +77,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     return module
 
 
-def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+def remove_weight_norm(module: M, name: str = "weight") -> M:
     """Undo ``weight_norm``. ValueError when the parameter has none."""
     WeightNorm.take_off(module, name)
     return module

@@ -100,7 +100,7 @@ class Pickler(pickle.Pickler):
             return object.__new__, (kind,), vars(obj), None, None, _set_attributes
         return NotImplemented
 
-    def _named(self, obj: Any) -> Any:
+    def _named(self, obj: Any) -> tuple[Any, ...] | None:
         """How a function or class is pickled that can be imported (NotImplemented: by its name), or
         that came from where it is sent; None for any other."""
         if self._back and (number := _arrived.get(obj)) is not None:
@@ -187,7 +187,7 @@ def _came(obj: Any, number: int) -> Any:
 # -- functions -------------------------------------------------------------------------------------
 
 
-def _function(function: Any) -> Any:
+def _function(function: Any) -> tuple[Any, ...]:
     code = function.__code__
     names = set(_global_names(code))
     module = function.__globals__.get("__name__")
@@ -261,7 +261,7 @@ def _contents(cell: Any) -> Any:
         return ()
 
 
-def _empty_cell() -> Any:
+def _empty_cell() -> types.CellType:
     return types.CellType()
 
 
@@ -273,7 +273,7 @@ def _fill_cell(cell: Any, contents: tuple[Any, ...]) -> None:
 # -- classes ---------------------------------------------------------------------------------------
 
 
-def _class(cls: Any) -> Any:
+def _class(cls: Any) -> tuple[Any, ...]:
     described = {"name": cls.__name__, "module": cls.__module__, "qualname": cls.__qualname__}
     attributes = {n: v for n, v in vars(cls).items() if n not in _OWN}
     body: dict[str, Any] = {}

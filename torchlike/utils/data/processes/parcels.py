@@ -57,7 +57,7 @@ class _Pickler(by_value.Pickler):
                 return _array_in_room, (*found, obj.dtype, obj.shape)
         return super().reducer_override(obj)
 
-    def _tensor(self, t: Tensor) -> Any:
+    def _tensor(self, t: Tensor) -> tuple[Any, ...]:
         """A small view of much memory goes without the rest, unless others are on that, too."""
         storage, view = t._storage, t._view
         self.tensors_on[id(storage)] += 1
@@ -71,7 +71,7 @@ class _Pickler(by_value.Pickler):
         made = Storage(None, np.array(t.detach()._value("DataLoader")))
         return _rebuilt_view, (made, t.requires_grad)
 
-    def _storage(self, storage: Storage) -> Any:
+    def _storage(self, storage: Storage) -> tuple[Any, ...]:
         if isinstance(storage, SparseStorage) or type(storage.cell) is MetaArray:
             return NotImplemented
         values = np.asarray(storage.cell if storage.host is None else storage.host)
@@ -91,7 +91,7 @@ class _Pickler(by_value.Pickler):
         flat: Any = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         return _storage_of, (pickle.PickleBuffer(flat), dtype, values.shape, storage.strides)
 
-    def _in_room(self, values: np.ndarray) -> Any:
+    def _in_room(self, values: np.ndarray) -> tuple[Any, ...] | None:
         room = room_of(values)
         if room is None or not values.flags.c_contiguous or self._rooms is None:
             return None
