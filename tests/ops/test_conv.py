@@ -1,4 +1,4 @@
-"""torchlike._ops.nn.conv.conv: every lowering gives the same convolution; the transpose is one."""
+"""torchlike._ops.nn.conv.ops: every lowering gives the same convolution; the transpose is one."""
 
 import math
 

@@ -77,7 +77,7 @@ def jit(
         not depend on timing. An error of XLA's is raised there.
 
     ``if``, ``while``, ``for``, ``and``, ``or``, ``not`` and ternaries on tensors' values become
-    part of the graph (see ``_jit.control_flow.conversion``).
+    part of the graph (see ``_jit.control_flow.rewriting``).
 
     A function that changes a plain Python value, reads a clock or draws from Python's or NumPy's
     random is right at every call, because it is compiled at every call; the third warns.

@@ -12,7 +12,7 @@ import jax
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten
 from torchlike._jit.compile.program import Program
-from torchlike._jit.fallback.recompiles import is_tensor_key, shown
+from torchlike._jit.fallback.recompile_messages import is_tensor_key, shown
 from torchlike._jit.function import JitFunction
 from torchlike._jit.guards.guard import GuardSet
 from torchlike._jit.guards.modules import ModuleGuard

@@ -20,7 +20,7 @@ from torchlike._jit.compile.delivery import deliver
 from torchlike._jit.compile.generated_call import UNFIT
 from torchlike._jit.compile.program import Program
 from torchlike._jit.fallback.module_fallback import ModuleFallback
-from torchlike._jit.fallback.recompiles import Recompiles
+from torchlike._jit.fallback.recompile_messages import Recompiles
 from torchlike._jit.function_tracer import BodyRaised, FunctionTracer, Traced, capturing
 from torchlike._jit.guards.arguments import Numbers
 from torchlike._jit.guards.inline_cache import generate_inline_cache

@@ -18,7 +18,7 @@ from torchlike._jit.call import MODES_IN_KEY, Call
 from torchlike._jit.capture.tracing import Tracing, offsets_among
 from torchlike._jit.compile.double import Double
 from torchlike._jit.compile.program import Program
-from torchlike._jit.control_flow.conversion import Conversion
+from torchlike._jit.control_flow.rewriting import Conversion
 from torchlike._jit.guards.arguments import Numbers, with_offset
 from torchlike._jit.guards.keys import static_key
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._jit.call import Call
 from torchlike._jit.compile.program import Program
-from torchlike._jit.fallback.recompiles import key_difference
+from torchlike._jit.fallback.recompile_messages import key_difference
 from torchlike._jit.guards.naming import parameter_names
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from torchlike._jit.call import Call
 from torchlike._jit.compile.program import Program
-from torchlike._jit.fallback.recompiles import Recompiles
+from torchlike._jit.fallback.recompile_messages import Recompiles
 from torchlike._jit.function_tracer import FunctionTracer, Traced
 from torchlike._jit.program_cache import ProgramCache, fitting
 

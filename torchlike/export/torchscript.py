@@ -1,7 +1,7 @@
 """``torch.jit``'s script, trace, save and load on captured graphs.
 
 A scripted function or module is a jitted one: its conditionals and loops on tensors' values are in
-the graph (``_jit.control_flow.conversion``). Saved, it is StableHLO and weights, one program for
+the graph (``_jit.control_flow.rewriting``). Saved, it is StableHLO and weights, one program for
 each kind of arguments that it was called with.
 """
 

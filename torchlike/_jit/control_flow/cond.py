@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture.scalars import Number
-from torchlike._jit.control_flow import lowering
+from torchlike._jit.control_flow import cond_lowering
 from torchlike._jit.control_flow.subgraph import Leaf, Subgraph
 from torchlike._jit.guards.values import same
 
@@ -92,7 +92,7 @@ def choose(
         results.append((a_structure, leaves))
     for subgraph in subgraphs:
         subgraph.aux = None  # the tape will hold the subgraphs: not the user's tensors as well
-    picked = lowering.select(test, subgraphs, outputs) if outputs else []
+    picked = cond_lowering.select(test, subgraphs, outputs) if outputs else []
     return tuple(
         ABSENT if leaves == [ABSENT] else unflatten(
             structure, [picked[x] if is_picked else x for is_picked, x in leaves]

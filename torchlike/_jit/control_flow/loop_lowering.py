@@ -23,7 +23,7 @@ from torchlike._core import dtypes
 from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.scalars import weak
-from torchlike._jit.control_flow.lowering import merged, zeros_of
+from torchlike._jit.control_flow.cond_lowering import merged, zeros_of
 from torchlike._jit.control_flow.subgraph import (
     Leaf,
     Subgraph,

@@ -20,7 +20,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.trees import flatten, unflatten
 from torchlike._jit.capture.scalars import device_number, is_device, weak
-from torchlike._jit.control_flow import cond, loop_lowering, lowering
+from torchlike._jit.control_flow import cond, cond_lowering, loop_lowering
 from torchlike._jit.control_flow.ast_transform import VALUE
 from torchlike._jit.control_flow.effects import Effects
 from torchlike._jit.control_flow.subgraph import Leaf, Subgraph, array_of
@@ -82,7 +82,7 @@ def not_(x: Any) -> Any:
     """``not x``."""
     if not is_traced(x):
         return not x
-    return device_number(bool, jnp.logical_not(lowering.predicate(x)))
+    return device_number(bool, jnp.logical_not(cond_lowering.predicate(x)))
 
 
 def truth(function: Callable[[Any], Any], x: Any) -> Any:
@@ -92,7 +92,7 @@ def truth(function: Callable[[Any], Any], x: Any) -> Any:
 
 def _truth(x: Any) -> Any:
     """A value as a bool, of Python or of the program."""
-    return device_number(bool, lowering.predicate(x)) if is_traced(x) else bool(x)
+    return device_number(bool, cond_lowering.predicate(x)) if is_traced(x) else bool(x)
 
 
 def and_(a: Any, b: Callable[[], Any], as_test: bool, where: str) -> Any:

@@ -17,7 +17,7 @@ from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Input, IntOrInts, Kind
 from torchlike._ops.checks import floats_only
 from torchlike._ops.elementwise import division
-from torchlike._ops.nn.conv.conv import int_or_ints
+from torchlike._ops.nn.conv.ops import int_or_ints
 from torchlike._ops.nn.pool.pooling import max_along, per_dimension, stride_of
 
 _F = ("nn.functional",)

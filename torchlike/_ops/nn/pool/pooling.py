@@ -27,7 +27,7 @@ from torchlike._dispatch.schema import Bool, Input, IntOrInts, Kind, OptInt
 from torchlike._ops import checks
 from torchlike._ops.checks import floats_only, numbers_only
 from torchlike._ops.elementwise import division
-from torchlike._ops.nn.conv.conv import int_or_ints
+from torchlike._ops.nn.conv.ops import int_or_ints
 from torchlike._ops.unfused import unfused
 
 _F = ("nn.functional",)

@@ -384,11 +384,11 @@ def endless(x):
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (endless, r"test_conversion\.py:\d+.*more than 256 turns"),
-        (appends, r"changing `outs`.*test_conversion\.py:\d+"),
-        (other_shape, r"test_conversion\.py:\d+.*`y` is .*\[1\].*\[3\].*(?s:.)*torchlike.where"),
+        (endless, r"test_rewriting\.py:\d+.*more than 256 turns"),
+        (appends, r"changing `outs`.*test_rewriting\.py:\d+"),
+        (other_shape, r"test_rewriting\.py:\d+.*`y` is .*\[1\].*\[3\].*(?s:.)*torchlike.where"),
         (one_sided, "'y'(?s:.)*in one branch"),
-        (raises, r"ValueError.*test_conversion\.py:\d+.*: bad"),
+        (raises, r"ValueError.*test_rewriting\.py:\d+.*: bad"),
         (in_place, r"in place.*x = x \+ 1 for x \+= 1|in place(?s:.)*x = x \+ 1 for x \+= 1"),
         (draws, "random numbers"),
         (other_kind, "a Python int where the test holds and None"),
@@ -446,7 +446,7 @@ def test_python_branches_stay_python():
 
 def test_fallback_runs_eagerly_and_says_so():
     f = torch.jit(appends, fallback="eager")
-    with pytest.warns(RuntimeWarning, match=r"runs eagerly.*test_conversion\.py:\d+"):
+    with pytest.warns(RuntimeWarning, match=r"runs eagerly.*test_rewriting\.py:\d+"):
         assert len(f(UP)) == 1
     assert f(DOWN) == []
     with pytest.warns(RuntimeWarning, match="runs eagerly"):
