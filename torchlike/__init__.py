@@ -12,6 +12,7 @@ from torchlike._core import tracebacks as _tracebacks
 from torchlike._runtime import compilation_cache as _compilation_cache
 from torchlike._runtime import known_nans as _known_nans
 from torchlike._runtime import mlir_contexts as _mlir_contexts
+from torchlike._runtime import platforms as _platforms
 from torchlike._runtime import xla_flags as _xla_flags
 
 #: ``x[torch.newaxis]``: a new dimension, as ``x[None]``.
@@ -20,6 +21,7 @@ newaxis = None
 _compilation_cache.enable()
 _mlir_contexts.keep()
 _known_nans.watch_for()
+_platforms.hide_absent()
 _xla_flags.enable()
 _tracebacks.install()
 
