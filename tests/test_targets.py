@@ -94,8 +94,9 @@ def test_a_program_for_several_platforms_has_none():
     text = torch.export.export(
         torch.nn.Conv2d(4, 4, 3, groups=4), (torch.ones(1, 4, 8, 8),)
     ).graph  # fmt: skip
-    assert text.count("stablehlo.convolution(") == 1
-    assert "feature_group_count = 4" in text
+    grouped = text.count("feature_group_count = 4")
+    assert grouped >= 1
+    assert grouped == text.count("stablehlo.convolution(")  # JAX may write one for each platform
 
 
 def product(x, w):

@@ -77,11 +77,8 @@ def set_cpu_threads(number: int) -> None:
 
 def _ours() -> list[tuple[str, str]]:
     """Our flags for this machine: names and values."""
-    if (
-        platforms.only_cpu()
-        and jaxlib.version.__version__.startswith(MEASURED)
-        and cpu_threads() > 1
-    ):
+    is_measured = jaxlib.version.__version__.startswith(MEASURED)
+    if is_measured and cpu_threads() > 1 and platforms.only_cpu():
         return [_TILES, _EIGEN]
     return [_TILES]
 
