@@ -19,6 +19,7 @@ from torchlike._dispatch import memory_order
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, DType, Input, OptFloat, OptInput
 from torchlike._ops.checks import scalar_type_of
+from torchlike._ops.linalg.products import accumulated
 from torchlike._ops.nn.attention.weighting import (
     Masks,
     limit_of,
@@ -99,7 +100,7 @@ def _powers(
     wide = np.dtype(np.float32) if query.dtype.itemsize < 4 else query.dtype
     if wide == query.dtype:
         query = query * jnp.asarray(factor, wide)
-    scores = jnp.matmul(query, jnp.swapaxes(key, -1, -2), preferred_element_type=wide)
+    scores = accumulated(query, jnp.swapaxes(key, -1, -2), None if wide == query.dtype else wide)
     if wide != query.dtype:  # a scaled 16-bit query would be rounded once more
         scores = scores * jnp.asarray(factor, wide)
     return powers_of(scores, _masks(query, key, mask, wide), 0 if is_causal else None)
