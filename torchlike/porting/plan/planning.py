@@ -65,6 +65,8 @@ class Plan:
     capture_seconds: float
     compile_seconds: float
     text: str
+    #: What was changed for it, in words; "" for the step as it is.
+    change: str = ""
 
     @property
     def needed(self) -> int:
@@ -118,7 +120,7 @@ def plan(
     Needs ``pip install 'torchlike[plan]'``, and no accelerator.
 
     Args:
-      step: a training step, a module or any function; what it uses is found as `torchlike.jit` does.
+      step: a training step, a module or any function, whose state is found as by `torchlike.jit`.
       topology: "v5e:4x4", "v5p:2x2x1", "h100:8", "h100:2x8" (hosts x GPUs), ….
       mesh: names and sizes of the mesh's axes, {"data": 16, "model": 16}; {"data": devices} unless
         given. The batch is sharded over ``data``, parameters over ``model``
@@ -165,7 +167,8 @@ def plan_of(step: CompiledStep) -> Plan:
         arguments=memory.argument_size_in_bytes, results=memory.output_size_in_bytes,
         aliased=memory.alias_size_in_bytes, temporary=memory.temp_size_in_bytes,
         code=memory.generated_code_size_in_bytes, capacity=chip.memory,
-        flops=sum(units.values()), units=units, xla_flops=cost.get("flops"), bytes=accessed, collectives=found,
+        flops=sum(units.values()), units=units, xla_flops=cost.get("flops"),
+        bytes=accessed, collectives=found,
         compute_seconds=sum(n / devices / chip.peak[unit] for unit, n in units.items()),
         memory_seconds=moved / chip.bandwidth, interconnect_seconds=sent / chip.interconnect,
         capture_seconds=captured_step.seconds, compile_seconds=step.seconds, text=text,

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from torchlike._core import modes
+from torchlike._core import devices, modes
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_arguments
 from torchlike._jit.call import MODES_IN_KEY, Call
@@ -94,7 +94,10 @@ def captured(step: Callable[..., Any], args: Any, kwargs: Any, platform: str) ->
         ) from error
     names = Names.found()
     started = time.perf_counter()
-    device, modes.current.device = modes.current.device, None
+    device, mapping = modes.current.device, devices.mapping()
+    # What the step makes, or moves, on the meta device is an array of the program.
+    modes.current.device = None
+    devices.map_types({**dict.fromkeys(mapping, "cpu"), "meta": "cpu"})
     try:
         with targets.platform(platform), weightless.cells():
             call = _call(args, kwargs)
@@ -108,6 +111,7 @@ def captured(step: Callable[..., Any], args: Any, kwargs: Any, platform: str) ->
             traced.trace.outputs.cut()
     finally:
         modes.current.device = device
+        devices.map_types(mapping)
     return CapturedStep(name, program, inputs, flops, time.perf_counter() - started)
 
 
