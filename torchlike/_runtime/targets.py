@@ -38,6 +38,7 @@ _NAMES = {"cpu": "cpu", "tpu": "tpu", "gpu": "gpu", "cuda": "gpu", "rocm": "gpu"
 class _Target(threading.local):
     is_numpy = False
     platform: str | None = None
+    partitions: int | None = None
 
 
 _current = _Target()
@@ -60,28 +61,35 @@ class numpy:
 class platform:
     """``with platform("tpu"):`` what is traced inside is compiled for that platform.
 
-    ValueError for a platform other than "cpu", "gpu" (also "cuda", "rocm"), "tpu" and `PORTABLE`.
+    ``partitions`` says over how many devices XLA will partition it; what is not said is what this
+    process has. ValueError for a platform other than "cpu", "gpu" (also "cuda", "rocm"), "tpu" and
+    `PORTABLE`.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, partitions: int | None = None) -> None:
         if name not in _NAMES:
             raise ValueError(f"unknown platform {name!r}: one of {', '.join(map(repr, _NAMES))}")
-        self._name = _NAMES[name]
+        self._name, self._partitions = _NAMES[name], partitions
 
     def __enter__(self) -> None:
-        self._previous = _current.platform
-        _current.platform = self._name
-        self._keys = _in_cache_keys((self._name, *float32.key()))
+        self._previous = _current.platform, _current.partitions
+        _current.platform, _current.partitions = self._name, self._partitions
+        self._keys = _in_cache_keys((self._name, self._partitions, *float32.key()))
         self._keys.__enter__()
 
     def __exit__(self, *exc: object) -> None:
         self._keys.__exit__(*exc)
-        _current.platform = self._previous
+        _current.platform, _current.partitions = self._previous
 
 
 def name() -> str:
     """The platform that what is being traced is for: "cpu", "gpu", "tpu" or `PORTABLE`."""
     return _current.platform or jax.default_backend()
+
+
+def partitions() -> int:
+    """Over how many devices XLA may partition what is being traced."""
+    return _current.partitions or jax.device_count()
 
 
 def is_numpy() -> bool:

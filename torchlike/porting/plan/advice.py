@@ -32,7 +32,7 @@ def tried(step: Callable[..., Any], batch: Sequence[Any], options: dict[str, Any
     over = next(iter(mesh.shape))
 
     def planned(change: str, batch: Sequence[Any], fsdp: str | None) -> Plan:
-        found = captured(step, tuple(batch), {}, where.platform)
+        found = captured(step, tuple(batch), {}, where.platform, len(where.devices))
         made = plan_of(compiled(found, where, mesh, default_rule(mesh, fsdp=fsdp)))
         return replace(made, change=change)
 

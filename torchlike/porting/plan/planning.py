@@ -139,7 +139,7 @@ def plan(
     devices = where.mesh(dict(mesh) if mesh else None)
     if fsdp is not None and fsdp not in devices.shape:
         raise ValueError(f"fsdp={fsdp!r} is no axis of the mesh: {', '.join(devices.shape)}")
-    found = captured(step, args, kwargs, where.platform)
+    found = captured(step, args, kwargs, where.platform, len(where.devices))
     rule = shardings if shardings is not None else default_rule(devices, fsdp=fsdp)
     return plan_of(compiled(found, where, devices, rule))
 

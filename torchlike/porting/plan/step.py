@@ -68,9 +68,11 @@ class CompiledStep:
     seconds: float
 
 
-def captured(step: Callable[..., Any], args: Any, kwargs: Any, platform: str) -> CapturedStep:
-    """Capture a call of ``step`` for ``platform``: run it once eagerly, so that the state which it
-    makes at its first call exists, and then trace it.
+def captured(
+    step: Callable[..., Any], args: Any, kwargs: Any, platform: str, partitions: int = 1
+) -> CapturedStep:
+    """Capture a call of ``step`` for ``partitions`` devices of a platform: run it once eagerly,
+    so that the state which it makes at its first call exists, and then trace it.
 
     Where model and arguments are on the meta device, nothing is computed; otherwise the eager run
     is a step like any other.
@@ -99,7 +101,7 @@ def captured(step: Callable[..., Any], args: Any, kwargs: Any, platform: str) ->
     modes.current.device = None
     devices.map_types({**dict.fromkeys(mapping, "cpu"), "meta": "cpu"})
     try:
-        with targets.platform(platform), weightless.cells():
+        with targets.platform(platform, partitions), weightless.cells():
             call = _call(args, kwargs)
             tracer = FunctionTracer(step, name, Numbers(step, None, None, None))
             with capturing:
@@ -134,7 +136,7 @@ def compiled(
         for a, sharding in zip(program.inputs.avals, placed, strict=True)
     ]
     function = program.forward.__wrapped__
-    with targets.platform(topology.platform):
+    with targets.platform(topology.platform, len(topology.devices)):
         outputs, tree = jax.tree.flatten(jax.eval_shape(function, *avals))
         kept: list[Any] = [None] * len(outputs)
         for o, where in enumerate(program.outputs.written):
