@@ -48,7 +48,8 @@ def test_what_they_may_say(variable, text, said):
         (
             LOGS,
             "recompiles,graph",
-            "TORCHLIKE_LOGS is 'recompiles,graph'; it must be one of recompiles, first_calls, kernels",
+            "TORCHLIKE_LOGS is 'recompiles,graph'; it must be one of recompiles, first_calls, "
+            "kernels",
         ),
         (ALLOCATOR, "System", "TORCHLIKE_ALLOCATOR is 'System'; it must be system"),
     ],

@@ -1,4 +1,4 @@
-"""Attention on accelerators: which kernel is chosen, and that each gives the plain one's numbers."""
+"""Attention on accelerators: which kernel is chosen; each gives the plain one's numbers."""
 
 import jax
 import jax.numpy as jnp
@@ -100,8 +100,9 @@ def test_dropout_drops_the_same_weights_in_backward():
     def by_hand(q):
         return jnp.sum(jnp.where(kept, 2 * plain(q, key, value, None, settings), 0) * slopes)
 
-    np.testing.assert_allclose(jax.grad(dropped)(query), jax.grad(by_hand)(query),
-                               rtol=1e-4, atol=1e-5)  # fmt: skip - sums of 32 that cancel
+    np.testing.assert_allclose(
+        jax.grad(dropped)(query), jax.grad(by_hand)(query), rtol=1e-4, atol=1e-5
+    )  # fmt: skip - sums of 32 that cancel
 
 
 def test_gradients_of_gradients():
@@ -116,7 +117,9 @@ def test_gradients_of_gradients():
 
     np.testing.assert_allclose(
         curvature(lambda q: chunked.attend(q, key, key, None, None, settings)),
-        curvature(lambda q: plain(q, key, key, None, settings)), rtol=1e-4, atol=1e-6,
+        curvature(lambda q: plain(q, key, key, None, settings)),
+        rtol=1e-4,
+        atol=1e-6,
     )  # fmt: skip - derivatives of derivatives, two softmaxes apart
 
 
@@ -176,7 +179,7 @@ def test_switches_are_respected():
         with sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION]):
             assert kernels.choose(long()) == "chunked"
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION), pytest.raises(
-            RuntimeError, match="No available kernel.*cudnn: the target is no GPU"
+            RuntimeError, match=r"No available kernel.*cudnn: the target is no GPU"
         ):  # fmt: skip
             kernels.choose(long())
         torch.backends.cuda.enable_flash_sdp(False)

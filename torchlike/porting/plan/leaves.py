@@ -197,7 +197,13 @@ def shardings(
                 f"{', '.join(leaf.name for leaf in leaves[:20])}"
             )
         given = rule
-        rule = lambda leaf: given.get(leaf.name, given.get(leaf.of))  # noqa: E731
+
+        def by_name(leaf: Leaf) -> PartitionSpec | None:
+            """Its own, or that of the parameter that it belongs to and is shaped like."""
+            spec = given.get(leaf.name, given.get(leaf.of))
+            return spec if spec is None or len(spec) <= len(leaf.shape) else None
+
+        rule = by_name
     return [NamedSharding(mesh, spec if (spec := rule(leaf)) is not None else PartitionSpec())
             for leaf in leaves]  # fmt: skip
 

@@ -20,7 +20,7 @@ from torchlike._jit.function_tracer import FunctionTracer, capturing
 from torchlike._jit.guards.arguments import Numbers
 from torchlike._jit.guards.keys import static_key
 from torchlike._jit.guards.signatures import signature
-from torchlike._runtime import targets
+from torchlike._runtime import compilation_cache, targets
 from torchlike.porting.plan import weightless
 from torchlike.porting.plan.flops import flops_of
 from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings
@@ -86,8 +86,8 @@ def captured(
     name = getattr(step, "__qualname__", type(step).__name__)
     try:
         step(*args, **kwargs)
-    except NotImplementedError as error:
-        if "no data" not in str(error):
+    except (NotImplementedError, RuntimeError) as error:
+        if not any(words in str(error) for words in ("no data", "on meta tensors")):
             raise
         raise StepReadsValues(
             f"{name} reads the value of a tensor ({_place(error)}): a plan has none. Return the "
@@ -148,7 +148,8 @@ def compiled(
             out_shardings=jax.tree.unflatten(tree, kept),
         )  # fmt: skip
         started = time.perf_counter()
-        executable = jitted.lower(*avals).compile()
+        with compilation_cache.unused():
+            executable = jitted.lower(*avals).compile()
     return CompiledStep(step, topology, mesh, placed, executable, time.perf_counter() - started)
 
 

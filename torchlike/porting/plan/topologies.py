@@ -26,7 +26,8 @@ _COMPILERS = {"tpu": ("libtpu", "libtpu"), "cuda": ("jax_plugins.xla_cuda13", "j
 #: What libtpu would ask a metadata server for.
 _TPU_ENVIRONMENT = {
     "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-1", "TPU_MIN_LOG_LEVEL": "3", "TF_CPP_MIN_LOG_LEVEL": "3",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-1", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_MIN_LOG_LEVEL": "3", "TF_CPP_MIN_LOG_LEVEL": "3",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import contextlib
 import gc
 import math
 import mmap
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,9 @@ import numpy as np
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
 from torchlike._runtime.first_calls.internals import internals
+
+#: Linux refuses more than it has, unless told that nobody means to use it.
+_NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
 class _Region:
@@ -31,7 +35,8 @@ class _Region:
     def array(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         nbytes = max(math.prod(shape) * np.dtype(dtype).itemsize, 1)
         if nbytes > len(self._memory):
-            self._memory = memoryview(mmap.mmap(-1, 1 << nbytes.bit_length()))
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE
+            self._memory = memoryview(mmap.mmap(-1, nbytes, flags=flags))
         found = np.frombuffer(self._memory, np.uint8, nbytes)
         found = found[: math.prod(shape) * np.dtype(dtype).itemsize].view(dtype).reshape(shape)
         found.flags.writeable = False
