@@ -73,7 +73,10 @@ def execute(options: argparse.Namespace) -> int:
         if options.command == "run":
             launcher = importlib.import_module("torchlike.porting.launcher")
             launcher.run(
-                [options.script, *options.args], as_module=options.module, threads=options.threads
+                [options.script, *options.args],
+                as_module=options.module,
+                threads=options.threads,
+                device_map=options.device_map,
             )
             return 0
         if options.command == "compare":
@@ -158,6 +161,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--threads", type=_threads, metavar="N", help="how many threads XLA computes with"
     )
+    run.add_argument(
+        "--device-map", type=_device_map, metavar="cuda=cpu|tpu",
+        help="what devices that the script names mean here",
+    )  # fmt: skip
     _add_plan(commands)
     _add_shim(commands)
     _add(commands, "doctor", _DOCTOR).add_argument(
@@ -200,6 +207,23 @@ def _add_shim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     _add(actions, "status", "Say which torch the environment has.")
     _add(actions, "remove", "Take it away, and what came with it.")
+
+
+#: Device types that a script may name, and that they may mean here.
+_DEVICES = ("cpu", "cuda", "tpu", "xla", "mps", "xpu")
+
+
+def _device_map(text: str) -> dict[str, str]:
+    found = {}
+    for part in text.split(","):
+        name, _, other = part.partition("=")
+        if name not in _DEVICES[1:] or other not in _DEVICES[:4]:
+            raise argparse.ArgumentTypeError(
+                f"{text!r}: write it as cuda=cpu (from {', '.join(_DEVICES[1:])} to "
+                f"{', '.join(_DEVICES[:4])})"
+            )
+        found[name] = other
+    return found
 
 
 def _threads(text: str) -> int:
