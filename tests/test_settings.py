@@ -12,17 +12,15 @@ from torchlike._compat import settings
 from torchlike._core import errors
 
 
-def test_precision_of_float32_products(monkeypatch):
-    monkeypatch.setattr(settings, "_precision", None)
-    if jax.default_backend() == "cpu":
-        assert torch.get_float32_matmul_precision() == "highest"
+def test_precision_of_float32_products():
+    assert torch.get_float32_matmul_precision() == "highest"
     before = jax.config.jax_default_matmul_precision
+    torch.set_float32_matmul_precision("medium")
     try:
-        torch.set_float32_matmul_precision("medium")
-        assert jax.config.jax_default_matmul_precision == "default"
         assert torch.get_float32_matmul_precision() == "medium"
+        assert jax.config.jax_default_matmul_precision == before  # no global flag
     finally:
-        jax.config.update("jax_default_matmul_precision", before)
+        torch.set_float32_matmul_precision("highest")
     with pytest.raises(ValueError, match="'most'"):
         torch.set_float32_matmul_precision("most")
 

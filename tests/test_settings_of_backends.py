@@ -42,7 +42,9 @@ def test_matmul_switches():
     matmul = backend.cuBLASModule()
     assert (matmul.allow_tf32, matmul.fp32_precision) == (False, "none")
     matmul.allow_tf32 = True
-    assert matmul.fp32_precision == "tf32"
+    assert (matmul.fp32_precision, torch.get_float32_matmul_precision()) == ("tf32", "high")
+    matmul.allow_tf32 = False
+    assert (matmul.fp32_precision, torch.get_float32_matmul_precision()) == ("ieee", "highest")
     matmul.allow_bf16_reduced_precision_reduction = (False, False)
     assert not matmul.allow_bf16_reduced_precision_reduction_split_k
     with pytest.raises(AttributeError, match="Unknown attribute tf33"):

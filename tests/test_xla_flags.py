@@ -1,6 +1,5 @@
 """The flags that XLA starts with: the user's, then ours."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -8,7 +7,7 @@ import sys
 import jaxlib.version
 import pytest
 
-from torchlike._runtime import xla_flags
+from torchlike._runtime import platforms, xla_flags
 
 TILES = "--xla_backend_extra_options=xla_cpu_disable_tiled_emitter"
 EIGEN = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
@@ -16,7 +15,7 @@ EIGEN = "--xla_cpu_experimental_ynn_fusion_type=-individual_convolution"
 
 def on_two_threads(monkeypatch, version, plugin=None):
     monkeypatch.setenv("NPROC", "2")
-    monkeypatch.setattr(xla_flags.importlib.util, "find_spec", lambda n: n if n == plugin else None)
+    monkeypatch.setattr(xla_flags.platforms, "only_cpu", lambda: plugin is None)
     monkeypatch.setattr(xla_flags.jaxlib.version, "__version__", version)
 
 
@@ -55,7 +54,7 @@ def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     env.pop("TORCHLIKE_XLA_FLAGS", None)
     code = (
         "import torchlike as t, jax, jax.numpy as jnp;"
-        "from torchlike._runtime import xla_flags;"
+        "from torchlike._runtime import platforms, xla_flags;"
         "from torchlike._ops.nn.conv.convolution_gradient import Geometry, channels_last;"
         "shape = Geometry((1, 1), ((1, 1), (1, 1)), (1, 1));"
         "x, w = jnp.ones((4, 8, 8, 32)), jnp.ones((3, 3, 32, 64));"
@@ -65,7 +64,7 @@ def test_a_convolution_is_eigens_on_more_than_one_thread(threads, tmp_path):
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     by_eigen, by_ynnpack = done.stdout.split()
-    plugins = [importlib.util.find_spec(name) for name in ("jax_plugins", "libtpu")]
+    plugins = [not platforms.only_cpu()]
     measured = jaxlib.version.__version__.startswith(xla_flags.MEASURED)
     assert by_eigen == str(int(threads) > 1 and measured and not any(plugins))
     assert by_ynnpack == str(by_eigen == "False")

@@ -16,6 +16,7 @@ from torchlike._core import tracebacks as _tracebacks  # noqa: E402 - imports Nu
 from torchlike._runtime import compilation_cache as _compilation_cache  # noqa: E402
 from torchlike._runtime import known_nans as _known_nans  # noqa: E402
 from torchlike._runtime import mlir_contexts as _mlir_contexts  # noqa: E402
+from torchlike._runtime import platforms as _platforms  # noqa: E402
 from torchlike._runtime import xla_flags as _xla_flags  # noqa: E402
 
 #: ``x[torch.newaxis]``: a new dimension, as ``x[None]``.
@@ -24,6 +25,7 @@ newaxis = None
 _compilation_cache.enable()
 _mlir_contexts.keep()
 _known_nans.watch_for()
+_platforms.hide_absent()
 _xla_flags.enable()
 _tracebacks.install()
 
@@ -239,6 +241,8 @@ def __getattr__(name: str):
         return _sys.modules[__name__]
     if name == "Storage":  # that of the default dtype, which changes
         return _STORAGE_TYPES[f"{_dtypes.scalar_type(get_default_dtype())}Storage"]
+    if name == "plan":  # with what it needs of JAX and rich
+        return _importlib.import_module("torchlike.porting.plan").plan
     if name in _LATER:
         return _importlib.import_module(f"torchlike.{name}")
     raise AttributeError(f"module 'torchlike' has no attribute {name!r}", name=name)

@@ -35,7 +35,11 @@ _DOCTOR = """\
 Say what a report of a bug should: versions, devices, caches, threads, which torch is imported, and
 what is known not to go together (exit code 1 if something is).
 """
-_COMMANDS = ("run", "compare", "demo", "shim", "doctor")
+_PLAN = """\
+Say what a script's training step needs on a machine that is not here: memory of each chip,
+operations, exchange, and bounds on its time. The script runs up to its first step, without values.
+"""
+_COMMANDS = ("run", "compare", "demo", "shim", "doctor", "plan")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,7 +73,10 @@ def execute(options: argparse.Namespace) -> int:
         if options.command == "run":
             launcher = importlib.import_module("torchlike.porting.launcher")
             launcher.run(
-                [options.script, *options.args], as_module=options.module, threads=options.threads
+                [options.script, *options.args],
+                as_module=options.module,
+                threads=options.threads,
+                device_map=options.device_map,
             )
             return 0
         if options.command == "compare":
@@ -84,6 +91,17 @@ def execute(options: argparse.Namespace) -> int:
                 options.action,
                 names=getattr(options, "companions", ()),
                 anywhere=getattr(options, "anywhere", False),
+            )
+        if options.command == "plan":
+            return importlib.import_module("torchlike.porting.plan.command").run(
+                [options.script, *options.args],
+                topology_name=options.topology,
+                mesh=options.mesh,
+                fsdp=options.fsdp,
+                with_values=options.values,
+                advise=options.advise,
+                json_path=options.json,
+                html_path=options.html,
             )
         if options.command == "doctor":
             return importlib.import_module("torchlike.porting.doctor.command").run(
@@ -143,11 +161,36 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--threads", type=_threads, metavar="N", help="how many threads XLA computes with"
     )
+    run.add_argument(
+        "--device-map", type=_device_map, metavar="cuda=cpu|tpu",
+        help="what devices that the script names mean here",
+    )  # fmt: skip
+    _add_plan(commands)
     _add_shim(commands)
     _add(commands, "doctor", _DOCTOR).add_argument(
         "--json", action="store_true", help="print it as JSON"
     )
     return parser
+
+
+def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    plan = _add(commands, "plan", _PLAN)
+    plan.add_argument("script", metavar="SCRIPT", help="the script with the training loop")
+    plan.add_argument(
+        "--topology", required=True, metavar="NAME", help="v5e:16x16, v5p:2x2x1, h100:8, h100:2x8"
+    )
+    plan.add_argument("--mesh", metavar="AXES", help="data=16,model=16; all data unless given")
+    plan.add_argument("--fsdp", metavar="AXIS", help="shard parameters over an axis")
+    plan.add_argument("--advise", action="store_true", help="try what takes less memory")
+    plan.add_argument(
+        "--values", action="store_true", help="run with values, on the CPU: the step reads some"
+    )
+    plan.add_argument("--json", type=Path, metavar="FILE", help="write the plan as JSON")
+    plan.add_argument("--html", type=Path, metavar="FILE", help="write the plan as a page")
+    plan.add_argument(
+        "--args", nargs=argparse.REMAINDER, default=[], metavar="ARGS",
+        help="the script's own arguments, last",
+    )  # fmt: skip
 
 
 def _add_shim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -164,6 +207,23 @@ def _add_shim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     _add(actions, "status", "Say which torch the environment has.")
     _add(actions, "remove", "Take it away, and what came with it.")
+
+
+#: Device types that a script may name, and that they may mean here.
+_DEVICES = ("cpu", "cuda", "tpu", "xla", "mps", "xpu")
+
+
+def _device_map(text: str) -> dict[str, str]:
+    found = {}
+    for part in text.split(","):
+        name, _, other = part.partition("=")
+        if name not in _DEVICES[1:] or other not in _DEVICES[:4]:
+            raise argparse.ArgumentTypeError(
+                f"{text!r}: write it as cuda=cpu (from {', '.join(_DEVICES[1:])} to "
+                f"{', '.join(_DEVICES[:4])})"
+            )
+        found[name] = other
+    return found
 
 
 def _threads(text: str) -> int:

@@ -33,6 +33,7 @@ HEALTHY = {
     "torch": {"found": [], "is_alias": False, "shim_is_whole": False, "came_with_shim": []},
     "torchlikes": {"runs": "/v/torchlike", "found": ["/v/torchlike"], "installed": ["0.1.0"]},
     "environment": {},
+    "ahead": {"tpu": None, "cuda": None, "other_libtpu": None},
 }  # fmt: skip
 
 SHIM = {"folder": "/v/torch", "version": "2.13.0+torchlike", "is_shim": True}
@@ -162,3 +163,14 @@ def test_no_user_is_named(monkeypatch):
     assert without_home("in /home/somebody/.cache") == "in ~/.cache"
     monkeypatch.setenv("HOME", "/")
     assert without_home("in /c") == "in /c"
+
+
+def test_what_compiling_ahead_lacks():
+    facts = copy.deepcopy(HEALTHY)
+    assert notes(facts) == []
+    facts["ahead"] = {"tpu": "libtpu", "cuda": None, "other_libtpu": "0.0.52, not 0.0.42"}
+    lacking, other = notes(facts)
+    assert "cannot compile for tpu: libtpu is not installed" in lacking
+    assert "torchlike[plan]" in lacking
+    assert "libtpu is 0.0.52, not 0.0.42" in other
+    assert "tpu (not: libtpu is missing), cuda" in command.report(facts, [], [])

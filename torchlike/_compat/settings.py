@@ -1,7 +1,8 @@
 """Process-wide switches: precision of float32 products, determinism, threads.
 
 On the CPU float32 matrix products always use all bits. On GPUs (TF32) and TPUs (bfloat16) JAX uses
-fewer unless told otherwise, where PyTorch's default is all of them. It is not set at import: with
+fewer unless told otherwise, where PyTorch's default is all of them. So each product of a program
+for an accelerator says how many (``_runtime/targets.py``). No global flag says it: with
 ``jax_default_matmul_precision`` set, an eager ``a + b`` took 15 instead of 7 µs.
 """
 
@@ -10,55 +11,59 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import jax
 import numpy as np
 from jax._src.xla_bridge import backends_are_initialized
 
 from torchlike._compat.tensor_types import TENSOR_TYPES, TensorType
 from torchlike._core import determinism, dtypes, modes
 from torchlike._core.errors import warn_once
-from torchlike._runtime import xla_flags
-
-#: PyTorch's names -> JAX's, from most to fewest bits.
-_PRECISIONS = {"highest": "highest", "high": "high", "medium": "default"}
-_precision: str | None = None
+from torchlike._runtime import targets, xla_flags
 
 
 def get_float32_matmul_precision() -> str:
-    """ "highest", "high" or "medium".
-
-    Differs from PyTorch: on accelerators "medium" until it is set.
-    """
+    """ "highest" (PyTorch's default), "high" or "medium"."""
     modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
-    if _precision is None:
-        return "highest" if jax.default_backend() == "cpu" else "medium"
-    return _precision
+    return targets.float32.products
 
 
 def set_float32_matmul_precision(precision: str) -> None:
     """How many bits float32 products may lose on accelerators; the CPU always uses all.
 
     "highest": none; "high": three bfloat16 or one TF32 product; "medium": the device's fastest.
-    ValueError for anything else. Applies to JAX code in the process too.
+    ValueError for anything else. Each product of a program for an accelerator says it for itself;
+    JAX code of yours follows ``jax.default_matmul_precision`` instead.
     """
-    if precision not in _PRECISIONS:
+    if precision not in targets.PRECISIONS:
         raise ValueError(
-            f"precision must be one of {', '.join(map(repr, _PRECISIONS))}, but got {precision!r}"
+            f"precision must be one of {', '.join(map(repr, targets.PRECISIONS))}, but got "
+            f"{precision!r}"
         )
     modes.setting_seen("torch.set_float32_matmul_precision()", _precision_told, _tell_precision)
     _tell_precision(precision)
 
 
-def _precision_told() -> str | None:
-    return _precision
+def _precision_told() -> str:
+    return targets.float32.products
 
 
-def _tell_precision(precision: str | None) -> None:
-    global _precision
-    if precision != _precision:
-        _precision = precision
-        jax.config.update("jax_default_matmul_precision", _PRECISIONS.get(precision or ""))
+def _tell_precision(precision: str) -> None:
+    if precision != targets.float32.products:
+        targets.float32.tell(products=precision)
         modes.epoch.advance()  # products have it in compiled programs, too
+
+
+def get_float32_convolution_precision() -> str:
+    """How many bits float32 convolutions keep on accelerators, in the words of the above."""
+    name = "torch.backends.cudnn.allow_tf32"
+    modes.setting_seen(name, get_float32_convolution_precision, set_float32_convolution_precision)
+    return targets.float32.convolutions
+
+
+def set_float32_convolution_precision(precision: str) -> None:
+    """What ``torch.backends.cudnn.allow_tf32`` means: "high" (TF32) or "highest"."""
+    if precision != targets.float32.convolutions:
+        targets.float32.tell(convolutions=precision)
+        modes.epoch.advance()
 
 
 # -- determinism -----------------------------------------------------------------------------------
@@ -74,7 +79,7 @@ def use_deterministic_algorithms(mode: Any, *, warn_only: Any = False) -> None:
     """
     flag = "--xla_gpu_deterministic_ops=true"
     if mode and not warn_only and flag not in os.environ.get("XLA_FLAGS", "") and (
-        jax.default_backend() == "gpu"
+        targets.name() == "gpu"
     ):  # fmt: skip
         raise RuntimeError(f"set XLA_FLAGS={flag} in the environment before Python starts")
     determinism.set_algorithms(bool(mode), bool(warn_only))

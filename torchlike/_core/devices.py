@@ -14,6 +14,8 @@ _PYTORCH_TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
     "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
 )  # fmt: skip
+#: Which device types mean others in this process (`map_types`).
+_mapped: dict[str, str] = {}
 #: PyTorch device type -> JAX platform names that can serve it.
 _PLATFORMS = {"cpu": ("cpu",), "cuda": ("cuda", "gpu", "rocm"), "xla": ("tpu",), "tpu": ("tpu",)}
 
@@ -49,6 +51,9 @@ class device:
                 f"Expected one of {', '.join(_PYTORCH_TYPES)} device type at start of device "
                 f"string: {type}"
             )
+        if type in _mapped:
+            type = _mapped[type]
+            index = None if type in ("cpu", "meta") else index
         self.type = type
         self.index = index
         self._previous: list[Any] = []
@@ -82,8 +87,32 @@ CPU = device("cpu")
 META = device("meta")
 
 
+def map_types(mapping: dict[str, str]) -> None:
+    """From now on each key names the device type that is its value: scripts that say "cuda" run
+    on what there is. An empty mapping ends that.
+
+    ValueError for types that are not PyTorch's.
+    """
+    for name in (*mapping, *mapping.values()):
+        if name not in _PYTORCH_TYPES and name != "tpu":
+            raise ValueError(f"{name!r} is no device type: {', '.join(_PYTORCH_TYPES)}, tpu")
+    _mapped.clear()
+    _mapped.update(mapping)
+
+
+def mapping() -> dict[str, str]:
+    """What `map_types` was told."""
+    return dict(_mapped)
+
+
+def mapped(type: str) -> str:
+    """What a device type means."""
+    return _mapped.get(type, type)
+
+
 def available(type: str) -> list[Any]:
     """The JAX devices that serve a PyTorch device type; empty when there are none."""
+    type = mapped(type)
     if type != "cpu" and not platforms.started() and platforms.only_cpu():
         return []
     for platform in _PLATFORMS.get(type, ()):
@@ -128,7 +157,9 @@ def resolve(d: Any) -> device:
     """A device from whatever a user passes: None (the default), a string, an int, a device."""
     if d is None:
         return modes.current.device or CPU
-    return d if type(d) is device else device(d)
+    if type(d) is device and (not _mapped or d is CPU):
+        return d
+    return device(d)
 
 
 def get_default_device() -> device:

@@ -178,6 +178,8 @@ class Executable:
         #: Whether the op gives a tuple; known once it was traced for a jvp.
         self.has_tuple: Any = None
 
+        pure = targets.precise(pure)
+
         @functools.wraps(pure)
         def strong(*operands: Any) -> Any:
             x64.require()
@@ -202,6 +204,7 @@ class Executable:
         return first_calls.jit(self._traced(function), name=self.name, inline=AT_ONCE)
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        function = targets.precise(function)
         return unwatched(function) if self.library else function
 
     # -- forward -----------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from jax import core
 
 from torchlike._core import modes
 from torchlike._core.storage import Storage
+from torchlike._runtime import targets
 
 #: Results of fewer bytes are left to the allocator.
 _LEAST = 32 << 20
@@ -68,11 +69,7 @@ def enable() -> None:
 
 def concerns(avals: Any) -> bool:
     """Whether an op that is being traced for these results should ask `forward`."""
-    return (
-        _enabled
-        and jax.default_backend() == "cpu"
-        and any(_bytes(a.shape, a.dtype) >= _LEAST for a in avals)
-    )
+    return _enabled and targets.is_cpu() and any(_bytes(a.shape, a.dtype) >= _LEAST for a in avals)
 
 
 def forward(exe: Recyclable, arrays: list[Any]) -> Any:

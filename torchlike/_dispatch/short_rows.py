@@ -20,7 +20,7 @@ import numpy as np
 from jax import core
 
 from torchlike._core import modes
-from torchlike._runtime import first_calls
+from torchlike._runtime import first_calls, targets
 
 #: Elements of a short row, and of an array where it matters.
 _SHORT = 128
@@ -50,7 +50,7 @@ class AsOneRow:
         return self.plain(x)
 
     def _of_short_rows(self, x: Any) -> jax.Array:
-        if modes.current.capture is not None or jax.default_backend() != "cpu":
+        if modes.current.capture is not None or not targets.is_cpu():
             return self.plain(x)
         try:
             return self._flat(x)

@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,24 @@ def default_directory() -> Path:
     return base / "torchlike"
 
 
+class _Uses(threading.local):
+    disk = True
+
+
+_uses = _Uses()
+
+
+@contextlib.contextmanager
+def unused() -> Iterator[None]:
+    """A region whose programs are neither looked for nor kept: those that are compiled for devices
+    which are not here cannot be loaded again."""
+    before, _uses.disk = _uses.disk, False
+    try:
+        yield
+    finally:
+        _uses.disk = before
+
+
 class WholeEntries(LRUCache):
     """JAX's file cache, whose entries appear only once they are whole, and fit this process.
 
@@ -57,6 +76,8 @@ class WholeEntries(LRUCache):
 
     def get(self, key: str) -> bytes | None:
         """What is kept under ``key``, or None; None too when it is pruned at this moment."""
+        if not _uses.disk:
+            return None
         try:
             return super().get(key + self._suffix)
         except FileNotFoundError:
@@ -64,6 +85,8 @@ class WholeEntries(LRUCache):
 
     def put(self, key: str, value: bytes) -> None:
         """Keep ``value`` under ``key`` unless there is one: written aside, then renamed."""
+        if not _uses.disk:
+            return
         key += self._suffix
         if self.eviction_enabled or "://" in str(self.path):
             super().put(key, value)  # a bounded cache has locks; renaming is for local disks

@@ -50,8 +50,9 @@ COMPILE = Variable(
 )
 LOGS = Variable(
     "TORCHLIKE_LOGS",
-    ("recompiles", "first_calls"),
-    "say what changed when a function is compiled again; when an operation is compiled",
+    ("recompiles", "first_calls", "kernels"),
+    "say what changed when a function is compiled again; when an operation is compiled; which "
+    "kernel computes an attention on accelerators, and why not another",
     True,
 )
 TRACEBACK = Variable("TORCHLIKE_TRACEBACK", ("full",), "show torchlike's own frames in tracebacks")

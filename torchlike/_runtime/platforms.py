@@ -3,17 +3,24 @@
 A process whose backend has not started can be forked: DataLoader's workers and
 ``torch.multiprocessing`` start in milliseconds from it. So a script that asks whether there is a
 GPU, or makes a few small tensors, should not start one.
+
+A plugin is not a device: compiling ahead of time needs TPU's and CUDA's plugins on machines that
+have neither. There JAX would try to start them, and print why it cannot; `hide_absent` has it look
+at the CPU alone.
 """
 
 from __future__ import annotations
 
 import functools
+import glob
 import importlib.util
+import os
+import pkgutil
 from importlib import metadata
 from typing import Any
 
 import jax
-from jax._src import xla_bridge
+from jax._src import hardware_utils, xla_bridge
 
 
 def started() -> bool:
@@ -28,8 +35,38 @@ def only_cpu() -> bool:
     return said == "cpu" if said else not _has_plugins()
 
 
+def hide_absent() -> None:
+    """Have JAX start the CPU alone where plugins are installed and none has a device here. Leaves
+    what the user said (``JAX_PLATFORMS``) as it is."""
+    config: Any = jax.config
+    if not config.jax_platforms and _is_installed() and not _has_plugins():
+        config.update("jax_platforms", "cpu")
+
+
+def _is_installed() -> bool:
+    return any(map(importlib.util.find_spec, ("jax_plugins", "libtpu")))
+
+
 @functools.cache
 def _has_plugins() -> bool:
-    if any(map(importlib.util.find_spec, ("jax_plugins", "libtpu"))):
-        return True
-    return bool(metadata.entry_points(group="jax_plugins"))
+    """Whether JAX would start something besides the CPU."""
+    names = {p.name for p in metadata.entry_points(group="jax_plugins")}
+    found = importlib.util.find_spec("jax_plugins")
+    if found is not None:
+        places = found.submodule_search_locations or ()
+        names.update(module.name for module in pkgutil.iter_modules(places))
+    if importlib.util.find_spec("libtpu") is not None:
+        names.add("libtpu")
+    return any(_has_device(name) for name in names)
+
+
+def _has_device(plugin: str) -> bool:
+    """Whether a plugin's device may be here; True also where only starting it would tell."""
+    if plugin == "libtpu":
+        chips, _ = hardware_utils.num_available_tpu_chips_and_device_id()
+        return chips > 0 or "JAX_FORCE_TPU_INIT" in os.environ or bool(
+            glob.glob("/dev/accel*") or glob.glob("/dev/vfio/[0-9]*")
+        )  # fmt: skip
+    if "cuda" in plugin:
+        return hardware_utils.has_visible_nvidia_gpu()
+    return True

@@ -39,11 +39,11 @@ all of them. Setting flags once XLA has started changes nothing.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 
 import jaxlib.version
 
+from torchlike._runtime import platforms
 from torchlike._runtime.environment_variables import XLA_FLAGS
 
 #: What the environment said before torchlike was imported.
@@ -77,8 +77,8 @@ def set_cpu_threads(number: int) -> None:
 
 def _ours() -> list[tuple[str, str]]:
     """Our flags for this machine: names and values."""
-    alone = not any(map(importlib.util.find_spec, ("jax_plugins", "libtpu")))
-    if alone and jaxlib.version.__version__.startswith(MEASURED) and cpu_threads() > 1:
+    is_measured = jaxlib.version.__version__.startswith(MEASURED)
+    if is_measured and cpu_threads() > 1 and platforms.only_cpu():
         return [_TILES, _EIGEN]
     return [_TILES]
 

@@ -74,6 +74,8 @@ def is_autocast_available(device_type: str) -> bool:
 def _kind(device_type: Any) -> str:
     """The type of a device by name ("cpu" of "cpu:0"); RuntimeError where it has no autocast."""
     kind = devices.device(device_type).type
+    if kind == "meta" and devices.mapped("cpu") == "meta":
+        kind = "cpu"  # a plan's models lie there, whatever their scripts say
     if kind not in _AVAILABLE:
         raise RuntimeError("unsupported scalarType")
     return kind

@@ -1,5 +1,5 @@
-"""Which attention kernels PyTorch may choose: switches that are kept, and the question whether a
-kernel can be used. XLA compiles attention itself, so none of PyTorch's kernels ever can."""
+"""Which attention kernels may be chosen (``torchlike/_ops/nn/attention/kernels.py`` chooses), and
+the question whether one of PyTorch's own can be used, which are not here."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from torchlike._core.tensor import Tensor
+from torchlike._ops.nn.attention.kernels import SWITCHES
 
-_allowed = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 _reduces_in_16_bits = False
 
 
@@ -25,15 +25,20 @@ class SDPAParams(NamedTuple):
 
 
 def _switch(kernel: str) -> tuple[Callable[[Any], None], Callable[[], bool]]:
+    ask, tell = SWITCHES[kernel]
+
     def enable(enabled: bool) -> None:
-        _allowed[kernel] = bool(enabled)
+        tell(bool(enabled))
 
     def enabled() -> bool:
-        return _allowed[kernel]
+        return ask()
 
     enable.__name__ = enable.__qualname__ = f"enable_{kernel}_sdp"
     enabled.__name__ = enabled.__qualname__ = f"{kernel}_sdp_enabled"
-    enable.__doc__ = f"Keep whether the {kernel} kernel is allowed: nothing else depends on it."
+    enable.__doc__ = (
+        f"Say whether accelerators may take the {kernel} kernel for attention, or what stands for "
+        "it here; the CPU has one."
+    )
     enabled.__doc__ = f"What ``{enable.__name__}`` was told; True at first."
     return enable, enabled
 

@@ -95,8 +95,8 @@ def sdp_kernel(
     enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
 ) -> contextlib.AbstractContextManager[dict[str, Any]]:  # fmt: skip
-    """A region in which only some attention kernels may be used: it changes nothing, for XLA
-    compiles the one there is. Deprecated: ``torch.nn.attention.sdpa_kernel``."""
+    """A region in which only some attention kernels may be used. The CPU has one. Deprecated:
+    ``torch.nn.attention.sdpa_kernel``."""
     warnings.warn(
         "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
         "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "

@@ -22,6 +22,7 @@ from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.output_templates import NumberTemplate
 from torchlike._jit.control_flow.subgraph import ControlNode, SubgraphNode, filled
 from torchlike._jit.function import JitFunction
+from torchlike._runtime import targets
 from torchlike.autograd.partial import placed, with_flags
 from torchlike.export import trees
 
@@ -66,6 +67,9 @@ class Artifact:
         floating = [t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors]
         was = modes.current.grad_enabled
         modes.current.grad_enabled = True
+        # One program for several platforms has no workaround for one of them.
+        target = targets.platform(platforms[0] if len(platforms) == 1 else targets.PORTABLE)
+        target.__enter__()
         try:
             if shapes is not None:
                 # A placeholder for a gradient has numbers for sizes: forward alone.
@@ -78,6 +82,7 @@ class Artifact:
                     raise
             return cls._build(fn, tensors, leaves, structure, state, shapes, platforms)
         finally:
+            target.__exit__(None, None, None)
             modes.current.grad_enabled = was
 
     @classmethod

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import jax
 from jax import export as jax_export
 
 from torchlike import nn
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten_call
+from torchlike._runtime import targets
 from torchlike.export import archive
 from torchlike.export.artifact import Artifact, Unexportable
 from torchlike.export.loaded import LoadedModule, about_state, state_of
@@ -233,7 +233,7 @@ def built(fn: Any, args: Any, kwargs: Any, state: Any, shapes: Any = None) -> Ar
     try:
         return Artifact.build(fn, args, kwargs, state, shapes)
     except NotImplementedError:
-        return Artifact.build(fn, args, kwargs, state, shapes, (jax.default_backend(),))
+        return Artifact.build(fn, args, kwargs, state, shapes, (targets.name(),))
     except Exception as error:
         if shapes is None or not any(s in str(error) for s in ("ymbolic dimension", "_DimExpr")):
             raise

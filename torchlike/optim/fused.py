@@ -22,7 +22,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import unwatched
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._ops.unfused import unfused
-from torchlike._runtime import first_calls, x64
+from torchlike._runtime import first_calls, targets, x64
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd.partial import GIVEN
@@ -47,7 +47,11 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
         name = f"optimizer step {getattr(rule, '__name__', '')}".rstrip()
         flat = functools.partial(update, functools.partial(_flat, rule))
         found = (
-            first_calls.jit(unwatched(functools.partial(update, rule)), name=name, inline=AT_ONCE),
+            first_calls.jit(
+                unwatched(targets.precise(functools.partial(update, rule))),
+                name=name,
+                inline=AT_ONCE,
+            ),
             first_calls.jit(flat, name=name, donate_argnums=0),
         )
         _compiled[key] = found

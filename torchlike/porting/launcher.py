@@ -6,19 +6,24 @@ import sys
 from collections.abc import Sequence
 
 import torchlike
+from torchlike._core import devices
 from torchlike._runtime import xla_flags
-from torchlike.porting import compiled, script, torch_alias
+from torchlike.porting import aliases, compiled, script, torch_alias
 from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.hints import missing
 
 
-def run(argv: Sequence[str], *, as_module: bool = False, threads: int | None = None) -> None:
+def run(
+    argv: Sequence[str], *, as_module: bool = False, threads: int | None = None,
+    device_map: dict[str, str] | None = None,
+) -> None:  # fmt: skip
     """Run a script, or with ``as_module`` a module, in which ``torch`` means torchlike.
 
     Args:
         argv: the script's path (or the module's name) and its arguments.
         as_module: whether ``argv[0]`` is a module's name, as after ``python -m``.
         threads: how many XLA's CPU backend starts; by default as many as there are cores.
+        device_map: what device types of the script's mean: {"cuda": "cpu"}. Told once.
 
     Raises:
         SystemExit: the script called ``sys.exit`` or ended in an exception, which has been printed;
@@ -28,6 +33,11 @@ def run(argv: Sequence[str], *, as_module: bool = False, threads: int | None = N
         xla_flags.set_cpu_threads(threads)
     tune_allocator()
     finder = torch_alias.install()
+    aliases.install("torch_xla", "torchlike.porting.torch_xla", is_installed=True)
+    if device_map:
+        devices.map_types(device_map)
+        said = ", ".join(f"{name} means {other}" for name, other in device_map.items())
+        print(f"torchlike: {said} in this script (--device-map)", file=sys.stderr)
     try:
         compiled.apply(compiled.mode_from_environment())
     except ValueError as error:

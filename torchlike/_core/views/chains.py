@@ -28,7 +28,7 @@ from torchlike._core.views.steps import (
     Unfold,
     step,
 )
-from torchlike._runtime import first_calls, x64, xla_flags
+from torchlike._runtime import first_calls, targets, x64, xla_flags
 from torchlike._runtime.inlining import AT_ONCE
 
 Steps = tuple[Step, ...]
@@ -132,7 +132,7 @@ def reader(steps: Steps) -> Callable[..., Any]:
 def reader_alone(steps: Steps) -> Callable[..., Any]:
     """``reader`` as a program of its own rather than a part of one."""
     is_transposition = [type(s) for s in steps] == [Permute] and steps[0].params[0] == (1, 0)
-    if is_transposition and not xla_flags.has_tiles() and jax.default_backend() == "cpu":
+    if is_transposition and not xla_flags.has_tiles() and targets.runs_on_cpu():
         return first_calls.jit(_transposed, name="transposition")
     return reader(steps)
 

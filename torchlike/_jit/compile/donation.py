@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
 from torchlike._jit.compile.jaxprs import is_literal
+from torchlike._runtime import targets
 
 #: Inputs of fewer bytes are left alone: their copy costs less than a step of the program.
 _LEAST = 1 << 16
@@ -113,7 +113,7 @@ def late_readers(jaxpr: Any, given_up: Sequence[Any]) -> dict[int, list[Any]]:
     """
     large = [o for o, v in enumerate(given_up)
              if math.prod(v.aval.shape) * v.aval.dtype.itemsize >= _LEAST]  # fmt: skip
-    if not large or jax.default_backend() != "cpu":
+    if not large or not targets.is_cpu():
         return {}
     order = _Order(jaxpr)
     found = {o: order.late_readers(given_up[o], jaxpr.outvars[o]) for o in large

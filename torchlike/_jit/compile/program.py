@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from sys import getrefcount
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -26,6 +25,7 @@ from torchlike._jit.compile.delivery import deliver
 from torchlike._jit.compile.generated_call import generate_call, generate_guard
 from torchlike._jit.compile.layout import Gradient, Inputs, Outputs, Run, abstract
 from torchlike._jit.guards.guard import GuardSet
+from torchlike._runtime import targets
 
 
 class ProgramState:
@@ -117,7 +117,7 @@ class Program:
         # Held by anything else than its cell and this list (a node, a view, a handle)?
         for i in [i for i in inputs.donated if getrefcount(arrays[i]) != _SOLE]:
             # On the CPU a copy by NumPy: it compiles nothing (18 ms a shape).
-            on_cpu = jax.default_backend() == "cpu"
+            on_cpu = targets.runs_on_cpu()
             arrays[i] = device_array(np.array(arrays[i])) if on_cpu else jnp.array(arrays[i])
         if inputs.getters:
             if drawn is None:  # the first run uses what the capture itself drew

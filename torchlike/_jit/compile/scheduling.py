@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from torchlike._runtime import x64
+from torchlike._runtime import targets, x64
 
 
 def compiled(function: Any, eqns: Sequence[Any], donated: tuple[int, ...] = ()) -> Any:
@@ -29,7 +29,7 @@ def compiled(function: Any, eqns: Sequence[Any], donated: tuple[int, ...] = ()) 
     has_regions = "checkpoint" in names or any(len(e.invars) > 1 for e in barriers)
     has_loops = not names.isdisjoint(("scan", "while"))
     asks = has_regions or (barriers and not has_loops)
-    if not asks or jax.default_backend() != "cpu":
+    if not asks or not targets.is_cpu():
         return jax.jit(function, donate_argnums=donated)
     return _ForMemory(function, donated)
 

@@ -6,11 +6,11 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torchlike._compat.settings import get_float32_matmul_precision
 from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.slots import rebound_slots
 from torchlike._jit.guards.guard import Guard
 from torchlike._jit.guards.values import MISSING, describe, equal_tuples, same
+from torchlike._runtime import targets
 
 PLAIN_VALUES = (int, float, complex, bool, str, bytes, type(None))
 #: The tables in which a module keeps its tensors and children.
@@ -97,20 +97,22 @@ class HookTableGuard(Guard):
 
 
 class PrecisionGuard(Guard):
-    """What ``torch.set_float32_matmul_precision`` was told."""
+    """What ``torch.set_float32_matmul_precision`` and ``cudnn.allow_tf32`` were told."""
 
-    __slots__ = ("precision",)
+    __slots__ = ("precisions",)
     follows_epoch = True
 
     def __init__(self) -> None:
-        self.precision = get_float32_matmul_precision()
+        self.precisions = targets.float32.key()
 
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
-        return get_float32_matmul_precision() == self.precision
+        return targets.float32.key() == self.precisions
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:
-        now = get_float32_matmul_precision()
-        return f"the precision of float32 products changed: {self.precision} → {now}"
+        kinds = zip(("products", "convolutions"), self.precisions, targets.float32.key(),
+                    strict=True)  # fmt: skip
+        return "; ".join(f"the precision of float32 {kind} changed: {before} → {now}"
+                         for kind, before, now in kinds if before != now)  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4096)

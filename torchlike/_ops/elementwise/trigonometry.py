@@ -21,6 +21,7 @@ import numpy as np
 from jax import lax
 
 from torchlike._core import dtypes
+from torchlike._runtime import targets
 
 #: pi/2 as a float64 of 33 bits, whose product with a number of 20 bits is exact, and what is left.
 _HALF_PI_HIGH = float(int(math.pi / 2 * 2**32)) / 2**32
@@ -80,7 +81,7 @@ def _on_cpu(fast: Callable[[Any], Any], general: Callable[[Any], Any]) -> Callab
 
     def function(x: Any) -> jax.Array:
         if (
-            jax.default_backend() != "cpu"
+            not targets.is_cpu()
             or x.size < _FEWEST
             or dtypes.kind_of(x.dtype) != "f"
             or x.dtype.itemsize == 8

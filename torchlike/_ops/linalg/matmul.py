@@ -22,7 +22,7 @@ from torchlike._ops.linalg.einstein import (
     of_product,
     permuted,
 )
-from torchlike._ops.linalg.products import times_transposed
+from torchlike._ops.linalg.products import accumulated, times_transposed
 from torchlike._ops.promotion import result_dtype, scalar_like
 
 
@@ -249,7 +249,7 @@ def _check_addend(input: Any, x: Any) -> None:
 def _product_of(x: Any, y: Any, product: Any) -> jax.Array:
     """``x @ y`` in the accumulator's dtype, after the checks of the op ``product``."""
     jax.eval_shape(product.spec.fn, x, y)
-    return jnp.matmul(x, y, preferred_element_type=_accumulator(x))
+    return accumulated(x, y, _accumulator(x))
 
 
 def _checked(input: Any, x: Any, y: Any, product: Any) -> jax.Array:

@@ -20,6 +20,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
@@ -55,12 +56,37 @@ def times_transposed(x: Any, weight: Any, wide: Any = None) -> jax.Array:
 
 def _times_transposed_jvp(wide: Any, primals: Any, tangents: Any) -> tuple[Any, ...]:
     (x, weight), (dx, dweight) = primals, tangents
+    own = wide if targets.is_cpu() else None
     parts = []
     if not isinstance(dx, SymbolicZero):
-        parts.append(jnp.matmul(dx, weight.T, preferred_element_type=wide))
+        parts.append(jnp.matmul(dx, weight.T, preferred_element_type=own))
     if not isinstance(dweight, SymbolicZero):
-        parts.append(product_of_tangent(x, dweight, wide))
-    return times_transposed(x, weight, wide), sum(parts[1:], parts[0])
+        parts.append(product_of_tangent(x, dweight, own))
+    out = times_transposed(x, weight, wide)
+    return out, sum(parts[1:], parts[0]).astype(out.dtype)
 
 
 times_transposed.defjvp(_times_transposed_jvp, symbolic_zeros=True)
+
+
+def accumulated(x: Any, y: Any, wide: Any) -> jax.Array:
+    """``x @ y`` in the dtype ``wide``, that of the sums of a product of 16 bits (None: that of x).
+
+    In programs for accelerators the gradients are products of 16 bits too, as PyTorch's are: by the
+    rule for ``preferred_element_type`` one side would be float32, which takes several passes.
+    """
+    if wide is None or targets.is_cpu():
+        return jnp.matmul(x, y, preferred_element_type=wide)
+    return _accumulated(x, y, np.dtype(wide).name)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(2,))
+def _accumulated(x: Any, y: Any, wide: str) -> jax.Array:
+    return jnp.matmul(x, y, preferred_element_type=wide)
+
+
+@_accumulated.defjvp
+def _accumulated_jvp(wide: str, primals: Any, tangents: Any) -> tuple[Any, ...]:
+    (x, y), (dx, dy) = primals, tangents
+    moved = jnp.matmul(dx, y) + jnp.matmul(x, dy)
+    return _accumulated(x, y, wide), moved.astype(wide)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlike._compat.unsupported import functions as _unsupported
+from torchlike._ops.nn.attention import kernels
 from torchlike.nn.attention import bias as bias
 
 #: A flag scripts set; there are no kernels among which one could fail to be chosen.
@@ -15,7 +16,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(enum.IntEnum):
-    """PyTorch's kernels; XLA compiles its own."""
+    """PyTorch's kernels, and what stands for them here (`sdpa_kernel`)."""
 
     ERROR = -1
     MATH = 0
@@ -25,18 +26,34 @@ class SDPBackend(enum.IntEnum):
     OVERRIDEABLE = 4
 
 
+_KERNELS = {
+    SDPBackend.MATH: "math", SDPBackend.FLASH_ATTENTION: "flash",
+    SDPBackend.EFFICIENT_ATTENTION: "mem_efficient", SDPBackend.CUDNN_ATTENTION: "cudnn",
+}  # fmt: skip
+
+
 @contextlib.contextmanager
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
-    """A region in which only these kernels may be used: it changes nothing, for XLA compiles the
-    one there is.
+    """A region in which only these kernels may be used, on accelerators; the CPU has one.
 
-    AssertionError for what is no SDPBackend, or a list of them.
+    Differs from PyTorch: EFFICIENT_ATTENTION is attention in blocks, by an online softmax, in plain
+    JAX, and FLASH_ATTENTION JAX's Pallas kernel for TPUs. ``set_priority`` changes nothing: cuDNN's
+    comes first, then flash, then blocks. AssertionError for what is no SDPBackend, or a list of
+    them.
     """
     given = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(given, list) or not all(isinstance(b, SDPBackend) for b in given):
         raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend "
                              "instances")  # fmt: skip
-    yield
+    before = {name: ask() for name, (ask, _) in kernels.SWITCHES.items()}
+    wanted = {_KERNELS[b] for b in given if b in _KERNELS}
+    try:
+        for name, (_, tell) in kernels.SWITCHES.items():
+            tell(name in wanted)
+        yield
+    finally:
+        for name, (_, tell) in kernels.SWITCHES.items():
+            tell(before[name])
 
 
 def list_flash_attention_impls() -> list[str]:

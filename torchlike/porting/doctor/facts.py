@@ -7,7 +7,13 @@ import platform
 import re
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, distribution, distributions, version
+from importlib.metadata import (
+    PackageNotFoundError,
+    distribution,
+    distributions,
+    requires,
+    version,
+)
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +23,7 @@ import torchlike
 from torchlike._runtime import xla_flags
 from torchlike._runtime.environment_variables import ALL
 from torchlike.porting.aliases import AliasFinder
+from torchlike.porting.plan.topologies import missing
 from torchlike.porting.shim import changes, environment
 from torchlike.porting.version import own_version
 
@@ -43,7 +50,20 @@ def collect() -> dict[str, Any]:
         "torch": _torch(),
         "torchlikes": _torchlikes(),
         "environment": _environment(),
+        "ahead": _ahead(),
     }
+
+
+def _ahead() -> dict[str, Any]:
+    """By platform the package that compiling for it ahead of time lacks, or None; and where the
+    TPU's compiler is not the one that goes with JAX, which is."""
+    found: dict[str, Any] = {platform: missing(platform) for platform in ("tpu", "cuda")}
+    pattern = r"libtpu==([\d.]+)\.\*; extra == \"tpu\""
+    wanted = [m[1] for line in requires("jax") or () if (m := re.match(pattern, line))]
+    own = None if found["tpu"] else version("libtpu")
+    is_other = bool(own and wanted and not own.startswith(f"{wanted[0]}."))
+    found["other_libtpu"] = f"{own}, not {wanted[0]}" if is_other else None
+    return found
 
 
 def _versions() -> dict[str, Any]:

@@ -42,6 +42,18 @@ def notes(facts: dict[str, Any]) -> list[str]:
         found.append(
             "OMP_NUM_THREADS says nothing to XLA: `torchlike run --threads N`, or PJRT_NPROC"
         )
+    ahead = facts["ahead"]
+    lacking = [p for p in ("tpu", "cuda") if ahead[p]]
+    if len(lacking) == 1:
+        found.append(
+            f"`torchlike plan` cannot compile for {lacking[0]}: {ahead[lacking[0]]} is not "
+            "installed (pip install 'torchlike[plan]')"
+        )
+    if ahead["other_libtpu"]:
+        found.append(
+            f"libtpu is {ahead['other_libtpu']}, with which this JAX was made: programs planned "
+            "for TPUs may differ (pip install 'torchlike[plan]')"
+        )
     if facts["system"]["has_nvidia"] and facts["devices"]["backend"] == "cpu":
         found.append("there is an NVIDIA GPU, and JAX does not use it: pip install torchlike[cuda]")
     return found

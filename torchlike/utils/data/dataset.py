@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+from torchlike._core import devices
 from torchlike._core.tensor import Tensor
 from torchlike._ops.random.random import randperm
 
@@ -141,6 +142,6 @@ def random_split(
         lengths = sizes
     if sum(lengths) != n:
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = randperm(n, generator=generator).tolist()
+    order = randperm(n, generator=generator, device=devices.CPU).tolist()
     ends = list(itertools.accumulate(int(k) for k in lengths))
     return [Subset(dataset, order[e - int(k) : e]) for e, k in zip(ends, lengths, strict=True)]

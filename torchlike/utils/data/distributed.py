@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from torchlike._core import devices
 from torchlike._ops.random.random import randperm
 from torchlike.random import Generator
 from torchlike.utils.data.sampler import Sampler, T_co
@@ -48,7 +49,7 @@ class DistributedSampler(Sampler[T_co]):
         if self.shuffle:
             generator = Generator()
             generator.manual_seed(self.seed + self.epoch)
-            indices = randperm(n, generator=generator).tolist()
+            indices = randperm(n, generator=generator, device=devices.CPU).tolist()
         else:
             indices = list(range(n))
         if self.drop_last:

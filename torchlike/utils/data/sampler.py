@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
-from torchlike._core import dtypes
+from torchlike._core import devices, dtypes
 from torchlike._ops.creation.creation import as_tensor, empty
 from torchlike._ops.random.choices import multinomial
 from torchlike._ops.random.random import randint, randperm
@@ -17,7 +17,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 def draw_seed(generator: Any = None) -> int:
     """A non-negative 64-bit seed from a generator (two words)."""
-    return int(empty((), dtype=dtypes.int64).random_(generator=generator).item())
+    return int(
+        empty((), dtype=dtypes.int64, device=devices.CPU).random_(generator=generator).item()
+    )
 
 
 class Sampler(Generic[T_co]):
@@ -72,13 +74,17 @@ class RandomSampler(Sampler[int]):
             generator = Generator().manual_seed(draw_seed())
         if self.replacement:
             for _ in range(total // 32):
-                yield from randint(0, n, (32,), generator=generator).tolist()
-            yield from randint(0, n, (total % 32,), generator=generator).tolist()
+                yield from randint(0, n, (32,), generator=generator, device=devices.CPU).tolist()
+            yield from randint(
+                0, n, (total % 32,), generator=generator, device=devices.CPU
+            ).tolist()
             return
         for _ in range(total // n if n else 0):
-            yield from randperm(n, generator=generator).tolist()
+            yield from randperm(n, generator=generator, device=devices.CPU).tolist()
         # PyTorch always permutes once more, for the part of a pass that may be left.
-        yield from randperm(n, generator=generator).tolist()[: total % n if n else 0]
+        yield from randperm(n, generator=generator, device=devices.CPU).tolist()[
+            : total % n if n else 0
+        ]
 
     def __len__(self) -> int:
         return self.num_samples
@@ -92,7 +98,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        for i in randperm(len(self.indices), generator=self.generator).tolist():
+        for i in randperm(len(self.indices), generator=self.generator, device=devices.CPU).tolist():
             yield self.indices[i]
 
     def __len__(self) -> int:

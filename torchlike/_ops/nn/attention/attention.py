@@ -17,8 +17,10 @@ from torchlike._core.dtypes import c_name
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch import memory_order
 from torchlike._dispatch.registry import NAMESPACES, composite, op
-from torchlike._dispatch.schema import Bool, DType, Input, OptFloat, OptInput
+from torchlike._dispatch.schema import Bool, DType, Float, Input, OptFloat, OptInput, Str
 from torchlike._ops.checks import scalar_type_of
+from torchlike._ops.linalg.products import accumulated
+from torchlike._ops.nn.attention import kernels
 from torchlike._ops.nn.attention.weighting import (
     Masks,
     limit_of,
@@ -27,6 +29,7 @@ from torchlike._ops.nn.attention.weighting import (
     weighted,
 )
 from torchlike._ops.promotion import check_broadcast
+from torchlike._runtime import targets
 
 
 def _check(query: Any, key: Any, value: Any, mask: Any, enable_gqa: bool) -> None:
@@ -77,6 +80,10 @@ def _shared(heads: int, x: Any, enable_gqa: bool) -> jax.Array:
     return x
 
 
+def _heads(query: Any, enable_gqa: bool) -> int:
+    return query.shape[-3] if enable_gqa else 1
+
+
 def _factor(query: Any, scale: float | None) -> float:
     # Without features all products are 0, whatever they are multiplied by.
     return 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
@@ -99,7 +106,7 @@ def _powers(
     wide = np.dtype(np.float32) if query.dtype.itemsize < 4 else query.dtype
     if wide == query.dtype:
         query = query * jnp.asarray(factor, wide)
-    scores = jnp.matmul(query, jnp.swapaxes(key, -1, -2), preferred_element_type=wide)
+    scores = accumulated(query, jnp.swapaxes(key, -1, -2), None if wide == query.dtype else wide)
     if wide != query.dtype:  # a scaled 16-bit query would be rounded once more
         scores = scores * jnp.asarray(factor, wide)
     return powers_of(scores, _masks(query, key, mask, wide), 0 if is_causal else None)
@@ -109,11 +116,20 @@ def _powers(
     grad_name="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
 def attention_op(
     query: Input, key: Input, value: Input, attn_mask: OptInput, is_causal: Bool, scale: OptFloat,
-    enable_gqa: Bool,
+    enable_gqa: Bool, allowed: Str = "",
 ):  # fmt: skip
-    """``softmax(query @ key.T * scale + mask) @ value``."""
+    """``softmax(query @ key.T * scale + mask) @ value``. ``allowed``: what `kernels.said` says,
+    which the choice of a kernel depends on."""
     _check(query, key, value, attn_mask, enable_gqa)
-    heads = query.shape[-3] if enable_gqa else 1
+    case = kernels.Case(query, key, value, attn_mask, is_causal, False)
+    kernel = kernels.choose(case)
+    if kernel != "plain":
+        if attn_mask is not None:
+            _masks(
+                query, _shared(_heads(query, enable_gqa), key, enable_gqa), attn_mask, np.float32
+            )
+        return kernels.run(kernel, case, _factor(query, scale))
+    heads = _heads(query, enable_gqa)
     key, value = _shared(heads, key, enable_gqa), _shared(heads, value, enable_gqa)
     if value.dtype.itemsize < 4:
         powers, total = _powers(query, key, attn_mask, is_causal, scale)
@@ -122,6 +138,19 @@ def attention_op(
     query = query * jnp.asarray(_factor(query, scale), query.dtype)
     masks = _masks(query, key, attn_mask, query.dtype)
     return weighted(query, key, value, masks, is_causal)
+
+
+@op("dropped_attention_op", namespaces=(), method=False,
+    grad_name="ScaledDotProductEfficientAttentionBackward0")  # fmt: skip
+def dropped_attention_op(
+    query: Input, key: Input, value: Input, attn_mask: OptInput, seed: Input, dropout_p: Float,
+    is_causal: Bool, scale: OptFloat, enable_gqa: Bool,
+):  # fmt: skip
+    """Attention with dropout in blocks: ``seed`` decides which weights are dropped."""
+    _check(query, key, value, attn_mask, enable_gqa)
+    case = kernels.Case(query, key, value, attn_mask, is_causal, True)
+    words = seed.reshape(-1)[0].astype(np.uint32)
+    return kernels.run("chunked", case, _factor(query, scale), words, dropout_p)
 
 
 @op("attention_weights_op", namespaces=(), method=False, residuals=True,
@@ -180,9 +209,19 @@ def scaled_dot_product_attention(
             "is_causal=True"
         )
     if not dropout_p:
-        return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+        return attention_op(
+            query, key, value, attn_mask, is_causal, scale, enable_gqa, kernels.said()
+        )
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
+    if not targets.is_cpu() and (
+        kernels.choose(kernels.Case(query, key, value, attn_mask, is_causal, True)) != "plain"
+    ):  # fmt: skip
+        # By name, like dropout below.
+        seed = NAMESPACES[""]["randint"](1 << 31, (1,), device=query.device)
+        return dropped_attention_op(
+            query, key, value, attn_mask, seed, dropout_p, is_causal, scale, enable_gqa
+        )
     weights = attention_weights_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     # By name: the random family registers dropout, and may be imported after this one.
     dropped = NAMESPACES["nn.functional"]["dropout"](weights, dropout_p)

@@ -47,7 +47,8 @@ class Masks(NamedTuple):
 
 def limit_of(mask: Any, dtype: Any) -> jax.Array:
     """The limit that a bool mask (True: kept) stands for."""
-    return jnp.where(mask, np.inf, -np.inf).astype(dtype)
+    kind = np.dtype(dtype).type  # Python's infinities would be float64, which a TPU emulates
+    return jnp.where(mask, kind(np.inf), kind(-np.inf))
 
 
 def _causal_limit(scores: Any, first: int) -> jax.Array | None:
@@ -137,7 +138,7 @@ _weighted.defjvp(_weighted_jvp, symbolic_zeros=True)
 def _blocks(rows: int) -> Iterator[tuple[int, int]]:
     """Where the blocks of rows of a causal mask begin and end."""
     # For NumPy as well: what a block does not read (a NaN) cannot reach it.
-    count = 1 if rows < 128 or jax.default_backend() != "cpu" else 2 if rows < 512 else 4
+    count = 1 if rows < 128 or not targets.is_cpu() else 2 if rows < 512 else 4
     bounds = [rows * i // count for i in range(count + 1)]
     return itertools.pairwise(bounds)
 

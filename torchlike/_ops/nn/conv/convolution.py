@@ -77,6 +77,7 @@ def _by_groups(convolve: Any, x: Any, weight: Any, groups: int) -> jax.Array:
     return jnp.concatenate([convolve(xs, ws) for xs, ws in parts], 1)
 
 
+@targets.convolving
 def convolution(
     x: Any, weight: Any, stride: Any, pads: Any, dilation: Any, groups: int = 1
 ) -> jax.Array:
@@ -121,6 +122,7 @@ def _layout(n: int) -> tuple[str, str, str]:
 # -- transposed ------------------------------------------------------------------------------------
 
 
+@targets.convolving
 def transposed(
     x: Any, weight: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int
 ) -> jax.Array:

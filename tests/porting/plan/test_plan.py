@@ -1,0 +1,302 @@
+"""`torchlike.plan`: steps compiled for machines that are not here. Needs the extra ``plan``."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import jax
+import numpy as np
+import pytest
+from jax.sharding import PartitionSpec
+
+import torchlike as torch
+from torchlike.porting.plan import advice, hlo, loops, page, table, weightless
+from torchlike.porting.plan.command import parse_mesh
+from torchlike.porting.plan.leaves import Leaf, default_rule
+from torchlike.porting.plan.step import StepReadsValues
+from torchlike.porting.plan.topologies import missing, topology
+
+nn = torch.nn
+needs_tpu = pytest.mark.skipif(missing("tpu") is not None, reason="needs the extra plan (libtpu)")
+needs_cuda = pytest.mark.skipif(missing("cuda") is not None, reason="needs the extra plan (CUDA)")
+MACHINES = [pytest.param("v5e:2x2", marks=needs_tpu), pytest.param("h100:4", marks=needs_cuda)]
+
+
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        return x + self.fc2(torch.relu(self.fc1(x)))
+
+
+def training(width=64, batch=32, device="meta"):
+    with torch.device(device):
+        model = nn.Sequential(nn.Linear(16, width), Layer(width), Layer(width), nn.Linear(width, 4))
+        x, y = torch.zeros(batch, 16), torch.zeros(batch, dtype=torch.long)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, x, y, model
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_step_without_values(machine):
+    step, x, y, model = training()
+    plan = torch.plan(step, x, y, topology=machine)
+    parameters = 4 * sum(p.numel() for p in model.parameters())
+    assert plan.devices == 4
+    assert plan.inputs["parameters"] == parameters
+    assert plan.inputs["optimizer state"] == 2 * parameters + 4 * len(list(model.parameters()))
+    assert plan.inputs["batch"] == (32 * 16 * 4 + 32 * 8) // 4
+    matrices = 16 * 64 + 2 * 2 * 64 * 256 + 64 * 4
+    # Forward, and two products in backward, but no gradient of the batch.
+    assert plan.flops == 2 * 32 * (3 * matrices - 16 * 64)
+    assert set(plan.units) == {"f32"}  # PyTorch's default: all bits
+    reduced = sum(c.nbytes for c in plan.collectives if c.kind == "all-reduce")
+    assert parameters <= reduced <= parameters + 64  # every gradient once, and the loss
+    assert plan.fits
+    assert plan.aliased >= 3 * parameters  # the update happens in the memory of what it updates
+    assert plan.seconds == max(plan.compute_seconds, plan.memory_seconds, plan.interconnect_seconds)
+    assert all(p.is_meta for p in model.parameters())
+    assert json.loads(plan.to_json())["bound"] == plan.bound
+
+
+@needs_tpu
+def test_parameters_are_sharded():
+    step, x, y, model = training()
+    parameters = 4 * sum(p.numel() for p in model.parameters())
+    whole = torch.plan(step, x, y, topology="v5e:2x2")
+    plan = torch.plan(step, x, y, topology="v5e:2x2", fsdp="data")
+    assert plan.inputs["parameters"] == parameters // 4
+    assert plan.arguments < whole.arguments
+    assert {"all-gather"} & {c.kind for c in plan.collectives}
+    by_name = torch.plan(
+        step, x, y, topology="v5e:2x2", mesh={"data": 2, "model": 2},
+        shardings={"1.fc1.weight": PartitionSpec("model", None)},
+    )  # fmt: skip
+    assert by_name.inputs["parameters"] == parameters - 4 * 256 * 64 // 2
+
+
+@needs_tpu
+def test_values_that_a_step_reads_are_refused_by_the_line():
+    step, x, y, _ = training()
+
+    def reading(x, y):
+        return step(x, y).item()
+
+    with pytest.raises(StepReadsValues, match=r"reads the value of a tensor \(.*test_plan.py:\d+"):
+        torch.plan(reading, x, y, topology="v5e:2x2")
+
+
+@needs_tpu
+def test_a_model_with_values_may_be_planned():
+    step, x, y, model = training(device="cpu")
+    plan = torch.plan(step, x, y, topology="v5e:1x1")
+    assert plan.inputs["parameters"] == 4 * sum(p.numel() for p in model.parameters())
+    assert plan.collectives == []
+    assert np.isfinite(step(x, y).item())  # the model is as it was after a step
+
+
+def test_wrong_requests():
+    with pytest.raises(ValueError, match=r"unknown topology 'v9:2x2'. Known: TPUs.*v5e.*h100"):
+        topology("v9:2x2")
+    with pytest.raises(ValueError, match="unknown topology"):
+        topology("v5e:two")
+    assert parse_mesh("data=4, model=2") == {"data": 4, "model": 2}
+    with pytest.raises(ValueError, match="write it as data=16,model=16"):
+        parse_mesh("data:4")
+
+
+@needs_tpu
+def test_meshes_that_do_not_fit():
+    step, x, y, _ = training(batch=30)
+    with pytest.raises(ValueError, match="3 = 3 devices, but v5e:2x2 has 4"):
+        torch.plan(step, x, y, topology="v5e:2x2", mesh={"data": 3})
+    with pytest.raises(ValueError, match="of 4 does not divide its dimension 0"):
+        torch.plan(step, x, y, topology="v5e:2x2")
+    with pytest.raises(ValueError, match="'rows' is no axis of the mesh: data"):
+        torch.plan(step, x, y, topology="v5e:2x2", fsdp="rows")
+    with pytest.raises(ValueError, match="v5e:3x5 is no topology of TPU v5e"):
+        torch.plan(step, x, y, topology="v5e:3x5")
+
+
+def test_what_is_not_installed(monkeypatch):
+    monkeypatch.setattr("torchlike.porting.plan.topologies.missing", lambda platform: "libtpu")
+    topology.cache_clear()
+    with pytest.raises(ImportError, match=r"needs the package libtpu.*torchlike\[plan\]"):
+        topology("v6e:2x2")
+
+
+def test_arrays_without_memory():
+    large = weightless.array((1 << 20, 1 << 12), np.float32)  # 17 GB
+    small = weightless.array((3,), jax.numpy.bfloat16)
+    assert large.nbytes == 1 << 34
+    assert small.dtype == jax.numpy.bfloat16
+    assert not np.asarray(large[:2, :2]).any()
+
+
+TEXT = """\
+HloModule jit_step
+
+%body (p: (s32[], f32[8,4])) -> (s32[], f32[8,4]) {
+  %p = (s32[], f32[8,4]) parameter(0)
+  %g = f32[8,4]{1,0} get-tuple-element(%p), index=1
+  %ar = f32[8,4]{1,0} all-reduce(%g), replica_groups={{0,1},{2,3}}, to_apply=%add
+}
+
+ENTRY %main (a: f32[8,4]) -> f32[32,4] {
+  %a = f32[8,4]{1,0} parameter(0)
+  %w = (s32[], f32[8,4]) while(%t), condition=%cond, body=%body, \
+backend_config={"known_trip_count":{"n":"5"}}
+  %s = (f32[8,4], f32[32,4]) all-gather-start(%a), replica_groups=[1,4]<=[4], dimensions={0}
+  ROOT %d = f32[32,4]{1,0} all-gather-done(%s)
+  %r = bf16[2,4]{1,0} reduce-scatter(%a), replica_groups=[1,4]<=[4], dimensions={0}
+}
+"""
+
+
+def test_collectives_are_read_from_the_text():
+    found = {c.kind: c for c in hlo.collectives(TEXT, 4)}
+    assert (found["all-reduce"].count, found["all-reduce"].group) == (5, 2)
+    assert found["all-reduce"].nbytes == 5 * 8 * 4 * 4
+    assert found["all-gather"].nbytes == 32 * 4 * 4
+    assert found["all-gather"].sent == 32 * 4 * 4 * 3 / 4
+    assert found["reduce-scatter"].nbytes == 8 * 4 * 2
+
+
+def test_rules_of_the_axis_model():
+    class Mesh:
+        shape = {"data": 2, "model": 4}  # noqa: RUF012
+
+    rule = default_rule(Mesh(), fsdp="data")
+
+    def spec(name, shape, module="Linear"):
+        return rule(Leaf(f"{name}.weight", "parameters", shape, np.dtype("f4"), f"{name}.weight",
+                         module))  # fmt: skip
+
+    assert spec("h.0.fc1", (256, 64)) == PartitionSpec("model", "data")
+    assert spec("h.0.fc2", (64, 256)) == PartitionSpec("data", "model")
+    assert spec("h.0.out_proj", (64, 64)) == PartitionSpec("data", "model")
+    assert spec("wte", (512, 64), "Embedding") == PartitionSpec("model", "data")
+    assert spec("ln", (63,)) == PartitionSpec(None)
+
+
+SCRIPT = """
+import torch
+from torch import nn
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = nn.Linear(8, 2).to(device)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = torch.utils.data.TensorDataset(torch.randn(64, 8), torch.randint(2, (64,)))
+
+def train():
+    seen = 0
+    for i, (x, y) in enumerate(torch.utils.data.DataLoader(data, batch_size=16, shuffle=True)):
+        x, y = x.to(device), y.to(device)
+        if x.shape[0] < 4:
+            continue
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        seen += x.shape[0]
+        READ
+    raise AssertionError("a plan ends at the first step")
+
+train()
+"""
+
+
+def planned(tmp_path, read, *options):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.replace("READ", read))
+    return subprocess.run(
+        [sys.executable, "-m", "torchlike", "plan", str(script), "--topology", "v5e:2x2", *options],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+
+
+@needs_tpu
+def test_the_command_plans_a_scripts_loop(tmp_path):
+    done = planned(tmp_path, "pass", "--json", "plan.json", "--html", "plan.html", "--advise")
+    assert done.returncode == 0, done.stderr
+    assert "It fits" in done.stdout
+    assert "What a change gives" in done.stdout
+    assert json.loads((tmp_path / "plan.json").read_text())["inputs"]["parameters"] == 4 * 18
+    assert "<table>" in (tmp_path / "plan.html").read_text()
+
+
+@needs_tpu
+def test_the_command_says_what_stands_in_the_way(tmp_path):
+    done = planned(tmp_path, "print(loss.item())")
+    assert done.returncode == 1
+    assert "train.py:21" in done.stderr
+    assert "example batch" in done.stderr
+    done = planned(tmp_path, "print(loss.item())", "--mesh", "data=3")
+    assert done.returncode == 2
+    assert "but v5e:2x2 has 4" in done.stderr
+
+
+def test_a_loop_becomes_a_function(tmp_path):
+    script = tmp_path / "loop.py"
+    script.write_text(
+        textwrap.dedent("""
+        total = 0
+        def run(items):
+            count = 0
+            for x in items:
+                if x < 0:
+                    break
+                count += x
+                loss.backward()
+                optimizer.step()
+            return count
+    """)
+    )
+    code = compile(script.read_text(), str(script), "exec")
+    told = []
+
+    class Recorder:
+        def __getattr__(self, name):
+            return lambda: told.append(name)
+
+    main = type(sys)("main")
+    main.__dict__.update(loss=Recorder(), optimizer=Recorder())
+
+    def take(step, *batch):
+        step(*batch)
+
+    exec(loops.planning_loops(take)(code, main), main.__dict__)
+    assert main.run([1, 2, -1, 4]) == 7
+    assert told == ["backward", "step"] * 3
+
+
+def test_units():
+    assert table.size(1_500_000) == "1.5 MB"
+    assert table.count(2e12) == "2 T"
+    assert table.seconds(0.0025) == "2.5 ms"
+
+
+@needs_tpu
+@pytest.mark.full
+def test_advice_for_a_step(tmp_path):
+    step, x, y, _ = training(width=256, batch=256)
+    options = {"topology": "v5e:2x2", "mesh": None, "fsdp": None}
+    plans = advice.tried(step, (x, y), options)
+    changes = [p.change for p in plans]
+    assert changes == ["", "FSDP over data", "rematerialisation of 2 layers", "both",
+                       "half the batch"]  # fmt: skip
+    assert plans[1].arguments < plans[0].arguments
+    assert plans[2].flops > plans[0].flops
+    assert plans[4].flops * 2 == plans[0].flops
+    assert "What a change gives" in page.html(plans)

@@ -1,0 +1,128 @@
+"""``torchlike run --device-map``, and ``import torch_xla``: scripts that name a device."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import jax
+import pytest
+
+import torchlike as torch
+from torchlike._core import devices
+
+CUDA = """
+import torch
+assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+print(torch.cuda.get_device_name(0), torch.cuda.get_device_properties(0).name)
+torch.cuda.set_device(0)
+torch.cuda.manual_seed_all(0)
+torch.backends.cudnn.benchmark = True
+device = torch.device("cuda:0")
+model = torch.nn.Linear(4, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cuda")
+x = torch.randn(8, 4, device="cuda")
+y = torch.zeros(8, 2).to(device, non_blocking=True)
+for _ in range(3):
+    optimizer.zero_grad(set_to_none=True)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        loss = torch.nn.functional.mse_loss(model(x).float(), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    torch.cuda.synchronize()
+print("trained", loss.item() > 0, torch.cuda.memory_allocated() >= 0)
+torch.cuda.empty_cache()
+state = {k: v.cpu() for k, v in model.state_dict().items()}
+torch.save(state, "model.pt")
+model.load_state_dict(torch.load("model.pt", map_location="cuda:0"))
+"""
+
+XLA = """
+import torch
+import torch_xla
+import torch_xla.core.xla_model as xm
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.distributed.spmd as xs
+import torch_xla.distributed.xla_multiprocessing as xmp
+import torch_xla.runtime as xr
+import torch_xla.debug.metrics as met
+import numpy as np
+
+def train(index):
+    device = xm.xla_device()
+    model = torch.nn.Linear(4, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.utils.data.TensorDataset(torch.randn(16, 4), torch.randn(16, 2))
+    loader = pl.MpDeviceLoader(torch.utils.data.DataLoader(data, batch_size=8), device)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        xm.optimizer_step(optimizer)
+        xm.mark_step()
+    xm.add_step_closure(lambda l: xm.master_print("loss", l.item() > 0), args=(loss,))
+    xm.save(model.state_dict(), "model.pt")
+
+xmp.spawn(train, args=())
+xr.use_spmd()
+n = xr.global_runtime_device_count()
+mesh = xs.Mesh(np.arange(n), (n, 1), ("data", "model"))
+t = xs.mark_sharding(torch.ones(8, 4), mesh, ("data", None))
+print((t * 2).sum().item(), xm.get_ordinal(), xm.xrt_world_size(), bool(met.metrics_report()))
+torch_xla.sync(wait=True)
+try:
+    xmp.spawn(train, nprocs=4)
+except NotImplementedError as error:
+    print("refused:", error)
+try:
+    xm.collective_permute
+except NotImplementedError as error:
+    print("refused:", error)
+"""
+
+
+def run(tmp_path, source, *options):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(source))
+    return subprocess.run(
+        [sys.executable, "-m", "torchlike", "run", *options, str(script)], cwd=tmp_path,
+        capture_output=True, text=True, env={**os.environ},
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="says what happens on the CPU")
+def test_a_script_that_says_cuda_runs_on_the_cpu(tmp_path):
+    done = run(tmp_path, CUDA, "--device-map", "cuda=cpu")
+    assert done.returncode == 0, done.stderr
+    assert "trained True True" in done.stdout
+    assert done.stderr.count("cuda means cpu in this script (--device-map)") == 1
+
+
+def test_a_script_of_torch_xla(tmp_path):
+    done = run(tmp_path, XLA)
+    assert done.returncode == 0, done.stderr
+    assert "loss True" in done.stdout
+    assert "64.0 0 1 True" in done.stdout
+    assert "refused: xmp.spawn with 4 processes" in done.stdout
+    assert "torch_xla.core.xla_model.collective_permute is not supported" in done.stdout
+
+
+def test_wrong_maps_are_refused(tmp_path):
+    for text in ("cuda", "cuda=gpu", "cpu=cuda"):
+        done = run(tmp_path, "", "--device-map", text)
+        assert done.returncode == 2
+        assert "write it as cuda=cpu" in done.stderr
+
+
+def test_a_map_ends():
+    devices.map_types({"cuda": "cpu"})
+    try:
+        assert torch.device("cuda:1") == torch.device("cpu")
+        assert torch.ones(2, device="cuda").device.type == "cpu"
+    finally:
+        devices.map_types({})
+    assert torch.device("cuda:1").index == 1
+    with pytest.raises(ValueError, match="'gpu' is no device type"):
+        devices.map_types({"gpu": "cpu"})

@@ -1,0 +1,7 @@
+"""``torchlike.plan`` and ``torchlike plan``: steps compiled for machines that are not here."""
+
+from __future__ import annotations
+
+from torchlike.porting.plan.planning import plan
+
+__all__ = ["plan"]

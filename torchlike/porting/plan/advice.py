@@ -1,0 +1,88 @@
+"""Tries what makes a step smaller: parameters sharded, activations computed again, half a batch."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from torchlike._core.tensor import Tensor
+from torchlike.nn import Module, ModuleList, Sequential
+from torchlike.porting.plan.leaves import default_rule
+from torchlike.porting.plan.planning import Plan, plan_of
+from torchlike.porting.plan.step import captured, compiled
+from torchlike.porting.plan.topologies import topology as topology_of
+from torchlike.utils.checkpoint import checkpoint
+
+
+def tried(step: Callable[..., Any], batch: Sequence[Any], options: dict[str, Any]) -> list[Plan]:
+    """The plan of ``step(*batch)`` as it is, then of each change by itself, then of those that
+    take less memory together. A change that cannot be made is left out.
+
+    - *FSDP over* an axis: parameters and their state sharded over the axis of the batch.
+    - *rematerialisation*: each layer of a list of equal modules computes its activations again in
+      backward (``torch.utils.checkpoint``).
+    - *half the batch*: dimension 0 of every batch tensor.
+    """
+    where = topology_of(options["topology"])
+    mesh = where.mesh(options["mesh"])
+    axis = options["fsdp"]
+    over = next(iter(mesh.shape))
+
+    def planned(change: str, batch: Sequence[Any], fsdp: str | None) -> Plan:
+        found = captured(step, tuple(batch), {}, where.platform, len(where.devices))
+        made = plan_of(compiled(found, where, mesh, default_rule(mesh, fsdp=fsdp)))
+        return replace(made, change=change)
+
+    half = [_half(x) for x in batch]
+    plans = [planned("", batch, axis)]
+    sharded = axis or over
+    if axis is None and len(where.devices) > 1:
+        plans.append(planned(f"FSDP over {over}", batch, over))
+    with rematerialising() as layers:
+        if layers:
+            plans.append(planned(f"rematerialisation of {layers} layers", batch, axis))
+            plans.append(planned("both", batch, sharded))
+    if any(a is not b for a, b in zip(half, batch, strict=True)):
+        with contextlib.suppress(ValueError):  # fewer examples than devices
+            plans.append(planned("half the batch", half, axis))
+    return plans
+
+
+def _half(x: Any) -> Any:
+    if isinstance(x, Tensor) and x.dim() and x.shape[0] > 1:
+        return x[: x.shape[0] // 2].clone()
+    return x
+
+
+@contextlib.contextmanager
+def rematerialising() -> Iterator[int]:
+    """A region in which layers of lists of at least two modules of one class are checkpointed;
+    gives how many there are."""
+    layers = {
+        id(child): child
+        for x in gc.get_objects() if isinstance(x, (ModuleList, Sequential)) and len(x) > 1
+        for child in x if _is_layer(child, x)
+    }  # fmt: skip
+    for layer in layers.values():
+        layer.forward = _again(layer)
+    try:
+        yield len(layers)
+    finally:
+        for layer in layers.values():
+            del layer.forward
+
+
+def _is_layer(child: Module, among: Any) -> bool:
+    return len(list(child.children())) > 1 and sum(type(x) is type(child) for x in among) > 1
+
+
+def _again(layer: Module) -> Callable[..., Any]:
+    forward = type(layer).forward
+
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        return checkpoint(forward, layer, *args, use_reentrant=False, **kwargs)
+
+    return checkpointed

@@ -1,0 +1,214 @@
+"""What a captured step takes: its inputs by name and kind, and how each is sharded."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten
+from torchlike.nn import Module
+from torchlike.optim import Optimizer
+
+#: Kinds of inputs, in the order in which a plan lists them.
+KINDS = ("parameters", "optimizer state", "gradients", "buffers", "batch", "random numbers",
+         "other state")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One input of a step.
+
+    Attributes:
+      name: of the parameter, buffer or argument; "exp_avg of fc.weight" for optimizer state.
+      kind: one of `KINDS`.
+      shape, dtype: as the step takes it.
+      of: the name of the parameter that it belongs to, or "".
+      module: the class of the module whose parameter it is, or "".
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    dtype: Any
+    of: str = ""
+    module: str = ""
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+#: How an input is sharded: gives a PartitionSpec, or None for replicated.
+Rule = Callable[[Leaf], PartitionSpec | None]
+
+
+@dataclass
+class Names:
+    """Who holds which cell: modules, optimizers, gradients."""
+
+    of_cell: dict[int, tuple[str, str, str, str]] = field(default_factory=dict)
+
+    @classmethod
+    def found(cls) -> Names:
+        """From all modules and optimizers that are alive."""
+        names = cls()
+        alive = gc.get_objects()
+        modules = [x for x in alive if isinstance(x, Module) and "_modules" in vars(x)]
+        inner = {id(child) for m in modules for child in m._modules.values()}
+        roots = [m for m in modules if id(m) not in inner]
+        parameters: dict[int, str] = {}
+        roots.sort(key=lambda m: -sum(1 for _ in m.modules()))
+        for n, root in enumerate(roots):
+            names._of_module(root, f"{type(root).__name__}." if n else "", parameters)
+        for x in alive:
+            if isinstance(x, Optimizer) and "state" in vars(x):
+                names._of_optimizer(x, parameters)
+        return names
+
+    def _of_module(self, root: Module, prefix: str, parameters: dict[int, str]) -> None:
+        owners = dict(root.named_modules())
+        for name, p in root.named_parameters():
+            label = prefix + name
+            owner = type(owners.get(name.rpartition(".")[0], root)).__name__
+            self._add(p, label, "parameters", label, owner)
+            parameters.setdefault(id(p), label)
+            if p.grad is not None:
+                self._add(p.grad, f"gradient of {label}", "gradients", label, owner)
+        for name, b in root.named_buffers():
+            self._add(b, prefix + name, "buffers", "", "")
+
+    def _of_optimizer(self, optimizer: Any, parameters: dict[int, str]) -> None:
+        for p, state in optimizer.state.items():
+            label = parameters.get(id(p), "a parameter")
+            leaves, _ = flatten(state if isinstance(state, Mapping) else {"state": state})
+            keys = list(state) if isinstance(state, Mapping) else ["state"]
+            for i, value in enumerate(leaves):
+                if isinstance(value, Tensor):
+                    key = keys[i] if len(keys) == len(leaves) else "state"
+                    self._add(value, f"{key} of {label}", "optimizer state", label, "")
+
+    def _add(self, t: Tensor, name: str, kind: str, of: str, module: str) -> None:
+        self.of_cell.setdefault(id(t._storage), (name, kind, of, module))
+
+
+def leaves_of(program: Any, names: Names) -> list[Leaf]:
+    """The inputs of a captured program, in its order."""
+    found = []
+    for aval, (source, what) in zip(program.inputs.avals, program.inputs.sources, strict=True):
+        storage = None
+        if source == "fixed":
+            storage = what
+        elif source == "slot" and isinstance(what.initial, Tensor):
+            storage = what.initial._storage
+        name, kind, of, module = "a tensor", "other state", "", ""
+        if source == "argument":
+            name, kind = f"argument {what}", "batch"
+        elif source == "host":
+            name, kind = f"draw {what}", "random numbers"
+        elif storage is not None and id(storage) in names.of_cell:
+            name, kind, of, module = names.of_cell[id(storage)]
+        elif source == "slot":
+            name = f"{type(what.owner).__name__}.{what.name.removeprefix('_')}"
+            kind = "gradients" if what.name == "_grad" else kind
+        found.append(Leaf(name, kind, tuple(aval.shape), aval.dtype, of, module))
+    return found
+
+
+def default_rule(
+    mesh: Mesh, *, batch: str | None = "data", fsdp: str | None = None, model: str | None = "model"
+) -> Rule:
+    """How a plan shards where it is not told.
+
+    - Batch arguments, and random numbers of their first size, over the axis ``batch`` in
+      dimension 0.
+    - Parameters over the axis ``model``, as Megatron does: embeddings and linear layers by their
+      outputs (dimension 0), but those that come back to the width of the model (more inputs than
+      outputs, or a name such as ``out_proj``, ``c_proj``, ``w2``) by their inputs (dimension 1).
+    - Then over the axis ``fsdp``, in the largest dimension left that it divides.
+    - Optimizer state and gradients of a parameter as the parameter; everything else replicated.
+
+    ValueError where ``batch`` does not divide a batch.
+    """
+    sizes = dict(mesh.shape)
+
+    def rule(leaf: Leaf) -> PartitionSpec | None:
+        if leaf.kind in ("batch", "random numbers"):
+            return _over_batch(leaf, batch, sizes)
+        if leaf.of == "" or not leaf.shape:
+            return None
+        axes: list[Any] = [None] * len(leaf.shape)
+        if model in sizes:
+            d = _model_dimension(leaf)
+            if d is not None and leaf.shape[d] % sizes[model] == 0:
+                axes[d] = model
+        if fsdp is not None:
+            fits = [d for d, n in enumerate(leaf.shape) if axes[d] is None and n % sizes[fsdp] == 0]
+            if fits:
+                axes[max(fits, key=lambda d: leaf.shape[d])] = fsdp
+        return PartitionSpec(*axes)
+
+    return rule
+
+
+def _over_batch(leaf: Leaf, batch: str | None, sizes: dict[str, int]) -> PartitionSpec | None:
+    if batch not in sizes or not leaf.shape:
+        return None
+    n = sizes[batch]
+    if leaf.shape[0] % n == 0:
+        return PartitionSpec(batch)
+    if leaf.kind == "batch" and leaf.shape[0] > 1:
+        raise ValueError(
+            f"{leaf.name} has the shape {list(leaf.shape)}, and the mesh axis {batch!r} of {n} "
+            f"does not divide its dimension 0: give a batch that is a multiple of {n}"
+        )
+    return None
+
+
+#: Names of layers whose results go back into the residual stream.
+_BACK = ("out_proj", "o_proj", "c_proj", "proj", "down_proj", "fc2", "w2", "wo", "linear2", "dense")
+
+
+def _model_dimension(leaf: Leaf) -> int | None:
+    if len(leaf.shape) < 2:
+        return None
+    name = leaf.of.rpartition(".")[0].rpartition(".")[2]
+    outputs, inputs = leaf.shape[:2]
+    back = leaf.module != "Embedding" and (
+        name in _BACK or (inputs > outputs and "embed" not in name and "head" not in name)
+    )
+    return 1 if back else 0
+
+
+def shardings(
+    leaves: list[Leaf], mesh: Mesh, rule: Rule | Mapping[str, PartitionSpec]
+) -> list[NamedSharding]:
+    """A sharding for each input. KeyError for names in a mapping that no input has."""
+    if isinstance(rule, Mapping):
+        unknown = set(rule) - {leaf.name for leaf in leaves}
+        if unknown:
+            raise KeyError(
+                f"shardings name inputs that the step does not have: {sorted(unknown)}. It has "
+                f"{', '.join(leaf.name for leaf in leaves[:20])}"
+            )
+        given = rule
+
+        def by_name(leaf: Leaf) -> PartitionSpec | None:
+            """Its own, or that of the parameter that it belongs to and is shaped like."""
+            spec = given.get(leaf.name, given.get(leaf.of))
+            return spec if spec is None or len(spec) <= len(leaf.shape) else None
+
+        rule = by_name
+    return [NamedSharding(mesh, spec if (spec := rule(leaf)) is not None else PartitionSpec())
+            for leaf in leaves]  # fmt: skip
+
+
+def shard_bytes(leaves: list[Leaf], placed: list[NamedSharding]) -> Iterator[tuple[Leaf, int]]:
+    """Each input, and its bytes on one device."""
+    for leaf, sharding in zip(leaves, placed, strict=True):
+        yield leaf, math.prod(sharding.shard_shape(leaf.shape)) * leaf.dtype.itemsize

@@ -1,0 +1,64 @@
+"""A plan as a page that needs nothing beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from torchlike.porting.plan.planning import Plan
+from torchlike.porting.plan.table import advice_row, sections, verdict
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: .5rem 0 1.5rem; width: 100%; }
+td, th { border-bottom: 1px solid #ddd; padding: .25rem .75rem; text-align: left; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; }
+.bar { display: flex; height: 1.5rem; background: #eee; margin: .5rem 0; overflow: hidden; }
+.bar div { height: 100%; }
+.no { color: #b00020; } .yes { color: #1b6e3c; }
+"""
+_COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#a463f2", "#97bbf5")
+
+
+def html(plans: Sequence[Plan]) -> str:
+    """The page of the first plan, and of what changes to it give."""
+    plan = plans[0]
+    title = f"{plan.step} on {plan.topology}"
+    mesh = ", ".join(f"{k}={v}" for k, v in plan.mesh.items())
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{plan.devices} x {escape(plan.chip['title'])}, mesh {escape(mesh)}</p>",
+        f'<p class="{"yes" if plan.fits else "no"}">{escape(verdict(plan))}</p>',
+        _bar(plan),
+    ]
+    for name, rows in sections(plan):
+        parts.append(f"<h2>{escape(name)}</h2>{_table(rows)}")
+    if len(plans) > 1:
+        head = ("change", "memory", "fits", "operations", "exchanged", "at least", "bound by")
+        parts.append(f"<h2>What a change gives</h2>{_table([head, *map(advice_row, plans)])}")
+    source = escape(plan.chip["source"])
+    parts.append(f'<p>Figures of the chip: <a href="{source}">{source}</a></p>')
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style>{''.join(parts)}</html>\n"
+    )
+
+
+def _bar(plan: Plan) -> str:
+    """What fills a device's memory, each kind as wide as it is large."""
+    whole = max(plan.capacity, plan.needed)
+    kinds = [*plan.inputs.items(), ("activations and temporaries", plan.temporary)]
+    cells = [
+        f'<div style="width:{100 * n / whole:.2f}%;background:{_COLOURS[i % len(_COLOURS)]}" '
+        f'title="{escape(kind)}"></div>'
+        for i, (kind, n) in enumerate(kinds)
+    ]
+    return f'<div class="bar">{"".join(cells)}</div>'
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    lines = [
+        "".join(f"<td{' class=n' if i else ''}>{escape(x)}</td>" for i, x in enumerate(row))
+        for row in rows
+    ]
+    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"

@@ -1,0 +1,175 @@
+"""`plan` puts together what a compiled step says of itself."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jax.sharding import PartitionSpec
+
+from torchlike.porting.plan.hlo import Collective, collectives
+from torchlike.porting.plan.leaves import KINDS, Rule, default_rule, shard_bytes
+from torchlike.porting.plan.step import CompiledStep, captured, compiled
+from torchlike.porting.plan.topologies import topology as topology_of
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a step needs of each device of a topology, and what bounds its time.
+
+    Attributes:
+      step: the name of the function.
+      topology: the name of the machine.
+      chip: its kind of device, with the source of the figures.
+      devices: how many there are.
+      mesh: sizes of the mesh by axis.
+      inputs: bytes on one device by kind of input ("parameters", "optimizer state", "batch", …).
+      arguments, results, aliased, temporary, code: bytes on one device, as XLA says. Results in the
+        memory of arguments are ``aliased``.
+      capacity: bytes that a device has.
+      flops: operations of products and convolutions of a step, on all devices together.
+      units: the same by the unit that computes them ("bf16", "tf32", "f32"), each of which has its
+        own peak.
+      xla_flops: what XLA counts on one device; None where it does not say (CUDA).
+      bytes: that one device reads and writes, as XLA says; None where it does not.
+      collectives: by kind and size of group.
+      compute_seconds, memory_seconds, interconnect_seconds: bounds from below on a step's time.
+      capture_seconds, compile_seconds: on this machine.
+      text: the optimised program.
+    """
+
+    step: str
+    topology: str
+    chip: dict[str, Any]
+    devices: int
+    mesh: dict[str, int]
+    inputs: dict[str, int]
+    arguments: int
+    results: int
+    aliased: int
+    temporary: int
+    code: int
+    capacity: int
+    flops: int
+    units: dict[str, int]
+    xla_flops: float | None
+    bytes: float | None
+    collectives: list[Collective]
+    compute_seconds: float
+    memory_seconds: float
+    interconnect_seconds: float
+    capture_seconds: float
+    compile_seconds: float
+    text: str
+    #: What was changed for it, in words; "" for the step as it is.
+    change: str = ""
+
+    @property
+    def needed(self) -> int:
+        """Bytes that a device needs at once."""
+        return self.arguments + self.results - self.aliased + self.temporary + self.code
+
+    @property
+    def fits(self) -> bool:
+        """Whether that is less than the device has."""
+        return self.needed <= self.capacity
+
+    @property
+    def bound(self) -> str:
+        """What takes longest: "compute", "memory" or "interconnect"."""
+        times = {
+            "compute": self.compute_seconds, "memory": self.memory_seconds,
+            "interconnect": self.interconnect_seconds,
+        }  # fmt: skip
+        return max(times, key=lambda k: times[k])
+
+    @property
+    def seconds(self) -> float:
+        """The bound from below: the longest of the three, if all overlap."""
+        return max(self.compute_seconds, self.memory_seconds, self.interconnect_seconds)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the program's text, as plain values."""
+        found = {k: v for k, v in asdict(self).items() if k != "text"}
+        return found | {
+            "needed": self.needed, "fits": self.fits, "bound": self.bound, "seconds": self.seconds
+        }  # fmt: skip
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """`as_dict` as JSON, also written to ``path``."""
+        text = json.dumps(self.as_dict(), indent=2)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+
+def plan(
+    step: Callable[..., Any], *args: Any, topology: str, mesh: Mapping[str, int] | None = None,
+    fsdp: str | None = None, shardings: Rule | Mapping[str, PartitionSpec] | None = None,
+    **kwargs: Any,
+) -> Plan:  # fmt: skip
+    """What ``step(*args, **kwargs)`` needs on a machine that is not here: memory, operations,
+    exchange, and bounds on its time.
+
+    Build the model, the optimizer and the example batch within ``torch.device("meta")``: then
+    nothing is computed and no memory taken, whatever their size. (With values, the step runs once.)
+    Needs ``pip install 'torchlike[plan]'``, and no accelerator.
+
+    Args:
+      step: a training step, a module or any function, whose state is found as by `torchlike.jit`.
+      topology: "v5e:4x4", "v5p:2x2x1", "h100:8", "h100:2x8" (hosts x GPUs), ….
+      mesh: names and sizes of the mesh's axes, {"data": 16, "model": 16}; {"data": devices} unless
+        given. The batch is sharded over ``data``, parameters over ``model``
+        (`torchlike.porting.plan.leaves.default_rule`).
+      fsdp: the axis over which parameters and their state are sharded.
+      shardings: instead of the rule above, a PartitionSpec for each input by its name, or a
+        function of the input (`torchlike.porting.plan.leaves.Leaf`).
+
+    Raises:
+      ValueError: the topology is unknown, the mesh does not divide it, or an axis is not there.
+      ImportError: what compiles for it is not installed.
+      StepReadsValues: the step asks for the value of a tensor on the meta device.
+      JitCaptureError: the step cannot be compiled as a whole.
+    """
+    where = topology_of(topology)
+    devices = where.mesh(dict(mesh) if mesh else None)
+    if fsdp is not None and fsdp not in devices.shape:
+        raise ValueError(f"fsdp={fsdp!r} is no axis of the mesh: {', '.join(devices.shape)}")
+    found = captured(step, args, kwargs, where.platform, len(where.devices))
+    rule = shardings if shardings is not None else default_rule(devices, fsdp=fsdp)
+    return plan_of(compiled(found, where, devices, rule))
+
+
+def plan_of(step: CompiledStep) -> Plan:
+    """The plan of a compiled step."""
+    chip, captured_step = step.topology.chip, step.captured
+    memory = step.executable.memory_analysis()
+    cost = step.executable.cost_analysis() or {}
+    text = step.executable.as_text()
+    units = captured_step.flops
+    inputs = dict.fromkeys(KINDS, 0)
+    for leaf, nbytes in shard_bytes(captured_step.leaves, step.placed):
+        inputs[leaf.kind] += nbytes
+    devices = math.prod(step.mesh.shape.values())
+    found = collectives(text, devices)
+    accessed = cost.get("bytes accessed")
+    moved = accessed or (
+        memory.argument_size_in_bytes + memory.output_size_in_bytes + 2 * memory.temp_size_in_bytes
+    )
+    sent = sum(c.sent for c in found)
+    return Plan(
+        step=captured_step.name, topology=step.topology.name, chip=asdict(chip), devices=devices,
+        mesh=dict(step.mesh.shape), inputs={k: n for k, n in inputs.items() if n},
+        arguments=memory.argument_size_in_bytes, results=memory.output_size_in_bytes,
+        aliased=memory.alias_size_in_bytes, temporary=memory.temp_size_in_bytes,
+        code=memory.generated_code_size_in_bytes, capacity=chip.memory,
+        flops=sum(units.values()), units=units, xla_flops=cost.get("flops"),
+        bytes=accessed, collectives=found,
+        compute_seconds=sum(n / devices / chip.peak[unit] for unit, n in units.items()),
+        memory_seconds=moved / chip.bandwidth, interconnect_seconds=sent / chip.interconnect,
+        capture_seconds=captured_step.seconds, compile_seconds=step.seconds, text=text,
+    )  # fmt: skip

@@ -1,0 +1,177 @@
+"""Captures a step without values, and compiles it for a topology."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from torchlike._core import devices, modes
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten_arguments
+from torchlike._jit.call import MODES_IN_KEY, Call
+from torchlike._jit.compile.program import Program
+from torchlike._jit.function import JitFunction
+from torchlike._jit.function_tracer import FunctionTracer, capturing
+from torchlike._jit.guards.arguments import Numbers
+from torchlike._jit.guards.keys import static_key
+from torchlike._jit.guards.signatures import signature
+from torchlike._runtime import compilation_cache, targets
+from torchlike.porting.plan import weightless
+from torchlike.porting.plan.flops import flops_of
+from torchlike.porting.plan.leaves import Leaf, Names, Rule, leaves_of, shardings
+from torchlike.porting.plan.topologies import Topology
+
+
+class StepReadsValues(RuntimeError):
+    """A step that asks for a tensor's value, which a plan does not have."""
+
+
+@dataclass(frozen=True)
+class CapturedStep:
+    """A step, captured for a platform.
+
+    Attributes:
+      name: of the function.
+      program: its program.
+      leaves: its inputs.
+      flops: of its products and convolutions, on all devices together, by unit (`flops_of`).
+      seconds: that the capture took.
+    """
+
+    name: str
+    program: Program
+    leaves: list[Leaf]
+    flops: dict[str, int]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class CompiledStep:
+    """A captured step, compiled for a topology.
+
+    Attributes:
+      placed: the sharding of each input.
+      executable: what JAX compiled (``memory_analysis``, ``cost_analysis``, ``as_text``).
+      seconds: that XLA took.
+    """
+
+    captured: CapturedStep
+    topology: Topology
+    mesh: Mesh
+    placed: list[NamedSharding]
+    executable: Any
+    seconds: float
+
+
+def captured(
+    step: Callable[..., Any], args: Any, kwargs: Any, platform: str, partitions: int = 1
+) -> CapturedStep:
+    """Capture a call of ``step`` for ``partitions`` devices of a platform: run it once eagerly,
+    so that the state which it makes at its first call exists, and then trace it.
+
+    Where model and arguments are on the meta device, nothing is computed; otherwise the eager run
+    is a step like any other.
+
+    Raises:
+      StepReadsValues: the step asks for the value of a tensor on the meta device.
+      JitCaptureError: it cannot be compiled as a whole.
+    """
+    if isinstance(step, JitFunction):
+        step = step._fn
+    name = getattr(step, "__qualname__", type(step).__name__)
+    try:
+        step(*args, **kwargs)
+    except (NotImplementedError, RuntimeError) as error:
+        if not any(words in str(error) for words in ("no data", "on meta tensors")):
+            raise
+        raise StepReadsValues(
+            f"{name} reads the value of a tensor ({_place(error)}): a plan has none. Return the "
+            "tensor and read it outside of the step, or give a model and an example batch with "
+            "values (on the CPU instead of the meta device)"
+        ) from error
+    names = Names.found()
+    started = time.perf_counter()
+    device, mapping = modes.current.device, devices.mapping()
+    # What the step makes, or moves, on the meta device is an array of the program.
+    modes.current.device = None
+    devices.map_types({**dict.fromkeys(mapping, "cpu"), "meta": "cpu"})
+    try:
+        with targets.platform(platform, partitions), weightless.cells():
+            call = _call(args, kwargs)
+            tracer = FunctionTracer(step, name, Numbers(step, None, None, None))
+            with capturing:
+                traced = tracer.program_of(call, silent=True)
+            program, inputs = traced.program, leaves_of(traced.program, names)
+            jaxpr = program.forward.trace(*program.inputs.avals).jaxpr.jaxpr
+            flops = dict(flops_of(jaxpr, platform))
+            traced.trace.capture.undo_python()
+            traced.trace.outputs.cut()
+    finally:
+        modes.current.device = device
+        devices.map_types(mapping)
+    return CapturedStep(name, program, inputs, flops, time.perf_counter() - started)
+
+
+def _call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+    leaves, structure = flatten_arguments(args, kwargs)
+    first: dict[int, int] = {}
+    key = [signature(x, first) if isinstance(x, Tensor) else static_key(x) for x in leaves]
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    return Call((*(None,) * MODES_IN_KEY, *key), tensors, leaves, structure, (), args, kwargs)
+
+
+def compiled(
+    step: CapturedStep, topology: Topology, mesh: Mesh, rule: Rule | Mapping[str, PartitionSpec]
+) -> CompiledStep:
+    """Compile a captured step for the devices of ``mesh``; each input as ``rule`` shards it, and
+    what replaces an input as that."""
+    program, placed = step.program, shardings(step.leaves, mesh, rule)
+    avals = [
+        jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=sharding)
+        for a, sharding in zip(program.inputs.avals, placed, strict=True)
+    ]
+    function = program.forward.__wrapped__
+    with targets.platform(topology.platform, len(topology.devices)):
+        outputs, tree = jax.tree.flatten(jax.eval_shape(function, *avals))
+        kept: list[Any] = [None] * len(outputs)
+        for o, where in enumerate(program.outputs.written):
+            source = _input_of(program, where)
+            if source is not None and outputs[o].shape == avals[source].shape:
+                kept[o] = placed[source]
+        jitted = jax.jit(
+            function, donate_argnums=program.inputs.donated,
+            out_shardings=jax.tree.unflatten(tree, kept),
+        )  # fmt: skip
+        started = time.perf_counter()
+        with compilation_cache.unused():
+            executable = jitted.lower(*avals).compile()
+    return CompiledStep(step, topology, mesh, placed, executable, time.perf_counter() - started)
+
+
+def _input_of(program: Program, where: tuple[str, Any]) -> int | None:
+    """The input that an output replaces."""
+    for i, (kind, what) in enumerate(program.inputs.sources):
+        if kind == where[0] and (what is where[1] or (kind == "argument" and what == where[1])):
+            return i
+    return None
+
+
+def _place(error: BaseException) -> str:
+    """The line of the user's that an error went through last."""
+    found, tb = "", error.__traceback__
+    while tb is not None:
+        name = tb.tb_frame.f_code.co_filename
+        if "/torchlike/" not in name.replace("\\", "/") and "/jax/" not in name:
+            found = f"{name}:{tb.tb_lineno}"
+        tb = tb.tb_next
+    return found or "in the step"
+
+
+def argument_tensors(args: Any, kwargs: Any) -> list[Tensor]:
+    """The tensors among the arguments."""
+    return [x for x in flatten_arguments(args, kwargs)[0] if isinstance(x, Tensor)]

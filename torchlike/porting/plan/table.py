@@ -1,0 +1,117 @@
+"""A plan as tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from torchlike.porting.plan.planning import Plan
+
+
+def show(plan: Plan, console: Console | None = None) -> None:
+    """Print a plan."""
+    console = console or Console()
+    mesh = ", ".join(f"{name}={size}" for name, size in plan.mesh.items())
+    console.print(
+        f"[bold]{plan.step}[/] on {plan.topology}: {plan.devices} x {plan.chip['title']}, "
+        f"mesh {mesh}"
+    )
+    for title, rows in sections(plan):
+        table = Table(title=title, title_justify="left", show_header=False)
+        table.add_column()
+        table.add_column(justify="right")
+        table.add_column()
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    console.print(verdict(plan))
+    console.print(f"Figures of the chip: {plan.chip['source']}")
+
+
+def verdict(plan: Plan) -> str:
+    """Whether it fits, and what bounds it, in a sentence."""
+    left = plan.capacity - plan.needed
+    fits = f"It fits, with {size(left)} to spare" if plan.fits else f"It lacks {size(-left)}"
+    return (
+        f"{fits} on each device. A step takes {seconds(plan.seconds)} at least, bound by "
+        f"{plan.bound}."
+    )
+
+
+def sections(plan: Plan) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """Titles, and rows of (what, figure, remark)."""
+    memory = [(kind, size(n), "") for kind, n in plan.inputs.items()]
+    made = plan.results - plan.aliased
+    memory += [
+        ("arguments, as laid out", size(plan.arguments), "by XLA, with padding"),
+        ("activations and temporaries", size(plan.temporary), "at their peak"),
+        ("results in memory of their own", size(made), ""),
+        ("program", size(plan.code), ""),
+        ("needed", size(plan.needed), f"of {size(plan.capacity)}"),
+    ]
+    units = ", ".join(f"{unit} {count(n)}" for unit, n in plan.units.items() if n)
+    work = [
+        ("operations of a step", count(plan.flops), f"on all devices: {units}"),
+        ("bytes moved", size(plan.bytes) if plan.bytes else "-",
+         "on each device" if plan.bytes else "XLA does not say for CUDA"),
+    ]  # fmt: skip
+    exchange = [(c.kind, size(c.nbytes), f"{c.count} x, groups of {c.group}")
+                for c in plan.collectives] or [("none", "", "")]  # fmt: skip
+    bounds = [
+        ("compute", seconds(plan.compute_seconds), "at the chip's peak"),
+        ("memory", seconds(plan.memory_seconds), "at its bandwidth"),
+        ("interconnect", seconds(plan.interconnect_seconds), "around rings"),
+        (
+            "captured, compiled here in",
+            seconds(plan.capture_seconds),
+            seconds(plan.compile_seconds),
+        ),
+    ]
+    return [("Memory of each device", memory), ("Work", work),
+            ("Exchange of each device", exchange), ("A step takes at least", bounds)]  # fmt: skip
+
+
+def show_advice(plans: Sequence[Plan], console: Console | None = None) -> None:
+    """Print what each change gives, beside the plan as it is."""
+    console = console or Console()
+    table = Table(title="What a change gives", title_justify="left")
+    for name in ("change", "memory", "fits", "operations", "exchanged", "at least", "bound by"):
+        table.add_column(name, justify="left" if name == "change" else "right")
+    for plan in plans:
+        table.add_row(*advice_row(plan))
+    console.print(table)
+
+
+def advice_row(plan: Plan) -> tuple[str, ...]:
+    return (
+        plan.change or "as it is", size(plan.needed), "yes" if plan.fits else "no",
+        count(plan.flops), size(sum(c.nbytes for c in plan.collectives)), seconds(plan.seconds),
+        plan.bound,
+    )  # fmt: skip
+
+
+def size(n: float) -> str:
+    """Bytes, in decimal units."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(n) < 1000:
+            return f"{n:.3g} {unit}" if unit != "B" else f"{n:.0f} B"
+        n /= 1000
+    return f"{n:.4g} TB"
+
+
+def count(n: float) -> str:
+    """Operations, in decimal units."""
+    for unit in ("", "k", "M", "G", "T"):
+        if abs(n) < 1000:
+            return f"{n:.4g} {unit}".rstrip()
+        n /= 1000
+    return f"{n:.4g} P"
+
+
+def seconds(n: float) -> str:
+    """A time."""
+    if n >= 1:
+        return f"{n:.3g} s"
+    return f"{n * 1e3:.3g} ms" if n >= 1e-3 else f"{n * 1e6:.3g} us"
