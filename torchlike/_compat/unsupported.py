@@ -166,9 +166,6 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.checkpoint.stateful": {"Stateful": _DCP},
     "distributed.checkpoint.default_planner": dict.fromkeys(
         ("DefaultLoadPlanner", "DefaultSavePlanner"), _DCP),
-    "distributed.tensor": dict.fromkeys(
-        ("distribute_tensor", "distribute_module", "DTensor"), _WORLD),
-    "distributed.tensor._utils": {"compute_local_shape_and_global_offset": _WORLD},
     "distributed._functional_collectives": dict.fromkeys(
         ("wait_tensor", "broadcast", "all_reduce", "all_gather_tensor", "reduce_scatter_tensor",
          "all_to_all_single", "all_to_all_single_autograd", "permute_tensor",
@@ -183,31 +180,6 @@ GAPS: dict[str, dict[str, Gap]] = {
          "fp16_compress_wrapper"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
         ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _WORLD),
-    "distributed.fsdp": dict.fromkeys(
-        ("fully_shard", "FullyShardedDataParallel", "FSDPModule", "MixedPrecision",
-         "MixedPrecisionPolicy", "CPUOffload", "CPUOffloadPolicy", "OffloadPolicy",
-         "ShardingStrategy", "register_fsdp_forward_method",
-         "StateDictType", "FullStateDictConfig", "ShardedStateDictConfig", "BackwardPrefetch",
-         "FullOptimStateDictConfig", "OptimStateKeyType"), _WORLD),
-    "distributed._composable.fsdp": dict.fromkeys(
-        ("fully_shard", "FSDPModule", "CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"),
-        _WORLD),
-    "distributed.fsdp.fully_sharded_data_parallel": dict.fromkeys(
-        ("FullyShardedDataParallel", "MixedPrecision", "CPUOffload", "StateDictType",
-         "ShardingStrategy", "BackwardPrefetch", "FullStateDictConfig",
-         "FullOptimStateDictConfig", "ShardedStateDictConfig", "ShardedOptimStateDictConfig"),
-        _WORLD),
-    "distributed.fsdp.sharded_grad_scaler": {"ShardedGradScaler": _WORLD},
-    "distributed.fsdp.wrap": dict.fromkeys(
-        ("transformer_auto_wrap_policy", "size_based_auto_wrap_policy", "enable_wrap", "wrap",
-         "always_wrap_policy", "lambda_auto_wrap_policy", "ModuleWrapPolicy"), _WORLD),
-    "distributed.fsdp.api": dict.fromkeys(
-        ("FullOptimStateDictConfig", "FullStateDictConfig", "ShardedOptimStateDictConfig",
-         "ShardedStateDictConfig", "ShardingStrategy", "StateDictType"), _WORLD),
-    "distributed._tensor": dict.fromkeys(
-        ("DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard",
-         "distribute_module", "distribute_tensor"), _WORLD),
-    "distributed._tensor.experimental": {"implicit_replication": _WORLD},
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),

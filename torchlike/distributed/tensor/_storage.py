@@ -1,0 +1,69 @@
+"""``PlacedStorage``: a cell whose contents have a place on a mesh that every write keeps.
+
+A DTensor that was asked for (``distribute_tensor``, ``fully_shard``, ``redistribute``) lies on one:
+``p.copy_(x)``, an optimizer's step and ``load_state_dict`` leave it where it is, as in PyTorch. The
+results of ops lie on ordinary storages, wherever XLA has put them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding
+
+from torchlike._core import modes
+from torchlike._core.meta import MetaArray
+from torchlike._core.storage import Storage
+from torchlike.distributed.device_mesh import DeviceMesh
+
+
+class PlacedStorage(Storage):
+    """The cell of an array that lies on a mesh. ``mesh`` may be a slice of the sharding's."""
+
+    __slots__ = ("mesh", "sharding")
+    is_placed = True
+
+    def __init__(self, array: Any, sharding: NamedSharding, mesh: DeviceMesh) -> None:
+        self.sharding = sharding
+        self.mesh = mesh
+        super().__init__(put(array, sharding))
+
+    def write(self, array: Any) -> None:
+        if array.shape != self.shape:
+            raise NotImplementedError(
+                f"a DTensor of size {list(self.shape)} cannot become one of {list(array.shape)} in "
+                "place: make a new one with distribute_tensor"
+            )
+        super().write(self.placed(array))
+
+    def placed(self, array: Any) -> Any:
+        return put(array, self.sharding) if getattr(array, "shape", None) == self.shape else array
+
+    def alike(self, array: Any) -> Storage:
+        if array.shape != self.shape:
+            return Storage(array)
+        return PlacedStorage(array, self.sharding, self.mesh)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        found = Storage(self.cell)  # read back, it is whole, and lies on one device
+        found.strides = self.strides
+        return found.__reduce__()
+
+
+def put(array: Any, sharding: NamedSharding) -> Any:
+    """An array as it lies under a sharding: traced, it is told to; a meta array is anywhere."""
+    kind = type(array)
+    if kind is MetaArray:
+        return array
+    if isinstance(array, jax.core.Tracer) or (
+        modes.current.capture is not None and isinstance(array, jax.Array)
+        and array.sharding != sharding
+    ):  # fmt: skip
+        return jax.lax.with_sharding_constraint(array, sharding)
+    if isinstance(array, (jax.Array, np.ndarray)):
+        if getattr(array, "sharding", None) == sharding:
+            return array
+        return jax.device_put(array, sharding)
+    return array  # a box of a transform: what is inside is placed by what reads it
