@@ -170,9 +170,6 @@ GAPS: dict[str, dict[str, Gap]] = {
         ("wait_tensor", "broadcast", "all_reduce", "all_gather_tensor", "reduce_scatter_tensor",
          "all_to_all_single", "all_to_all_single_autograd", "permute_tensor",
          "AsyncCollectiveTensor"), _WORLD),
-    "distributed.tensor.parallel": dict.fromkeys(
-        ("parallelize_module", "loss_parallel", "ColwiseParallel", "RowwiseParallel",
-         "SequenceParallel", "PrepareModuleInput", "PrepareModuleOutput"), _WORLD),
     "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
     "distributed.algorithms.join": dict.fromkeys(("Join", "Joinable", "JoinHook"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.default_hooks": dict.fromkeys(

@@ -20,6 +20,7 @@ from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
 from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._layouts import batch_along
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import entries_of
 
@@ -73,7 +74,7 @@ def run(state: Sharded, function: Callable[..., Any], args: Any, kwargs: Any) ->
     reshard = not is_root if state.reshard is None else state.reshard
     _running.depth += 1
     try:
-        with _gathered(state, reshard):
+        with batch_along(state.axes), _gathered(state, reshard):
             out = function(*args, **kwargs)
     finally:
         _running.depth -= 1
