@@ -59,9 +59,6 @@ _SUBCLASS = Gap("calls do not ask subclasses of Tensor", "Tensor.as_subclass, or
                 "holds tensors")  # fmt: skip
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
-_DCP = Gap(
-    "there are no checkpoints in shards", "torch.save and torch.load, or orbax on jax arrays"
-)
 _QUANT = Gap(
     "there is no quantization of modules", "a floating dtype of fewer bits, such as bfloat16"
 )
@@ -150,22 +147,6 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _WORLD),
     "distributed.optim": dict.fromkeys(
         ("DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"), _WORLD),
-    "distributed.checkpoint": dict.fromkeys(
-        ("load", "save", "async_save", "load_state_dict", "save_state_dict", "FileSystemReader",
-         "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
-    "distributed.checkpoint.state_dict": dict.fromkeys(
-        ("get_model_state_dict", "set_model_state_dict", "get_optimizer_state_dict",
-         "set_optimizer_state_dict", "get_state_dict", "set_state_dict", "StateDictOptions"), _DCP),
-    "distributed.checkpoint.optimizer": {"load_sharded_optimizer_state_dict": _DCP},
-    "distributed.checkpoint.hf_storage": dict.fromkeys(
-        ("HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
-    "distributed.checkpoint._consolidate_hf_safetensors": {
-        "consolidate_safetensors_files": _DCP},
-    "distributed.checkpoint.format_utils": dict.fromkeys(
-        ("dcp_to_torch_save", "torch_save_to_dcp"), _DCP),
-    "distributed.checkpoint.stateful": {"Stateful": _DCP},
-    "distributed.checkpoint.default_planner": dict.fromkeys(
-        ("DefaultLoadPlanner", "DefaultSavePlanner"), _DCP),
     "distributed._functional_collectives": dict.fromkeys(
         ("wait_tensor", "broadcast", "all_reduce", "all_gather_tensor", "reduce_scatter_tensor",
          "all_to_all_single", "all_to_all_single_autograd", "permute_tensor",

@@ -20,6 +20,7 @@ from torchlike._core import modes
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.views.aliasing import alias
 from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.transfer import to_device
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import sharding_for
@@ -88,12 +89,16 @@ def full_tensor(t: Tensor) -> Tensor:
 
 
 def on_one_device(array: jax.Array) -> jax.Array:
-    """A replicated array as an ordinary one: uncommitted, so that it goes with any other."""
+    """A replicated array as an ordinary one, in memory of its own: uncommitted, so that it goes
+    with any other."""
     own = array.addressable_shards[0].data
     device = next(iter(own.sharding.device_set))
+    if device.platform == "cpu":
+        return to_device(np.array(own))
     single = jax.sharding.SingleDeviceSharding(device)
     aval = jax.core.ShapedArray(array.shape, array.dtype)
-    return internals.put(aval, single, [own], [device], False)
+    copied = jax.numpy.array(own, copy=True)
+    return internals.put(aval, single, [copied], [device], False)
 
 
 def _own_part(array: jax.Array) -> jax.Array:

@@ -17,6 +17,7 @@ from torchlike._core import modes
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute
+from torchlike.distributed.tensor._storage import in_own_memory
 
 Sharding = NamedSharding | None
 
@@ -70,6 +71,6 @@ def moved(
     if plain and to is not None and not modes.current.levels:
         if getattr(value, "sharding", None) == to:
             return wrap(value)
-        return wrap(jax.device_put(value, to))
+        return wrap(in_own_memory(value, to))
     exe = _executable(to, back, dtype, reduced, int(recorded), barrier)
     return execute(exe, [t._read()], [t])

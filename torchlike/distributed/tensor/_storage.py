@@ -52,6 +52,21 @@ class PlacedStorage(Storage):
         return found.__reduce__()
 
 
+def in_own_memory(array: Any, sharding: NamedSharding) -> jax.Array:
+    """An array under a sharding, which shares no buffer with it: an update that is written into the
+    memory of the one would delete the other."""
+    if sharding.is_fully_replicated and isinstance(array, jax.Array) and (
+        len(array.sharding.device_set) == 1
+    ):  # fmt: skip
+        # Not by device_put, which takes the buffer for the first replica whatever it is told.
+        array = np.array(array) if _on_cpu(array) else jax.numpy.array(array, copy=True)
+    return jax.device_put(array, sharding, may_alias=False)
+
+
+def _on_cpu(array: jax.Array) -> bool:
+    return next(iter(array.sharding.device_set)).platform == "cpu"
+
+
 def put(array: Any, sharding: NamedSharding) -> Any:
     """An array as it lies under a sharding: traced, it is told to; a meta array is anywhere."""
     kind = type(array)
@@ -65,5 +80,5 @@ def put(array: Any, sharding: NamedSharding) -> Any:
     if isinstance(array, (jax.Array, np.ndarray)):
         if getattr(array, "sharding", None) == sharding:
             return array
-        return jax.device_put(array, sharding)
+        return in_own_memory(array, sharding)
     return array  # a box of a transform: what is inside is placed by what reads it
