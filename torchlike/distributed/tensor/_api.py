@@ -33,6 +33,13 @@ Placements = Sequence[Placement] | None
 def where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     """The sharding of a tensor's array and its mesh; None for a tensor that is on no mesh, and for
     a result inside a program that is being captured, which XLA has not placed yet."""
+    found = _where(t)
+    if modes.current.capture is not None:
+        modes.current.capture.place_asked(t, None if found is None else found[0])
+    return found
+
+
+def _where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     storage = t._storage
     if isinstance(storage, PlacedStorage) and t._view is None:
         return storage.sharding, storage.mesh
