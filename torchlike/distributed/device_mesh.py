@@ -251,7 +251,9 @@ class DeviceMesh:
         found._flattened, found._groups = {}, {}
         return found
 
-    def _flatten(self, mesh_dim_name: str | None = None, backend_override: Any = None) -> DeviceMesh:
+    def _flatten(
+        self, mesh_dim_name: str | None = None, backend_override: Any = None
+    ) -> DeviceMesh:
         """All dimensions as one. It can be sliced out of the root by its name, too."""
         name = mesh_dim_name or "_".join(self.mesh_dim_names or ())
         if not name:

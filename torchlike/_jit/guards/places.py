@@ -29,6 +29,4 @@ class PlaceGuard(Guard):
         return found if isinstance(found, NamedSharding) else None
 
     def explain(self, arguments: Sequence[Tensor] = ()) -> str:
-        return (
-            f"argument {self.position} lies elsewhere: {self.sharding} → {self._now(arguments)}"
-        )
+        return f"argument {self.position} lies elsewhere: {self.sharding} → {self._now(arguments)}"

@@ -173,9 +173,7 @@ def _flat(nested: dict[str, Any]) -> dict[str, Any]:
     }
     for group in nested["param_groups"]:
         for name in group["params"]:
-            found.update(
-                {f"param_groups.{name}.{k}": v for k, v in group.items() if k != "params"}
-            )
+            found.update({f"param_groups.{name}.{k}": v for k, v in group.items() if k != "params"})
     return found
 
 

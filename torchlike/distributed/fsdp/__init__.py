@@ -12,8 +12,31 @@ from torchlike.distributed.fsdp._policies import (
     MixedPrecisionPolicy,
     OffloadPolicy,
 )
+from torchlike.distributed.fsdp.fully_sharded_data_parallel import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
+    MixedPrecision,
+    OptimStateDictConfig,
+    OptimStateKeyType,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictConfig,
+    StateDictSettings,
+    StateDictType,
+)
 
 __all__ = [
-    "CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "UnshardHandle",
-    "fully_shard", "register_fsdp_forward_method", "share_comm_ctx",
+    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullOptimStateDictConfig",
+    "FullStateDictConfig", "FullyShardedDataParallel", "LocalOptimStateDictConfig",
+    "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy",
+    "OptimStateDictConfig", "OptimStateKeyType", "ShardedOptimStateDictConfig",
+    "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings",
+    "StateDictType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method",
+    "share_comm_ctx",
 ]  # fmt: skip

@@ -55,17 +55,13 @@ class FSDPModule:
         """Accepted: gradients accumulate in parts, as sums over all devices, with the values that
         PyTorch's have after the last, synchronized backward."""
 
-    def set_requires_all_reduce(
-        self, requires_all_reduce: bool, *, recurse: bool = True
-    ) -> None:
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
         """Accepted: see set_requires_gradient_sync."""
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
         """Accepted."""
 
-    def set_reshard_after_forward(
-        self, reshard_after_forward: bool, recurse: bool = True
-    ) -> None:
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
         """Whether backward gathers the parameters again."""
         if not isinstance(reshard_after_forward, bool):
             raise ValueError(
@@ -177,7 +173,9 @@ def fully_shard(
 
 def _check(m: Any) -> None:
     if isinstance(m, (ModuleList, ModuleDict)) and type(m).forward is Module.forward:
-        raise ValueError(f"fully_shard does not support containers that do not implement forward: {m}")
+        raise ValueError(
+            f"fully_shard does not support containers that do not implement forward: {m}"
+        )
     if _STATE in vars(m):
         raise AssertionError(f"Each module should be fully_shard-ed once: {m}")
     if any(is_lazy(p) for p in m.parameters()):

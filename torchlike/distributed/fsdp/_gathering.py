@@ -175,4 +175,3 @@ def _letting_go(saved: dict[int, tuple[Any, ...]]) -> saved_tensors_hooks:
             return moved(wrap(packed.array), packed.to, dtype=packed.dtype, barrier=again)
 
     return saved_tensors_hooks(pack, unpack)
-

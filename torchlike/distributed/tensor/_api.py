@@ -90,8 +90,7 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
         """
         if isinstance(local_tensor, DTensor):
             raise RuntimeError(
-                "the local_tensor argument only accepts torch.Tensor but got "
-                f"{DTensor} value."
+                f"the local_tensor argument only accepts torch.Tensor but got {DTensor} value."
             )
         mesh = device_mesh or current_mesh()
         wanted = checked(placements, mesh, local_tensor.dim())
@@ -222,7 +221,9 @@ add_method("_repr_on_mesh", _repr_on_mesh)
 def place_(t: Tensor, mesh: DeviceMesh, to: NamedSharding) -> None:
     """Move a leaf onto a mesh in place: it stays the object that it is, on another cell."""
     value: Any = t.detach()
-    t.data = Tensor._on(PlacedStorage(value._storage.cell if t.is_meta else value._value_now(), to, mesh))
+    t.data = Tensor._on(
+        PlacedStorage(value._storage.cell if t.is_meta else value._value_now(), to, mesh)
+    )
     if t._grad is not None:
         t._grad = Tensor._on(PlacedStorage(t._grad._value_now(), to, mesh))
 

@@ -32,7 +32,9 @@ def parallelize_module(
         )
         return module
     if mesh.ndim != 1:
-        raise ValueError(f"parallelize_module takes a mesh of one dimension, mesh['tp'], not {mesh}")
+        raise ValueError(
+            f"parallelize_module takes a mesh of one dimension, mesh['tp'], not {mesh}"
+        )
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.src_data_rank = src_data_rank
         return parallelize_plan._apply(module, mesh)
