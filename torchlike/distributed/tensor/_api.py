@@ -18,8 +18,8 @@ from torchlike._core import modes
 from torchlike._core.extension import add_method
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
-from torchlike._ops.creation import creation
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._ops.creation import creation
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of
 from torchlike.distributed.tensor import _local
 from torchlike.distributed.tensor._moves import moved
