@@ -17,7 +17,12 @@ def run(selection):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", selection]
     env = {**os.environ, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"}
     done = subprocess.run(
-        [*command, *files], env=env, capture_output=True, text=True, check=False, cwd=HERE.parents[1]
+        [*command, *files],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=HERE.parents[1],
     )
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 

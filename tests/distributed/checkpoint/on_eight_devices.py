@@ -75,9 +75,7 @@ def test_read_onto_another_mesh_training_goes_on(saved, mesh):
     model, state = get_state_dict(net, optimizer)
     read = {"model": model, "optim": state, "step": 0, "name": ""}
     dcp.load(read, checkpoint_id=folder)
-    set_state_dict(
-        net, optimizer, model_state_dict=read["model"], optim_state_dict=read["optim"]
-    )
+    set_state_dict(net, optimizer, model_state_dict=read["model"], optim_state_dict=read["optim"])
     assert (read["step"], read["name"]) == (3, "run")
     found = [step(net, optimizer) for _ in range(3)]
     assert found == pytest.approx(losses, rel=1e-5)

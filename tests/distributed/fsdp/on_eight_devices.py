@@ -119,7 +119,9 @@ WAYS = {
 }
 
 
-FULL = [("no second gathering", False), ("replicas and parts", False), ("replicas and parts", True)]
+FULL = [
+    ("no second gathering", True), ("replicas and parts", True), ("tensor parallel", False)
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -136,12 +138,12 @@ def test_it_trains_as_one_device_does(way, jit):
     if jit:
         first, second = torch.jit(first), torch.jit(second)
     placements = [p.placements for p in cut.parameters()]
-    sizes = (16, 8, 3, 16) if way == "fsdp" else (16, 16)
+    sizes = (16, 3, 16) if way == "fsdp" else (16, 16)
     assert_equal_training(first, second, (plain, cut), [data(n) for n in sizes])
     assert [p.placements for p in cut.parameters()] == placements
     if not jit:
         assert [p.grad.placements for p in cut.parameters()] == placements
-    assert not jit or second.compiles <= 3
+    assert not jit or second.compiles <= 2
 
 
 def test_parameters_are_cut_in_place_from_the_bottom_up():
@@ -230,9 +232,7 @@ def test_each_device_holds_an_eighth_and_gathers_layer_by_layer(way):
     gathered = Counter(shape for shape, kind in COLLECTIVE.findall(text) if kind == "all-gather")
     weight = "f32[128,32]" if way == "fsdp" else "f32[32,32]"
     assert gathered[weight] >= 6  # each layer's, forward and once more backward
-    largest = max(
-        _bytes(shape) for shape, kind in COLLECTIVE.findall(text) if kind == "all-gather"
-    )
+    largest = max(_bytes(shape) for shape, kind in COLLECTIVE.findall(text) if kind == "all-gather")
     assert largest <= 128 * 32 * 4 < whole / 4
     # XLA:CPU has no reduce-scatter: it sums all gradients over the devices and takes a part.
     assert "reduce-scatter(" in text or (REDUCED.search(text) and "dynamic-slice" in text)
@@ -272,8 +272,8 @@ def test_mixed_precision(jit):
     policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
     seen = []
     net = build()
-    for block in net.blocks:
-        block.up.register_forward_hook(
+    if not jit:
+        net.blocks[0].up.register_forward_hook(
             lambda m, inputs, out: seen.append((inputs[0].dtype, m.weight.dtype, out.dtype))
         )
     for block in net.blocks:
@@ -284,7 +284,7 @@ def test_mixed_precision(jit):
     if jit:
         second = torch.jit(second)
     assert_equal_training_loosely(first, second)
-    assert set(seen) == {(torch.bfloat16,) * 3}
+    assert set(seen) == (set() if jit else {(torch.bfloat16,) * 3})
     assert all(p.dtype is torch.float32 and p.grad.dtype is torch.float32 for p in cut.parameters())
     assert cut(data()[0]).dtype is torch.float32
 
@@ -386,7 +386,9 @@ def test_refused():
 # -- the older form --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", ["FULL_SHARD", "HYBRID_SHARD"])
+@pytest.mark.parametrize("strategy", [
+    "FULL_SHARD", pytest.param("HYBRID_SHARD", marks=pytest.mark.full)
+])  # fmt: skip
 def test_the_older_form_trains_as_one_device_does(strategy):
     plain = build()
     cut = FullyShardedDataParallel(
@@ -430,9 +432,7 @@ def test_state_dicts_of_the_older_form():
 def test_what_the_older_form_refuses():
     for strategy, words in (("NO_SHARD", "distribute_module"), ("HYBRID_SHARD", "device_mesh")):
         with pytest.raises(NotImplementedError, match=words):
-            FullyShardedDataParallel(
-                nn.Linear(8, 8), sharding_strategy=ShardingStrategy[strategy]
-            )
+            FullyShardedDataParallel(nn.Linear(8, 8), sharding_strategy=ShardingStrategy[strategy])
     with pytest.raises(NotImplementedError, match="SHARDED_STATE_DICT"):
         FullyShardedDataParallel.set_state_dict_type(
             nn.Linear(8, 8), StateDictType.LOCAL_STATE_DICT

@@ -73,8 +73,16 @@ def test_some_of_the_devices():
         (lambda: DeviceMesh("cpu", [0, 8]), RuntimeError, "world size 8, but found 9 ranks"),
         (lambda: DeviceMesh("cpu", [0, 0]), RuntimeError, "each rank once"),
         (lambda: DeviceMesh("cpu", [0.5]), TypeError, "integers"),
-        (lambda: init_device_mesh("cpu", (8,), mesh_dim_names=("a", "b")), RuntimeError, "same len"),
-        (lambda: init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "a")), RuntimeError, "unique"),
+        (
+            lambda: init_device_mesh("cpu", (8,), mesh_dim_names=("a", "b")),
+            RuntimeError,
+            "same len",
+        ),
+        (
+            lambda: init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "a")),
+            RuntimeError,
+            "unique",
+        ),
         (lambda: init_device_mesh("cpu:0", (2,)), RuntimeError, "Device type with index"),
         (lambda: init_device_mesh("cuda", (2,)), RuntimeError, "No CUDA device"),
         (lambda: init_device_mesh("cpu", (0,)), RuntimeError, "positive"),

@@ -363,7 +363,10 @@ def test_activations_are_cut_as_the_styles_say():
     net(torch.zeros(2, 8, dtype=torch.int64))
     last, sequence = (Replicate(), Shard(2)), (Replicate(), Shard(1))
     assert seen == {
-        "blocks.0.up": last, "blocks.0.attn.wq": last, "blocks.0.down": sequence, "norm": sequence
+        "blocks.0.up": last,
+        "blocks.0.attn.wq": last,
+        "blocks.0.down": sequence,
+        "norm": sequence,
     }
     net(torch.zeros(2, 7, dtype=torch.int64))  # does not divide: replicated
     assert seen["norm"] == (Replicate(), Replicate())
