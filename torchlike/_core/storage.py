@@ -65,7 +65,7 @@ class Storage:
     """A mutable cell around an array, with a version that each write raises."""
 
     __slots__ = ("__weakref__", "_address", "abandoned", "cell", "host", "strides", "version")
-    #: Whether the contents have a place on a mesh of devices that writes keep (see ``distributed``).
+    #: Whether the contents have a place on a mesh of devices, which writes keep.
     is_placed = False
 
     def __init__(self, cell: Any, host: np.ndarray | None = None) -> None:

@@ -236,7 +236,7 @@ class DeviceMesh:
             else:
                 valid = (*self.mesh_dim_names, *flattened)
                 raise KeyError(
-                    f"Invalid mesh_dim_name {wanted} specified. Valid mesh_dim_names are {valid}."
+                    f"Invalid mesh_dim_names {wanted} specified. Valid mesh_dim_names are {valid}."
                 )
         used = [a for part in axes for a in part]
         if len(set(used)) != len(used):

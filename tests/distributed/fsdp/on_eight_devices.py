@@ -88,7 +88,10 @@ def loss_of(net, x, y):
     return F.cross_entropy(net(x).flatten(0, 1), y.flatten())
 
 
-def stepping(net, make=partial(torch.optim.SGD, lr=0.1, momentum=0.9), clip=None):
+SGD = partial(torch.optim.SGD, lr=0.1, momentum=0.9)
+
+
+def stepping(net, make=SGD, clip=None):
     optimizer = make(net.parameters())
 
     def step(x, y):
@@ -120,7 +123,8 @@ WAYS = {
 
 
 FULL = [
-    ("no second gathering", True), ("replicas and parts", True), ("tensor parallel", False)
+    ("no second gathering", False), ("no second gathering", True), ("replicas and parts", True),
+    ("tensor parallel", False),
 ]  # fmt: skip
 
 
@@ -267,7 +271,7 @@ def test_backward_gathers_again_what_forward_let_go():
 # -- what it is told -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("jit", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.full)])
 def test_mixed_precision(jit):
     policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
     seen = []

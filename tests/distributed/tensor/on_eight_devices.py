@@ -21,6 +21,7 @@ from torchlike.distributed.tensor import (
 )
 from torchlike.distributed.tensor import parallel as tp
 from torchlike.distributed.tensor._storage import PlacedStorage
+from torchlike.distributed.tensor._utils import compute_local_shape_and_global_offset
 from torchlike.distributed.tensor.placement_types import _StridedShard
 
 MESH = init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"))
@@ -172,12 +173,12 @@ def test_on_the_meta_device():
         (lambda: distribute_tensor(W.requires_grad_(False).clone().requires_grad_() * 2, LINE),
          RuntimeError, "should be used to distribute leaf tensors"),
         (lambda: distribute_tensor(W, LINE, [Partial()]), NotImplementedError, "Replicate"),
-        (lambda: distribute_tensor(distribute_tensor(W, MESH), LINE), ValueError, "different device"),
+        (lambda: distribute_tensor(distribute_tensor(W, MESH), LINE), ValueError, "different d"),
         (lambda: distribute_tensor(distribute_tensor(W, MESH), MESH, ROWS), ValueError, "redistr"),
         (lambda: distribute_tensor(W, MESH).redistribute(), RuntimeError, "placements is needed"),
         (lambda: distribute_tensor(W, LINE).redistribute(placements=[Partial()]), RuntimeError,
          "Can not redistribute to"),
-        (lambda: DTensor.from_local(distribute_tensor(W, LINE), LINE), RuntimeError, "only accepts"),
+        (lambda: DTensor.from_local(distribute_tensor(W, LINE), LINE), RuntimeError, "only acc"),
         (lambda: distribute_tensor(W, LINE).add_(distribute_tensor(W, DMESH)), RuntimeError,
          "same device"),
     ],
@@ -382,7 +383,8 @@ def test_distribute_module():
     x = torch.randn(16, 8)
     expected = copy.deepcopy(net)(x)
     assert distribute_module(
-        net, LINE, partition, lambda m, inputs, mesh: distribute_tensor(inputs[0], mesh, [Shard(0)]),
+        net, LINE, partition,
+        lambda m, inputs, mesh: distribute_tensor(inputs[0], mesh, [Shard(0)]),
         lambda m, out, mesh: out.redistribute(mesh, [Replicate()]),
     ) is net  # fmt: skip
     out = net(x)
@@ -410,3 +412,11 @@ def test_plans_that_do_not_fit():
         tp.parallelize_module(net, LINE, 3)
     with pytest.raises(AssertionError, match="should have same length"):
         tp.PrepareModuleInput(input_layouts=(Shard(0),), desired_input_layouts=())
+
+
+def test_where_the_first_part_lies():
+    for placements in EVERY:
+        size, start = compute_local_shape_and_global_offset((16, 8), MESH, placements)
+        d = distribute_tensor(W, MESH, placements)
+        first = d.jax().addressable_shards[0]
+        assert (size, start) == (first.data.shape, (0, 0))

@@ -322,7 +322,7 @@ class Capture:
         self._views[id(t)] = weakref.ref(t)
 
     def place_asked(self, t: Tensor, sharding: Any) -> None:
-        """Code asked on which devices a tensor lies, and was told ``sharding``: a guard, where it is
+        """Code asked on which devices a tensor lies, and was told ``sharding``: a guard where it is
         an argument. (Of other cells from outside the place does not change.)"""
         position = self.placeholders.get(id(t))
         if position is not None:

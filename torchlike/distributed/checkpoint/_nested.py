@@ -9,7 +9,7 @@ from torchlike._core.tensor import Tensor
 
 
 class Leaf:
-    """One entry of a nested state dict: its name, its value, and how to put another in its place."""
+    """One entry of a nested state dict: its name, its value, how to put another in its place."""
 
     __slots__ = ("name", "put", "value")
 

@@ -84,7 +84,7 @@ def run(state: Sharded, function: Callable[..., Any], args: Any, kwargs: Any) ->
 
 
 def _each_tensor(function: Callable[[Tensor], Tensor], nested: Any) -> Any:
-    """Nested tuples, lists and dictionaries with each tensor replaced; other objects as they are."""
+    """Nested tuples, lists and dictionaries with each tensor replaced; others as they are."""
     if isinstance(nested, Tensor):
         return function(nested)
     if type(nested) in (tuple, list):

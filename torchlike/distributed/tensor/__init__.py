@@ -1,4 +1,4 @@
-"""``torch.distributed.tensor``: DTensors, which are tensors on a mesh of devices, and placements."""
+"""``torch.distributed.tensor``: DTensors (tensors on a mesh of devices) and their placements."""
 
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torchlike.distributed.tensor import placement_types
@@ -17,5 +17,6 @@ from torchlike.distributed.tensor.placement_types import Partial, Placement, Rep
 
 __all__ = [
     "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
-    "distribute_tensor", "empty", "full", "init_device_mesh", "ones", "placement_types", "rand", "randn", "zeros",
+    "distribute_tensor", "empty", "full", "init_device_mesh", "ones", "placement_types", "rand",
+    "randn", "zeros",
 ]  # fmt: skip

@@ -68,8 +68,8 @@ def _with_module(function: Callable[..., Any], name: str, what: str) -> Callable
     if count != 2:
         raise ValueError(f"{name} should take in 3 arguments, but got {count} arguments!")
     warnings.warn(
-        f"Deprecating {name} that takes two arguments ({what}, device_mesh), please use {name} that "
-        f"takes in (module, {what}, device_mesh) instead!",
+        f"Deprecating {name} that takes two arguments ({what}, device_mesh), please use {name} "
+        f"that takes in (module, {what}, device_mesh) instead!",
         FutureWarning,
         stacklevel=3,
     )
