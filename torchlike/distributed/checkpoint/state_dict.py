@@ -14,7 +14,7 @@ from typing import Any
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module
 from torchlike.optim.optimizer import Optimizer
 
@@ -59,7 +59,7 @@ def _shown(t: Any, options: StateDictOptions) -> Any:
         return t
     found = t.detach()
     if options.full_state_dict and where(found) is not None:
-        found = found.full_tensor()
+        found = full_tensor(found)
     return found.cpu() if options.cpu_offload else found
 
 

@@ -210,7 +210,9 @@ def _default_mesh(modules: list[Module]) -> DeviceMesh:
 def _shard(p: Tensor, mesh: DeviceMesh, wanted: Callable[[Tensor], Any] | None) -> None:
     """Cut a parameter along the mesh's last dimension, in place."""
     place = where(p)
-    entries = [()] * p.dim() if place is None else entries_of(place[0], p.dim())
+    entries: list[tuple[str, ...]] = (
+        [()] * p.dim() if place is None else entries_of(place[0], p.dim())
+    )
     if place is not None and place[0].mesh != mesh.jax_mesh:
         raise ValueError(
             f"fully_shard(mesh={mesh}) of a parameter on {place[1]}: both have to be slices of one "

@@ -35,7 +35,7 @@ from torchlike.distributed.fsdp.api import (
     StateDictType,
 )
 from torchlike.distributed.fsdp.wrap import wrap_children
-from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module
 from torchlike.nn.utils.clip_grad import clip_grad_norm_
 
@@ -135,7 +135,7 @@ class FullyShardedDataParallel(Module):
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
         """``torch.nn.utils.clip_grad_norm_`` of all parameters; gives a plain tensor."""
         total = clip_grad_norm_(self.parameters(), float(max_norm), float(norm_type))
-        return total if where(total) is None else total.full_tensor()
+        return total if where(total) is None else full_tensor(total)
 
     @staticmethod
     def fsdp_modules(module: Any, root_only: bool = False) -> list[Any]:
@@ -177,7 +177,7 @@ class FullyShardedDataParallel(Module):
         for name in list(found):
             value = found.pop(name)
             if whole and isinstance(value, Tensor) and where(value) is not None:
-                value = value.full_tensor()
+                value = full_tensor(value)
             found[_clean(name)] = value.cpu() if offload else value
         return found
 

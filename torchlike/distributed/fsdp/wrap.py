@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from torchlike.nn.modules.activation import MultiheadAttention
+from torchlike.nn.modules.attention import MultiheadAttention
 from torchlike.nn.modules.container import ModuleDict, ModuleList
 
 #: Parameters of a module from which on ``size_based_auto_wrap_policy`` wraps it.

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 from jax.sharding import NamedSharding
 
 from torchlike._core import modes
@@ -44,7 +45,7 @@ def _where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
     if isinstance(storage, PlacedStorage) and t._view is None:
         return storage.sharding, storage.mesh
     found = getattr(storage.cell, "sharding", None)
-    if not isinstance(found, NamedSharding) or isinstance(storage.cell, jax.core.Tracer):
+    if not isinstance(found, NamedSharding) or isinstance(storage.cell, core.Tracer):
         return None
     if t._view is not None:
         if modes.current.capture is not None:
@@ -118,7 +119,7 @@ class _OnMesh:
     def _refuse(self, t: Tensor) -> None:
         """AttributeError, as of an attribute that is not there."""
         name = self._function.__name__
-        if isinstance(t._storage.cell, jax.core.Tracer):
+        if isinstance(t._storage.cell, core.Tracer):
             raise AttributeError(
                 f"a result inside a program that is being captured has no '{name}': XLA places it "
                 "once the program is whole. Use distribute_tensor's or from_local's, or "
@@ -286,7 +287,7 @@ def _filled(
     to = sharding_for(checked(given, at, len(shape)), at, shape)
     kind = creation.numpy_dtype(dtype)
 
-    def part(index: tuple[slice, ...]) -> np.ndarray:
+    def part(index: Any) -> np.ndarray:
         lengths = [len(range(*i.indices(n))) for i, n in zip(index, shape, strict=True)]
         return np.full(lengths, value, kind)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
@@ -35,7 +36,7 @@ _ACROSS = (
 def to_local(t: Tensor) -> Tensor:
     """What this process holds, on the same memory where that is everything."""
     array = t._storage.cell
-    if isinstance(array, jax.core.Tracer) or getattr(array, "is_fully_addressable", True):
+    if isinstance(array, core.Tracer) or getattr(array, "is_fully_addressable", True):
         return alias(t)
     if t.requires_grad and modes.current.grad_enabled:
         raise NotImplementedError(_ACROSS.format(what="to_local()"))
@@ -96,7 +97,7 @@ def on_one_device(array: jax.Array) -> jax.Array:
     if device.platform == "cpu":
         return to_device(np.array(own))
     single = jax.sharding.SingleDeviceSharding(device)
-    aval = jax.core.ShapedArray(array.shape, array.dtype)
+    aval = core.ShapedArray(array.shape, array.dtype)
     copied = jax.numpy.array(own, copy=True)
     return internals.put(aval, single, [copied], [device], False)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 from jax.sharding import NamedSharding
 
 from torchlike._core import modes
@@ -72,7 +73,7 @@ def put(array: Any, sharding: NamedSharding) -> Any:
     kind = type(array)
     if kind is MetaArray:
         return array
-    if isinstance(array, jax.core.Tracer) or (
+    if isinstance(array, core.Tracer) or (
         modes.current.capture is not None and isinstance(array, jax.Array)
         and array.sharding != sharding
     ):  # fmt: skip
