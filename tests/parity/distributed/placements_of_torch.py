@@ -50,7 +50,8 @@ def said(t):
     return [str(t.placements), part(t), list(t.shape), repr(t.device_mesh), t.requires_grad]
 
 
-found = {"mesh": [repr(mesh), repr(mesh["tp"]), mesh["tp"].mesh.tolist(), mesh["dp"].mesh.tolist(),
+found = {"mesh": [repr(mesh), repr(mesh["tp"]),
+                  mesh["tp"].mesh.tolist(), mesh["dp"].mesh.tolist(),
                   list(mesh.get_coordinate()), mesh.size(), mesh["tp"].get_local_rank()]}  # fmt: skip
 kinds = (Replicate(), Shard(0), Shard(1), Shard(-1))
 for a in kinds:
@@ -108,4 +109,4 @@ found["errors"] = [
     error_of(lambda: parallelize_module(build(), line, 3)),
     error_of(lambda: parallelize_module(nn.ReLU(), line, ColwiseParallel())),
 ]
-print(json.dumps(found))
+sys.stdout.write(json.dumps(found) + "\n")
