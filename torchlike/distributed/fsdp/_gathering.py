@@ -102,10 +102,19 @@ def _cast(t: Tensor, dtype: Any) -> Tensor:
 
 def _as_batch(state: Sharded, t: Tensor) -> Tensor:
     """An input cut along dimension 0, as the ranks' own batches are in PyTorch; as it is where it
-    lies on a mesh already, or does not divide."""
-    if where(t) is not None or not t.dim() or not t.shape[0] or t.shape[0] % state.mesh.size():
+    lies on a mesh already, or does not divide.
+
+    NotImplementedError for a plain tensor where the mesh spans processes: it may be the process'
+    own part or what all processes have, which nobody can tell.
+    """
+    if where(t) is not None or not t.dim() or not t.shape[0]:
         return t
-    return moved(t, state.batch)
+    if not state.mesh.is_local:
+        raise NotImplementedError(
+            "a plain tensor as input of a fully sharded module whose mesh spans processes: make "
+            "batches (inputs and targets) global with DTensor.from_local(x, mesh, [Shard(0)])"
+        )
+    return t if t.shape[0] % state.mesh.size() else moved(t, state.batch)
 
 
 @contextlib.contextmanager

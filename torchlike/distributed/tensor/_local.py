@@ -103,22 +103,17 @@ def on_one_device(array: jax.Array) -> jax.Array:
 
 
 def _own_part(array: jax.Array) -> jax.Array:
-    """The rectangle that this process' devices hold."""
-    shards = {s.index: s.data for s in array.addressable_shards if s.replica_id >= 0}
-    if len(shards) == 1:
-        return jax.numpy.asarray(np.asarray(next(iter(shards.values()))))
-    bounds = [
-        sorted({(i[d].start or 0, i[d].stop if i[d].stop is not None else n) for i in shards})
-        for d, n in enumerate(array.shape)
-    ]  # fmt: skip
-    low = [b[0][0] for b in bounds]
-    found = np.empty([b[-1][1] - b[0][0] for b in bounds], array.dtype)
-    for index, data in shards.items():
-        place = tuple(
-            slice((i.start or 0) - at, (n if i.stop is None else i.stop) - at)
-            for i, at, n in zip(index, low, array.shape, strict=True)
-        )
-        found[place] = np.asarray(data)
-    if sum(np.asarray(d).size for d in shards.values()) != found.size:
+    """The rectangle that this process' devices hold. NotImplementedError where it is none."""
+    shards: dict[tuple[tuple[int, int], ...], Any] = {}
+    for s in array.addressable_shards:
+        where = tuple(i.indices(n)[:2] for i, n in zip(s.index, array.shape, strict=True))
+        shards[where] = s.data
+    low = [min(w[d][0] for w in shards) for d in range(array.ndim)]
+    high = [max(w[d][1] for w in shards) for d in range(array.ndim)]
+    found = np.empty([b - a for a, b in zip(low, high, strict=True)], array.dtype)
+    if sum(data.size for data in shards.values()) != found.size:
         raise NotImplementedError("to_local() where this process' parts are no rectangle")
-    return jax.numpy.asarray(found)
+    for where, data in shards.items():
+        place = tuple(slice(a - at, b - at) for (a, b), at in zip(where, low, strict=True))
+        found[place] = np.asarray(data)
+    return to_device(found)
