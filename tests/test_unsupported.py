@@ -28,16 +28,16 @@ def test_every_name_says_what_to_use_instead(space, name):
 
 
 def test_names_in_capitals_are_classes():
-    from torchlike.distributed.fsdp import FullyShardedDataParallel
+    from torchlike.distributed.pipelining import PipelineStage
 
     from torchlike.fx import GraphModule
 
     model = torch.nn.Linear(1, 1)
-    assert not isinstance(model, (FullyShardedDataParallel, GraphModule))
+    assert not isinstance(model, (PipelineStage, GraphModule))
     with pytest.raises(
-        NotImplementedError, match=r"torch\.distributed\.fsdp\.Fully.*jax\.sharding"
+        NotImplementedError, match=r"torch\.distributed\.pipelining\.Pipe.*jax\.sharding"
     ):
-        FullyShardedDataParallel(model)
+        PipelineStage(model)
 
 
 def test_other_names_are_missing_as_in_any_module():

@@ -59,9 +59,6 @@ _SUBCLASS = Gap("calls do not ask subclasses of Tensor", "Tensor.as_subclass, or
                 "holds tensors")  # fmt: skip
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
-_DCP = Gap(
-    "there are no checkpoints in shards", "torch.save and torch.load, or orbax on jax arrays"
-)
 _QUANT = Gap(
     "there is no quantization of modules", "a floating dtype of fewer bits, such as bfloat16"
 )
@@ -150,32 +147,10 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _WORLD),
     "distributed.optim": dict.fromkeys(
         ("DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"), _WORLD),
-    "distributed.checkpoint": dict.fromkeys(
-        ("load", "save", "async_save", "load_state_dict", "save_state_dict", "FileSystemReader",
-         "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
-    "distributed.checkpoint.state_dict": dict.fromkeys(
-        ("get_model_state_dict", "set_model_state_dict", "get_optimizer_state_dict",
-         "set_optimizer_state_dict", "get_state_dict", "set_state_dict", "StateDictOptions"), _DCP),
-    "distributed.checkpoint.optimizer": {"load_sharded_optimizer_state_dict": _DCP},
-    "distributed.checkpoint.hf_storage": dict.fromkeys(
-        ("HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
-    "distributed.checkpoint._consolidate_hf_safetensors": {
-        "consolidate_safetensors_files": _DCP},
-    "distributed.checkpoint.format_utils": dict.fromkeys(
-        ("dcp_to_torch_save", "torch_save_to_dcp"), _DCP),
-    "distributed.checkpoint.stateful": {"Stateful": _DCP},
-    "distributed.checkpoint.default_planner": dict.fromkeys(
-        ("DefaultLoadPlanner", "DefaultSavePlanner"), _DCP),
-    "distributed.tensor": dict.fromkeys(
-        ("distribute_tensor", "distribute_module", "DTensor"), _WORLD),
-    "distributed.tensor._utils": {"compute_local_shape_and_global_offset": _WORLD},
     "distributed._functional_collectives": dict.fromkeys(
         ("wait_tensor", "broadcast", "all_reduce", "all_gather_tensor", "reduce_scatter_tensor",
          "all_to_all_single", "all_to_all_single_autograd", "permute_tensor",
          "AsyncCollectiveTensor"), _WORLD),
-    "distributed.tensor.parallel": dict.fromkeys(
-        ("parallelize_module", "loss_parallel", "ColwiseParallel", "RowwiseParallel",
-         "SequenceParallel", "PrepareModuleInput", "PrepareModuleOutput"), _WORLD),
     "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
     "distributed.algorithms.join": dict.fromkeys(("Join", "Joinable", "JoinHook"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.default_hooks": dict.fromkeys(
@@ -183,31 +158,6 @@ GAPS: dict[str, dict[str, Gap]] = {
          "fp16_compress_wrapper"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
         ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _WORLD),
-    "distributed.fsdp": dict.fromkeys(
-        ("fully_shard", "FullyShardedDataParallel", "FSDPModule", "MixedPrecision",
-         "MixedPrecisionPolicy", "CPUOffload", "CPUOffloadPolicy", "OffloadPolicy",
-         "ShardingStrategy", "register_fsdp_forward_method",
-         "StateDictType", "FullStateDictConfig", "ShardedStateDictConfig", "BackwardPrefetch",
-         "FullOptimStateDictConfig", "OptimStateKeyType"), _WORLD),
-    "distributed._composable.fsdp": dict.fromkeys(
-        ("fully_shard", "FSDPModule", "CPUOffloadPolicy", "MixedPrecisionPolicy", "OffloadPolicy"),
-        _WORLD),
-    "distributed.fsdp.fully_sharded_data_parallel": dict.fromkeys(
-        ("FullyShardedDataParallel", "MixedPrecision", "CPUOffload", "StateDictType",
-         "ShardingStrategy", "BackwardPrefetch", "FullStateDictConfig",
-         "FullOptimStateDictConfig", "ShardedStateDictConfig", "ShardedOptimStateDictConfig"),
-        _WORLD),
-    "distributed.fsdp.sharded_grad_scaler": {"ShardedGradScaler": _WORLD},
-    "distributed.fsdp.wrap": dict.fromkeys(
-        ("transformer_auto_wrap_policy", "size_based_auto_wrap_policy", "enable_wrap", "wrap",
-         "always_wrap_policy", "lambda_auto_wrap_policy", "ModuleWrapPolicy"), _WORLD),
-    "distributed.fsdp.api": dict.fromkeys(
-        ("FullOptimStateDictConfig", "FullStateDictConfig", "ShardedOptimStateDictConfig",
-         "ShardedStateDictConfig", "ShardingStrategy", "StateDictType"), _WORLD),
-    "distributed._tensor": dict.fromkeys(
-        ("DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard",
-         "distribute_module", "distribute_tensor"), _WORLD),
-    "distributed._tensor.experimental": {"implicit_replication": _WORLD},
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),

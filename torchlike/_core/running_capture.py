@@ -63,6 +63,9 @@ class RunningCapture(Protocol):
     def adopt_view(self, t: Any) -> None:
         """A tensor on a storage that may be from outside was made."""
 
+    def place_asked(self, t: Any, sharding: Any) -> None:
+        """Code asked on which devices a tensor lies, and was told ``sharding`` (None: on one)."""
+
     def is_adopted(self, t: Any) -> bool:
         """Whether `adopt_view` was told of this very tensor."""
         ...

@@ -65,6 +65,8 @@ class Storage:
     """A mutable cell around an array, with a version that each write raises."""
 
     __slots__ = ("__weakref__", "_address", "abandoned", "cell", "host", "strides", "version")
+    #: Whether the contents have a place on a mesh of devices, which writes keep.
+    is_placed = False
 
     def __init__(self, cell: Any, host: np.ndarray | None = None) -> None:
         self.cell: Any = cell
@@ -148,6 +150,15 @@ class Storage:
         ``t.jax()`` each hold a reference; CPython counts them in ~25 ns.
         """
         return self.host is None and getrefcount(self.cell) == SOLE_ATTRIBUTE
+
+    def alike(self, array: Any) -> Storage:
+        """A new storage of this kind for an array."""
+        return type(self)(array)
+
+    def placed(self, array: Any) -> Any:
+        """An array of the contents' shape where the contents lie; `is_placed` says that it may
+        move."""
+        return array
 
     def share_with_host(self) -> np.ndarray:
         """Move the contents into a host buffer, and give that buffer (logical shape)."""

@@ -95,6 +95,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     #: ``Tensor(2, 3)`` and ``Tensor([…])`` are.
     _rejoin_history: Callable[[], None]
     _legacy_new: Callable[..., Tensor]
+    #: How a DTensor prints; None for what is none.
+    _repr_on_mesh: Callable[[], str | None]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Tensor:
@@ -553,9 +555,12 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         capture = modes.current.capture
         if capture is not None:
             capture.data_write(self, value)
-        self._storage.abandoned = True
+        old, storage, view = self._storage, value._storage, value._view
+        if old.is_placed and not storage.is_placed and old.shape == value.shape:
+            storage, view = old.alike(value._read()), None  # what has a place on a mesh keeps it
+        old.abandoned = True
         modes.epoch.advance()
-        self._storage, self._view = value._storage, value._view
+        self._storage, self._view = storage, view
 
     @data.deleter
     def data(self) -> None:
@@ -575,6 +580,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         if modes.current.capture is not None:  # no values yet: say what is known
             size = tuple(self.shape)
             return f"{own.__name__}({printing.CAPTURED}, size={size}, dtype={self.dtype})"
+        if self._storage_spans_devices():
+            text = self._repr_on_mesh()
+            if text is not None:
+                return printing.parameter_repr(text) if parameter else text
         dtype, default = self.dtype, dtypes.get_default_dtype()
         grad_fn = self.grad_fn
         text = printing.tensor_repr(
@@ -589,6 +598,10 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             is_parameter_like=parameter,
         )
         return printing.parameter_repr(text) if parameter else text
+
+    def _storage_spans_devices(self) -> bool:
+        """Whether the array lies on a mesh of devices, so that it may be a DTensor."""
+        return isinstance(getattr(self._storage.cell, "sharding", None), jax.sharding.NamedSharding)
 
     def __format__(self, spec: str) -> str:
         if self.dim() == 0 and type(self) is Tensor and not self.is_meta:
@@ -605,7 +618,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         # Tensors that shared a storage share the copied one.
         key = id(self._storage)
         if key not in memo:
-            memo[key] = storage = Storage(self._storage.read())
+            memo[key] = storage = self._storage.alike(self._storage.read())
             storage.strides = self._storage.strides
         memo[id(self)] = copy = self._on(memo[key], self._view)
         copy._requires_grad = self._requires_grad

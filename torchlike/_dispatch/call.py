@@ -270,7 +270,8 @@ def explain(error: Exception, name: str, arrays: Sequence[Any]) -> Exception:
     raised_by_us = isinstance(error, ours) and not isinstance(error, jax.errors.JaxRuntimeError)
     if hasattr(error, "of_hook"):  # raised by the user's saved-tensor hook
         return error
-    if raised_by_us or (type(error) in (TypeError, ValueError) and not _from_jax(error)):
+    from_us = type(error) in (TypeError, ValueError) and not _from_jax(error)
+    if raised_by_us or (from_us and "incompatible devices" not in str(error)):
         # JAX notes that it removed frames of its own; so do we, and say nothing of it.
         error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX" not in n]
         error.__cause__ = None

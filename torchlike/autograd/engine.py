@@ -388,6 +388,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         if type(gradient) is Partial or capture.conditions:
             when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
             gradient = partial.array_of(gradient)
+    if leaf._storage.is_placed and not create_graph:
+        gradient = leaf._storage.placed(gradient)
     if create_graph:
         if grad is not None and grad.is_sparse and not gradient.is_sparse:
             leaf._set_grad(gradient + grad)  # the other way round is not defined
@@ -397,6 +399,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         made = wrap(gradient)
         if (leaf._view is not None or leaf._storage.strides is not None) and not made.is_sparse:
             _lay_out_like(made, leaf)
+        if leaf._storage.is_placed:
+            made._storage = leaf._storage.alike(gradient)
         leaf._set_grad(made)
     elif type(gradient) is SparseArray or grad.is_sparse:
         summed = sparse_sums.total(grad._read(), gradient)

@@ -4,6 +4,9 @@ A script that was written for many processes runs as the only one of them. Diffe
 larger world raises NotImplementedError; one process drives all devices, with ``jax.sharding``.
 """
 
+import importlib as _importlib
+from typing import Any as _Any
+
 from torchlike.distributed import device_mesh as device_mesh
 from torchlike.distributed import tensor as tensor
 from torchlike.distributed.collectives import (
@@ -166,3 +169,12 @@ __all__ = [
     "set_debug_level",
     "set_debug_level_from_env",
 ]
+
+#: Rooms that build on modules and optimizers, and are imported when somebody asks for them.
+_LATER = ("_composable", "_tensor", "checkpoint", "fsdp")
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATER:
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -72,7 +72,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if id(self) not in memo:
             # Parameters are copied one by one (what shared memory does not share it any more), and
             # without their gradients.
-            memo[id(self)] = type(self)(clone(self.data), self.requires_grad)
+            copied = clone(self.data)
+            if self._storage.is_placed:
+                copied._storage = self._storage.alike(copied._read())
+            memo[id(self)] = type(self)(copied, self.requires_grad)
         return memo[id(self)]
 
 

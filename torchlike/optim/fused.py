@@ -241,7 +241,7 @@ def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
     kind = dtype or p.dtype.numpy
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.
     array: Any = meta.MetaArray(aval, kind) if p.is_meta else host_value(np.full(aval, value, kind))
-    storage = type(p._storage)(array)
+    storage = p._storage.alike(array)
     if shape is None and not p.is_contiguous():
         storage.strides = strides_like(p._geometry)
     return Tensor._on(storage)

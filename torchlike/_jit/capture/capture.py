@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import core, lax
+from jax.sharding import NamedSharding
 
 from torchlike._core import errors, modes, tape
 from torchlike._core.errors import JitCaptureError
@@ -108,6 +109,8 @@ class Capture:
         self.conditions: dict[int, tuple[Tensor, Any]] = {}
         #: Leaves from outside on which a hook was registered, and the hooks that they had.
         self._hooked: dict[int, tuple[Tensor, Any]] = {}
+        #: Arguments of which code asked on which devices they lie, and what it was told.
+        self.places_asked: dict[int, Any] = {}
         #: Views made during the capture.
         self._views: dict[int, weakref.ref[Tensor]] = {}
 
@@ -168,6 +171,9 @@ class Capture:
             if storage not in self.written:
                 self.written[storage] = (storage.cell, storage.host, storage.version)
             # The cell itself keeps its contents: another thread may be using it.
+            held = getattr(storage.cell, "sharding", None)
+            if isinstance(held, NamedSharding) and storage.shape == array.shape:
+                array = lax.with_sharding_constraint(array, held)  # and its place on a mesh
             self.values[storage] = array
             if storage.shape == array.shape and storage.dtype == array.dtype:
                 return
@@ -314,6 +320,13 @@ class Capture:
     def adopt_view(self, t: Tensor) -> None:
         """A tensor on a storage that may be from outside was made during the capture."""
         self._views[id(t)] = weakref.ref(t)
+
+    def place_asked(self, t: Tensor, sharding: Any) -> None:
+        """Code asked on which devices a tensor lies, and was told ``sharding``: a guard where it is
+        an argument. (Of other cells from outside the place does not change.)"""
+        position = self.placeholders.get(id(t))
+        if position is not None:
+            self.places_asked[position] = sharding
 
     def is_adopted(self, t: Tensor) -> bool:
         """Whether `adopt_view` was told of this very tensor."""

@@ -128,7 +128,9 @@ class Tracing:
             original = t._storage
             storage = storages.get(id(original))
             if storage is None:
-                storage = storages[id(original)] = Storage(original.concrete())
+                array = original.concrete()
+                storage = original.alike(array) if original.is_placed else Storage(array)
+                storages[id(original)] = storage
                 storage.strides = original.strides
             edge = tape.gradient_edge(t)
             placeholder = object.__new__(type(t))

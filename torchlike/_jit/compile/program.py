@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from sys import getrefcount
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -116,9 +117,7 @@ class Program:
         ]
         # Held by anything else than its cell and this list (a node, a view, a handle)?
         for i in [i for i in inputs.donated if getrefcount(arrays[i]) != _SOLE]:
-            # On the CPU a copy by NumPy: it compiles nothing (18 ms a shape).
-            on_cpu = targets.runs_on_cpu()
-            arrays[i] = device_array(np.array(arrays[i])) if on_cpu else jnp.array(arrays[i])
+            arrays[i] = _copied(arrays[i])
         if inputs.getters:
             if drawn is None:  # the first run uses what the capture itself drew
                 drawn = [getter() for getter in inputs.getters]
@@ -154,6 +153,15 @@ class Program:
                 gradient.executable.lower(residuals, tuple(gradient.cotangent_avals)).compile()
 
         return work
+
+
+def _copied(array: Any) -> Any:
+    """The same values in memory of their own, on the devices where they lie."""
+    if len(array.sharding.device_set) > 1:
+        return jax.device_put(array, array.sharding, may_alias=False)
+    if targets.runs_on_cpu():  # by NumPy: it compiles nothing (18 ms a shape)
+        return device_array(np.array(array))
+    return jnp.array(array)
 
 
 def _count_references() -> int:

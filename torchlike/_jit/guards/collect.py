@@ -38,6 +38,7 @@ from torchlike._jit.guards.modules import (
 )
 from torchlike._jit.guards.objects import AttributesOfGuard
 from torchlike._jit.guards.optimizers import OptimizerGuard
+from torchlike._jit.guards.places import PlaceGuard
 from torchlike._jit.guards.slots import BoundSlotGuard, FlagGuard, SlotGuard
 from torchlike._jit.guards.tensors import (
     BaseHistoryGuard,
@@ -70,6 +71,7 @@ def guards_of(
         *map(OptimizerGuard, capture.optimizers.values(), (capture,) * len(capture.optimizers)),
         *(FlagGuard(leaf, before) for leaf, before, _ in flags if isinstance(leaf, Tensor)),
         *_of_memory(capture, arguments, as_themselves, cells, written),
+        *(PlaceGuard(i, sharding) for i, sharding in capture.places_asked.items()),
         *_of_modules(capture),
         CellsInUseGuard(cells),
     ]

@@ -1,7 +1,22 @@
-"""``torch.distributed.tensor``: placements, as descriptions. There are no distributed tensors; what
-would make one raises NotImplementedError."""
+"""``torch.distributed.tensor``: DTensors (tensors on a mesh of devices) and their placements."""
 
+from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torchlike.distributed.tensor import placement_types
+from torchlike.distributed.tensor._api import (
+    DTensor,
+    distribute_tensor,
+    empty,
+    full,
+    ones,
+    rand,
+    randn,
+    zeros,
+)
+from torchlike.distributed.tensor._modules import distribute_module
 from torchlike.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
-__all__ = ["Partial", "Placement", "Replicate", "Shard", "placement_types"]
+__all__ = [
+    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
+    "distribute_tensor", "empty", "full", "init_device_mesh", "ones", "placement_types", "rand",
+    "randn", "zeros",
+]  # fmt: skip

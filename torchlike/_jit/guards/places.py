@@ -1,0 +1,32 @@
+"""Guards on places: on which devices of a mesh an argument lies, where code asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jax.sharding import NamedSharding
+
+from torchlike._core.tensor import Tensor
+from torchlike._jit.guards.guard import Guard
+
+
+class PlaceGuard(Guard):
+    """The sharding of an argument that the body asked for; None for one that is on no mesh."""
+
+    __slots__ = ("position", "sharding")
+    of_arguments = True
+
+    def __init__(self, position: int, sharding: Any) -> None:
+        self.position = position
+        self.sharding = sharding
+
+    def check(self, arguments: Sequence[Tensor] = ()) -> bool:
+        return self._now(arguments) == self.sharding
+
+    def _now(self, arguments: Sequence[Tensor]) -> Any:
+        found = getattr(arguments[self.position]._storage.cell, "sharding", None)
+        return found if isinstance(found, NamedSharding) else None
+
+    def explain(self, arguments: Sequence[Tensor] = ()) -> str:
+        return f"argument {self.position} lies elsewhere: {self.sharding} → {self._now(arguments)}"

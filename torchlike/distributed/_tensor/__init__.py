@@ -1,0 +1,3 @@
+"""``torch.distributed._tensor``: the older name of ``torch.distributed.tensor``."""
+
+from torchlike.distributed.tensor import *  # noqa: F403

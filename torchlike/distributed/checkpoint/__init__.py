@@ -1,0 +1,22 @@
+"""``torch.distributed.checkpoint``: checkpoints of tensors on any mesh, read onto any other."""
+
+from torchlike.distributed.checkpoint._api import (
+    CheckpointException,
+    async_save,
+    load,
+    load_state_dict,
+    save,
+    save_state_dict,
+)
+from torchlike.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from torchlike.distributed.checkpoint.hf_storage import (
+    HuggingFaceStorageReader,
+    HuggingFaceStorageWriter,
+)
+
+__all__ = [
+    "CheckpointException", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader",
+    "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "async_save",
+    "load", "load_state_dict", "save", "save_state_dict",
+]  # fmt: skip

@@ -1,0 +1,29 @@
+"""Checkpoints as files of ``torch.save``, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from torchlike.distributed.checkpoint import _index
+from torchlike.distributed.checkpoint._api import save, whole_tensor
+from torchlike.serialization.load import load as load_file
+from torchlike.serialization.save import save as save_file
+
+
+def dcp_to_torch_save(dcp_checkpoint_dir: Any, torch_save_path: Any) -> None:
+    """Write all of a checkpoint into one file, as a flat dictionary of whole tensors and values.
+
+    Differs from PyTorch: names stay joined (``"model.weight"``), where it nests them again.
+    """
+    folder = Path(dcp_checkpoint_dir)
+    index = _index.load(folder)
+    found: dict[str, Any] = {name: whole_tensor(folder, h) for name, h in index.tensors.items()}
+    if index.objects:
+        found.update(load_file(folder / index.objects))
+    save_file(found, torch_save_path)
+
+
+def torch_save_to_dcp(torch_save_path: Any, dcp_checkpoint_dir: Any) -> None:
+    """Write what a file of ``torch.save`` holds as a checkpoint."""
+    save(load_file(torch_save_path), checkpoint_id=dcp_checkpoint_dir, no_dist=True)

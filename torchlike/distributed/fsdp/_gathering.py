@@ -1,0 +1,186 @@
+"""A fully sharded module's call: its parameters are gathered, its function runs, they are let go.
+
+What the ops inside save for backward of a gathered parameter is its shards: backward gathers them
+once more (``reshard_after_forward``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from jax.sharding import NamedSharding, PartitionSpec
+
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor, wrap
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.autograd.graph import saved_tensors_hooks
+from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
+from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._layouts import batch_along
+from torchlike.distributed.tensor._moves import moved
+from torchlike.distributed.tensor._specs import entries_of
+
+
+class _Running(threading.local):
+    """How many fully sharded modules this thread is in."""
+
+    depth = 0
+
+
+_running = _Running()
+
+
+class Sharded:
+    """What a fully sharded module knows of itself."""
+
+    def __init__(
+        self, mesh: DeviceMesh, policy: MixedPrecisionPolicy, reshard: bool | None,
+        places: list[tuple[Any, str]],
+    ) -> None:  # fmt: skip
+        self.mesh = mesh
+        self.policy = policy
+        #: ``reshard_after_forward``; None: all but the outermost module.
+        self.reshard = reshard
+        #: The parameters that it gathers: (module, name), all names of each.
+        self.places = places
+        self.axes = tuple(a for axes in mesh.axes for a in axes)
+        self.batch = NamedSharding(mesh.jax_mesh, PartitionSpec(self.axes))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise NotImplementedError(
+            "copy.deepcopy() of a fully sharded module: make another one, shard it, and load the "
+            "state_dict of this"
+        )
+
+    def gathered(self, sharding: NamedSharding, ndim: int) -> NamedSharding:
+        """A parameter's sharding without the axes that it is gathered along."""
+        kept = [tuple(a for a in e if a not in self.axes) for e in entries_of(sharding, ndim)]
+        spec = PartitionSpec(*[e if len(e) > 1 else e[0] if e else None for e in kept])
+        return NamedSharding(sharding.mesh, spec)
+
+
+def run(state: Sharded, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """``function(*args, **kwargs)`` with the module's parameters gathered."""
+    is_root = not _running.depth
+    if is_root:
+        args, kwargs = _each_tensor(lambda t: _as_batch(state, t), (args, kwargs))
+    policy = state.policy
+    if policy.param_dtype is not None and policy.cast_forward_inputs:
+        args, kwargs = _each_tensor(lambda t: _cast(t, policy.param_dtype), (args, kwargs))
+    reshard = not is_root if state.reshard is None else state.reshard
+    _running.depth += 1
+    try:
+        with batch_along(state.axes), _gathered(state, reshard):
+            out = function(*args, **kwargs)
+    finally:
+        _running.depth -= 1
+    if policy.output_dtype is not None:
+        out = _each_tensor(lambda t: _cast(t, policy.output_dtype), out)
+    return out
+
+
+def _each_tensor(function: Callable[[Tensor], Tensor], nested: Any) -> Any:
+    """Nested tuples, lists and dictionaries with each tensor replaced; others as they are."""
+    if isinstance(nested, Tensor):
+        return function(nested)
+    if type(nested) in (tuple, list):
+        return type(nested)([_each_tensor(function, x) for x in nested])
+    if isinstance(nested, tuple) and hasattr(nested, "_fields"):
+        return type(nested)(*[_each_tensor(function, x) for x in nested])
+    if type(nested) is dict:
+        return {k: _each_tensor(function, v) for k, v in nested.items()}
+    return nested
+
+
+def _cast(t: Tensor, dtype: Any) -> Tensor:
+    return t.to(dtype) if t.is_floating_point() else t
+
+
+def _as_batch(state: Sharded, t: Tensor) -> Tensor:
+    """An input cut along dimension 0, as the ranks' own batches are in PyTorch; as it is where it
+    lies on a mesh already, or does not divide.
+
+    NotImplementedError for a plain tensor where the mesh spans processes: it may be the process'
+    own part or what all processes have, which nobody can tell.
+    """
+    if where(t) is not None or not t.dim() or not t.shape[0]:
+        return t
+    if not state.mesh.is_local:
+        raise NotImplementedError(
+            "a plain tensor as input of a fully sharded module whose mesh spans processes: make "
+            "batches (inputs and targets) global with DTensor.from_local(x, mesh, [Shard(0)])"
+        )
+    return t if t.shape[0] % state.mesh.size() else moved(t, state.batch)
+
+
+@contextlib.contextmanager
+def _gathered(state: Sharded, reshard: bool) -> Iterator[None]:
+    """Inside, the module has its gathered parameters in the place of its own."""
+    own: dict[int, Tensor] = {}
+    saved: dict[int, tuple[Any, ...]] = {}
+    changed: list[tuple[Any, str, Tensor]] = []
+    try:
+        for module, name in state.places:
+            p = module._parameters.get(name)
+            if p is None:
+                continue
+            if id(p) not in own:
+                own[id(p)] = _gather(state, p, saved)
+            changed.append((module, name, p))
+            module._rebind_tensor(name)
+            module._parameters[name] = own[id(p)]
+        with _letting_go(saved) if reshard else contextlib.nullcontext():
+            yield
+    finally:
+        for module, name, p in changed:
+            module._parameters[name] = p
+        if modes.current.capture is None:
+            modes.epoch.advance()
+
+
+def _gather(state: Sharded, p: Tensor, saved: dict[int, tuple[Any, ...]]) -> Tensor:
+    place = where(p)
+    if place is None:
+        return p
+    sharding = place[0]
+    to = state.gathered(sharding, p.dim())
+    policy, floating = state.policy, p.is_floating_point()
+    dtype = policy.param_dtype.numpy if policy.param_dtype is not None and floating else None
+    reduced = policy.reduce_dtype.numpy if policy.reduce_dtype is not None and floating else None
+    found = moved(p, to, sharding, dtype=dtype, reduced=reduced)
+    array = found._read()
+    saved[id(array)] = array, p._read(), to, dtype
+    return found
+
+
+class _Shards:
+    """What is saved of a gathered parameter: its shards, and how it is gathered."""
+
+    __slots__ = ("array", "dtype", "to")
+
+    def __init__(self, array: Any, to: NamedSharding, dtype: Any) -> None:
+        self.array, self.to, self.dtype = array, to, dtype
+
+
+def _letting_go(saved: dict[int, tuple[Any, ...]]) -> saved_tensors_hooks:
+    """Hooks that save the shards of what was gathered, and gather them again."""
+
+    def pack(t: Tensor) -> Any:
+        known = saved.get(id(t._read()))
+        if known is None:
+            return t
+        _, shards, to, dtype = known
+        return _Shards(shards, to, dtype)
+
+    def unpack(packed: Any) -> Tensor:
+        if type(packed) is not _Shards:
+            return packed
+        again = modes.current.capture is not None
+        with no_grad():
+            return moved(wrap(packed.array), packed.to, dtype=packed.dtype, barrier=again)
+
+    return saved_tensors_hooks(pack, unpack)

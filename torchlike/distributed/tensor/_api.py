@@ -1,0 +1,347 @@
+"""``DTensor``: a tensor whose array lies on a mesh of devices.
+
+Where an array lies is a fact of the array, so a DTensor is no other kind of object: any tensor on a
+mesh is one (``isinstance`` asks the array), be it a parameter, a result, a gradient or a state. Ops
+run as on any tensor, and XLA decides where their results lie; ``placements`` reads that back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import core
+from jax.sharding import NamedSharding
+
+from torchlike._core import modes
+from torchlike._core.extension import add_method
+from torchlike._core.meta import MetaArray
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.registry import NAMESPACES
+from torchlike._ops.creation import creation
+from torchlike.distributed.device_mesh import DeviceMesh, current_mesh, mesh_of
+from torchlike.distributed.tensor import _local
+from torchlike.distributed.tensor._moves import moved
+from torchlike.distributed.tensor._specs import checked, placements_of, sharding_for
+from torchlike.distributed.tensor._storage import PlacedStorage
+from torchlike.distributed.tensor.placement_types import Partial, Placement
+
+Placements = Sequence[Placement] | None
+
+
+def where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
+    """The sharding of a tensor's array and its mesh; None for a tensor that is on no mesh, and for
+    a result inside a program that is being captured, which XLA has not placed yet."""
+    found = _where(t)
+    if modes.current.capture is not None:
+        modes.current.capture.place_asked(t, None if found is None else found[0])
+    return found
+
+
+def _where(t: Tensor) -> tuple[NamedSharding, DeviceMesh] | None:
+    storage = t._storage
+    if isinstance(storage, PlacedStorage) and t._view is None:
+        return storage.sharding, storage.mesh
+    found = getattr(storage.cell, "sharding", None)
+    if not isinstance(found, NamedSharding) or isinstance(storage.cell, core.Tracer):
+        return None
+    if t._view is not None:
+        if modes.current.capture is not None:
+            return None
+        found = getattr(t._read(), "sharding", None)
+        if not isinstance(found, NamedSharding):
+            return None
+    return (found, mesh_of(found.mesh)) if isinstance(found.mesh, jax.sharding.Mesh) else None
+
+
+class _DTensorMeta(type(Tensor)):
+    """``isinstance(t, DTensor)`` asks where the tensor's array lies."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and where(instance) is not None
+
+
+class DTensor(Tensor, metaclass=_DTensorMeta):
+    """A tensor whose array lies on a mesh of devices; made by ``distribute_tensor``.
+
+    It has `device_mesh`, `placements`, `redistribute`, `to_local` and `full_tensor`, which other
+    tensors lack. Differs from PyTorch: ``type(t)`` stays what it was; ops take tensors on no mesh
+    beside it, as if replicated; ``placements`` of results are XLA's choice, along the dimensions of
+    the whole mesh, and never `Partial`; parts are equal.
+    """
+
+    __module__ = "torch.distributed.tensor"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("make a DTensor with distribute_tensor() or DTensor.from_local()")
+
+    @staticmethod
+    def from_local(
+        local_tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Placements = None,
+        *, run_check: bool = False, shape: Any = None, stride: Any = None,
+        grad_placements: Placements = None,
+    ) -> Tensor:  # fmt: skip
+        """The tensor of which ``local_tensor`` is what this process holds: all of it where all
+        devices of the mesh are this process'.
+
+        RuntimeError for a DTensor, ValueError for a size that does not divide. Differs from
+        PyTorch: `Partial` becomes `Replicate`, for the terms of one process are summed already.
+        """
+        if isinstance(local_tensor, DTensor):
+            raise RuntimeError(
+                f"the local_tensor argument only accepts torch.Tensor but got {DTensor} value."
+            )
+        mesh = device_mesh or current_mesh()
+        wanted = checked(placements, mesh, local_tensor.dim())
+        found, sharding = _local.from_local(local_tensor, mesh, wanted, shape)
+        return _keeping(found, sharding, mesh)
+
+
+class _OnMesh:
+    """A method or property that only tensors on a mesh have."""
+
+    def __init__(self, function: Callable[..., Any], is_property: bool = False) -> None:
+        self._function = function
+        self._is_property = is_property
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self if self._is_property else self._function
+        if where(instance) is None:
+            self._refuse(instance)
+        if self._is_property:
+            return self._function(instance)
+        return self._function.__get__(instance, owner)
+
+    def _refuse(self, t: Tensor) -> None:
+        """AttributeError, as of an attribute that is not there."""
+        name = self._function.__name__
+        if isinstance(t._storage.cell, core.Tracer):
+            raise AttributeError(
+                f"a result inside a program that is being captured has no '{name}': XLA places it "
+                "once the program is whole. Use distribute_tensor's or from_local's, or "
+                "redistribute the argument that it comes from"
+            )
+        raise AttributeError(f"'{type(t).__name__}' object has no attribute '{name}'")
+
+
+def _place(t: Tensor) -> tuple[NamedSharding, DeviceMesh]:
+    found = where(t)
+    assert found is not None
+    return found
+
+
+def device_mesh(t: Tensor) -> DeviceMesh:
+    """The mesh that the tensor lies on."""
+    return _place(t)[1]
+
+
+def placements(t: Tensor) -> tuple[Placement, ...]:
+    """How it lies along each dimension of its mesh."""
+    sharding, mesh = _place(t)
+    return placements_of(sharding, mesh, t.dim())
+
+
+def redistribute(
+    t: Tensor, device_mesh: DeviceMesh | None = None, placements: Placements = None, *,
+    async_op: bool = False, forward_dtype: Any = None, backward_dtype: Any = None,
+) -> Tensor:  # fmt: skip
+    """The same values in other places; the gradient comes back to where the operand lies.
+
+    RuntimeError without placements or for `Partial`, ValueError for a size that does not divide.
+    """
+    sharding, mesh = _place(t)
+    mesh = device_mesh or mesh
+    if placements is None:
+        raise RuntimeError("placements is needed for redistribute!")
+    return place(t, mesh, placements, sharding, forward_dtype, backward_dtype)
+
+
+def place(
+    t: Tensor, mesh: DeviceMesh, placements: Placements, back: NamedSharding | None = None,
+    forward_dtype: Any = None, backward_dtype: Any = None,
+) -> Tensor:  # fmt: skip
+    """Any tensor, on a mesh or not, with these placements; differentiable."""
+    wanted = checked(placements, mesh, t.dim())
+    if any(isinstance(p, Partial) for p in wanted):
+        raise RuntimeError(
+            f"Can not redistribute to {wanted}, redistributing to Partial is for internal use only!"
+        )
+    to = sharding_for(wanted, mesh, tuple(t.shape))
+    found = moved(
+        t, to, back, dtype=None if forward_dtype is None else forward_dtype.numpy,
+        reduced=None if backward_dtype is None else backward_dtype.numpy,
+    )  # fmt: skip
+    return _keeping(found, to, mesh)
+
+
+def _keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh) -> Tensor:
+    """``t``, whose cell was just made, on a cell that keeps its place."""
+    if not t._storage.is_placed and t._view is None:
+        t._storage = PlacedStorage(t._storage.cell, sharding, mesh)
+    return t
+
+
+def to_local(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
+    """What this process holds: with all devices its own, a tensor on the same memory."""
+    return _local.to_local(t)
+
+
+def full_tensor(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
+    """All values, as an ordinary tensor; differentiable."""
+    return _local.full_tensor(t)
+
+
+def _repr_on_mesh(t: Tensor) -> str | None:
+    found = where(t)
+    if found is None or not t._storage.cell.is_fully_addressable:
+        return None
+    whole = wrap(_local.on_one_device(moved(t.detach(), _whole(found[0]))._read()))
+    grad = ", requires_grad=True" if t.requires_grad and t.is_leaf else ""
+    return (
+        f"DTensor(local_tensor={whole!r}, device_mesh={found[1]!r}, placements={placements(t)}"
+        f"{grad})"
+    )
+
+
+def _whole(sharding: NamedSharding) -> NamedSharding:
+    return NamedSharding(sharding.mesh, jax.sharding.PartitionSpec())
+
+
+for _function in (redistribute, to_local, full_tensor):
+    add_method(_function.__name__, _OnMesh(_function))
+for _function in (device_mesh, placements):
+    add_method(_function.__name__, _OnMesh(_function, is_property=True))
+add_method("_local_tensor", _OnMesh(to_local, is_property=True))
+add_method("_repr_on_mesh", _repr_on_mesh)
+
+
+def place_(t: Tensor, mesh: DeviceMesh, to: NamedSharding) -> None:
+    """Move a leaf onto a mesh in place: it stays the object that it is, on another cell."""
+    value: Any = t.detach()
+    t.data = Tensor._on(
+        PlacedStorage(value._storage.cell if t.is_meta else value._value_now(), to, mesh)
+    )
+    if t._grad is not None:
+        t._grad = Tensor._on(PlacedStorage(t._grad._value_now(), to, mesh))
+
+
+def distribute_tensor(
+    tensor: Tensor, device_mesh: DeviceMesh | None = None, placements: Placements = None, *,
+    src_data_rank: int | None = 0,
+) -> Tensor:  # fmt: skip
+    """A leaf as a DTensor, with equal parts on the devices of the mesh.
+
+    RuntimeError for a result of other ops, ValueError for a size that does not divide and for a
+    tensor that lies on a mesh otherwise.
+    """
+    mesh = device_mesh or current_mesh()
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf "
+            "tensor!"
+        )
+    wanted = checked(placements, mesh, tensor.dim())
+    if any(isinstance(p, Partial) for p in wanted):
+        raise NotImplementedError(
+            f"distribute_tensor(placements={wanted}): one process holds sums, not their terms; use "
+            "Replicate()"
+        )
+    found = where(tensor)
+    if found is not None:
+        _check_same(found, mesh, wanted, tensor.dim())
+        return tensor
+    to = sharding_for(wanted, mesh, tuple(tensor.shape))
+    made = Tensor._on(PlacedStorage(tensor.detach()._value_now(), to, mesh))
+    made._requires_grad = tensor.requires_grad
+    return made
+
+
+def _check_same(found: Any, mesh: DeviceMesh, wanted: Any, ndim: int) -> None:
+    sharding, own = found
+    if own != mesh:
+        raise ValueError(
+            f"Cannot distribute a DTensor with device mesh {own} to a different device mesh {mesh}."
+        )
+    present = placements_of(sharding, own, ndim)
+    if present != wanted:
+        raise ValueError(
+            f"Cannot distribute a DTensor with placements {present} to a different placements "
+            f"{wanted}. do you want to call `redistribute` instead?"
+        )
+
+
+# -- factories -------------------------------------------------------------------------------------
+
+
+def _filled(
+    size: Any, value: Any, dtype: Any, requires_grad: bool, mesh: DeviceMesh | None,
+    given: Placements,
+) -> Tensor:  # fmt: skip
+    """Full of a number, each part made where it lies."""
+    shape = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
+    at = mesh or current_mesh()
+    to = sharding_for(checked(given, at, len(shape)), at, shape)
+    kind = creation.numpy_dtype(dtype)
+
+    def part(index: Any) -> np.ndarray:
+        lengths = [len(range(*i.indices(n))) for i, n in zip(index, shape, strict=True)]
+        return np.full(lengths, value, kind)
+
+    array = jax.make_array_from_callback(shape, to, part)
+    return Tensor._on(PlacedStorage(array, to, at)).requires_grad_(requires_grad)
+
+
+def zeros(
+    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None, placements: Placements = None,
+) -> Tensor:  # fmt: skip
+    """Zeros on a mesh (replicated where no placements are given)."""
+    return _filled(size, 0, dtype, requires_grad, device_mesh, placements)
+
+
+empty = zeros
+
+
+def ones(
+    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None, placements: Placements = None,
+) -> Tensor:  # fmt: skip
+    """Ones on a mesh."""
+    return _filled(size, 1, dtype, requires_grad, device_mesh, placements)
+
+
+def full(
+    size: Any, fill_value: Any, *, dtype: Any = None, layout: Any = None,
+    requires_grad: bool = False, device_mesh: DeviceMesh | None = None,
+    placements: Placements = None,
+) -> Tensor:  # fmt: skip
+    """A number, on a mesh; its dtype is ``torch.full``'s."""
+    kind = creation.full((), fill_value, dtype=dtype).dtype
+    return _filled((size,), fill_value, kind, requires_grad, device_mesh, placements)
+
+
+def rand(
+    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None, placements: Placements = None,
+) -> Tensor:  # fmt: skip
+    """``torch.rand`` on a mesh: the numbers that it gives on one device."""
+    drawn = NAMESPACES[""]["rand"](*size, dtype=dtype, requires_grad=requires_grad)
+    return distribute_tensor(drawn, device_mesh, placements)
+
+
+def randn(
+    *size: Any, dtype: Any = None, layout: Any = None, requires_grad: bool = False,
+    device_mesh: DeviceMesh | None = None, placements: Placements = None,
+) -> Tensor:  # fmt: skip
+    """``torch.randn`` on a mesh: the numbers that it gives on one device."""
+    drawn = NAMESPACES[""]["randn"](*size, dtype=dtype, requires_grad=requires_grad)
+    return distribute_tensor(drawn, device_mesh, placements)
+
+
+def is_placed_meta(t: Tensor) -> bool:
+    """Whether a tensor has a place on a mesh and no values yet."""
+    return t._storage.is_placed and type(t._storage.cell) is MetaArray

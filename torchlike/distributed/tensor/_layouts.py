@@ -1,0 +1,77 @@
+"""``laid_out``: activations on a slice of a mesh, with the other dimensions of the mesh left alone.
+
+``Replicate()`` on ``mesh["tp"]`` says nothing of ``mesh["dp"]``. Where an array lies is known of
+what has been computed; inside a program that is being captured it is not, and there dimension 0 is
+taken to be cut along the axes of the batch, which ``fully_shard`` says while its modules run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Iterator, Sequence
+
+from jax.sharding import NamedSharding, PartitionSpec
+
+from torchlike._core.tensor import Tensor
+from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._moves import moved
+from torchlike.distributed.tensor._specs import checked, divides, entries_of, sharding_for
+from torchlike.distributed.tensor.placement_types import Placement, Replicate
+
+
+class _Batch(threading.local):
+    """The axes of JAX's mesh that this thread's batch is cut along."""
+
+    axes: tuple[str, ...] = ()
+
+
+_batch = _Batch()
+
+
+@contextlib.contextmanager
+def batch_along(axes: tuple[str, ...]) -> Iterator[None]:
+    """Inside, dimension 0 of activations is taken to be cut along these axes."""
+    before = _batch.axes
+    _batch.axes = axes
+    try:
+        yield
+    finally:
+        _batch.axes = before
+
+
+def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
+    """An activation with these placements; replicated where a dimension does not divide."""
+    wanted = checked(placements, mesh, t.dim())
+    shape = tuple(t.shape)
+    if not divides(wanted, mesh, shape):
+        wanted = (Replicate(),) * mesh.ndim
+    to = _with_others(sharding_for(wanted, mesh, shape), t, mesh)
+    place = where(t)
+    if place is not None and place[0] == to:
+        return t
+    return moved(t, to)
+
+
+def _with_others(to: NamedSharding, t: Tensor, mesh: DeviceMesh) -> NamedSharding:
+    """``to``, cut along the axes that are not of this slice as ``t`` is."""
+    own = {a for axes in mesh.axes for a in axes}
+    sizes = mesh.jax_mesh.shape
+    if len(own) == len(sizes) or not t.dim():
+        return to
+    place = where(t)
+    if place is not None and place[0].mesh == mesh.jax_mesh:
+        others = entries_of(place[0], t.dim())
+    else:
+        others = [_batch.axes, *[()] * (t.dim() - 1)]
+    entries = []
+    for n, mine, theirs in zip(t.shape, entries_of(to, t.dim()), others, strict=True):
+        both = (*[a for a in theirs if a not in own and a in sizes], *mine)
+        fits = n % math.prod(sizes[a] for a in both) == 0
+        entries.append(both if fits else mine)
+    return NamedSharding(
+        mesh.jax_mesh,
+        PartitionSpec(*[e if len(e) > 1 else e[0] if e else None for e in entries]),
+    )

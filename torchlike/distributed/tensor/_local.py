@@ -1,0 +1,119 @@
+"""What is *local* to a process: decided here, for ``from_local``, ``to_local``, ``full_tensor``.
+
+Local is what this process holds. Where all devices of the mesh are its own, that is the whole
+tensor: ``to_local`` gives a tensor on the same memory, ``from_local`` takes the whole, and a sum of
+the terms of this one process (`Partial`) is the term itself, so its placement becomes `Replicate`.
+A collective over ``mesh.get_group()``, which has one member, changes nothing then, and a script
+gets the numbers that it gets from many processes. Where a mesh spans processes, local is the part
+that this process' devices hold, which has to be one rectangle.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax import core
+from jax.sharding import NamedSharding, PartitionSpec
+
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._ops.shape.views.aliasing import alias
+from torchlike._runtime.first_calls.internals import internals
+from torchlike._runtime.transfer import to_device
+from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.tensor._moves import moved
+from torchlike.distributed.tensor._specs import sharding_for
+from torchlike.distributed.tensor.placement_types import Partial
+
+_ACROSS = (
+    "{what} of a mesh that spans processes, with gradients: call it under torch.no_grad(), or "
+    "redistribute() and full_tensor()"
+)
+
+
+def to_local(t: Tensor) -> Tensor:
+    """What this process holds, on the same memory where that is everything."""
+    array = t._storage.cell
+    if isinstance(array, core.Tracer) or getattr(array, "is_fully_addressable", True):
+        return alias(t)
+    if t.requires_grad and modes.current.grad_enabled:
+        raise NotImplementedError(_ACROSS.format(what="to_local()"))
+    return wrap(_own_part(t._read()))
+
+
+def from_local(local: Tensor, mesh: DeviceMesh, placements: tuple[Any, ...], shape: Any) -> Any:
+    """(the tensor that the processes' parts make up, its sharding)."""
+    if mesh.is_local:
+        whole = tuple(local.shape)
+        if shape is not None and tuple(shape) != whole:
+            raise ValueError(
+                f"from_local(shape={tuple(shape)}): this process holds the whole tensor, which is "
+                f"of size {whole}"
+            )
+        sharding = sharding_for(placements, mesh, whole)
+        return moved(local, sharding, _of(local)), sharding
+    if any(isinstance(p, Partial) for p in placements):
+        raise NotImplementedError(
+            "from_local() with Partial over processes: all_reduce the local tensor, and Replicate()"
+        )
+    if local.requires_grad and modes.current.grad_enabled:
+        raise NotImplementedError(_ACROSS.format(what="from_local()"))
+    values = np.asarray(local.detach()._read())
+    sharding = _whole_sharding(placements, mesh, values.shape)
+    array = jax.make_array_from_process_local_data(sharding, values, shape)
+    sharding_for(placements, mesh, array.shape)
+    return wrap(array), sharding
+
+
+def _of(t: Tensor) -> NamedSharding | None:
+    found = getattr(t._storage.cell, "sharding", None) if t._view is None else None
+    return found if isinstance(found, NamedSharding) else None
+
+
+def _whole_sharding(placements: Any, mesh: DeviceMesh, local: tuple[int, ...]) -> NamedSharding:
+    # Of a size that surely divides: that of the whole is known once the parts are.
+    return sharding_for(placements, mesh, tuple(n * mesh.jax_mesh.size for n in local))
+
+
+def full_tensor(t: Tensor) -> Tensor:
+    """All values, on the first of this process' devices; while a program is captured, on each."""
+    sharding = _of(t) or getattr(t._read(), "sharding", None)
+    if not isinstance(sharding, NamedSharding):
+        return alias(t)
+    whole = NamedSharding(sharding.mesh, PartitionSpec())
+    found = moved(t, whole, sharding)
+    if modes.current.capture is not None or found._node is not None:
+        return found
+    return wrap(on_one_device(found._read()))
+
+
+def on_one_device(array: jax.Array) -> jax.Array:
+    """A replicated array as an ordinary one, in memory of its own: uncommitted, so that it goes
+    with any other."""
+    own = array.addressable_shards[0].data
+    device = next(iter(own.sharding.device_set))
+    if device.platform == "cpu":
+        return to_device(np.array(own))
+    single = jax.sharding.SingleDeviceSharding(device)
+    aval = core.ShapedArray(array.shape, array.dtype)
+    copied = jax.numpy.array(own, copy=True)
+    return internals.put(aval, single, [copied], [device], False)
+
+
+def _own_part(array: jax.Array) -> jax.Array:
+    """The rectangle that this process' devices hold. NotImplementedError where it is none."""
+    shards: dict[tuple[tuple[int, int], ...], Any] = {}
+    for s in array.addressable_shards:
+        where = tuple(i.indices(n)[:2] for i, n in zip(s.index, array.shape, strict=True))
+        shards[where] = s.data
+    low = [min(w[d][0] for w in shards) for d in range(array.ndim)]
+    high = [max(w[d][1] for w in shards) for d in range(array.ndim)]
+    found = np.empty([b - a for a, b in zip(low, high, strict=True)], array.dtype)
+    if sum(data.size for data in shards.values()) != found.size:
+        raise NotImplementedError("to_local() where this process' parts are no rectangle")
+    for where, data in shards.items():
+        place = tuple(slice(a - at, b - at) for (a, b), at in zip(where, low, strict=True))
+        found[place] = np.asarray(data)
+    return to_device(found)

@@ -1,0 +1,85 @@
+"""``PlacedStorage``: a cell whose contents have a place on a mesh that every write keeps.
+
+A DTensor that was asked for (``distribute_tensor``, ``fully_shard``, ``redistribute``) lies on one:
+``p.copy_(x)``, an optimizer's step and ``load_state_dict`` leave it where it is, as in PyTorch. The
+results of ops lie on ordinary storages, wherever XLA has put them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax import core
+from jax.sharding import NamedSharding
+
+from torchlike._core import modes
+from torchlike._core.meta import MetaArray
+from torchlike._core.storage import Storage
+from torchlike.distributed.device_mesh import DeviceMesh
+
+
+class PlacedStorage(Storage):
+    """The cell of an array that lies on a mesh. ``mesh`` may be a slice of the sharding's."""
+
+    __slots__ = ("mesh", "sharding")
+    is_placed = True
+
+    def __init__(self, array: Any, sharding: NamedSharding, mesh: DeviceMesh) -> None:
+        self.sharding = sharding
+        self.mesh = mesh
+        super().__init__(put(array, sharding))
+
+    def write(self, array: Any) -> None:
+        if array.shape != self.shape:
+            raise NotImplementedError(
+                f"a DTensor of size {list(self.shape)} cannot become one of {list(array.shape)} in "
+                "place: make a new one with distribute_tensor"
+            )
+        super().write(self.placed(array))
+
+    def placed(self, array: Any) -> Any:
+        return put(array, self.sharding) if getattr(array, "shape", None) == self.shape else array
+
+    def alike(self, array: Any) -> Storage:
+        if array.shape != self.shape:
+            return Storage(array)
+        return PlacedStorage(array, self.sharding, self.mesh)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        found = Storage(self.cell)  # read back, it is whole, and lies on one device
+        found.strides = self.strides
+        return found.__reduce__()
+
+
+def in_own_memory(array: Any, sharding: NamedSharding) -> jax.Array:
+    """An array under a sharding, which shares no buffer with it: an update that is written into the
+    memory of the one would delete the other."""
+    if sharding.is_fully_replicated and isinstance(array, jax.Array) and (
+        len(array.sharding.device_set) == 1
+    ):  # fmt: skip
+        # Not by device_put, which takes the buffer for the first replica whatever it is told.
+        array = np.array(array) if _on_cpu(array) else jax.numpy.array(array, copy=True)
+    return jax.device_put(array, sharding, may_alias=False)
+
+
+def _on_cpu(array: jax.Array) -> bool:
+    return next(iter(array.sharding.device_set)).platform == "cpu"
+
+
+def put(array: Any, sharding: NamedSharding) -> Any:
+    """An array as it lies under a sharding: traced, it is told to; a meta array is anywhere."""
+    kind = type(array)
+    if kind is MetaArray:
+        return array
+    if isinstance(array, core.Tracer) or (
+        modes.current.capture is not None and isinstance(array, jax.Array)
+        and array.sharding != sharding
+    ):  # fmt: skip
+        return jax.lax.with_sharding_constraint(array, sharding)
+    if isinstance(array, (jax.Array, np.ndarray)):
+        if getattr(array, "sharding", None) == sharding:
+            return array
+        return in_own_memory(array, sharding)
+    return array  # a box of a transform: what is inside is placed by what reads it
