@@ -1,6 +1,7 @@
 """What small rooms of PyTorch's names do on their own."""
 
 import copy
+import datetime
 
 import pytest
 
@@ -65,7 +66,7 @@ def test_one_process_batches():
         own, groups = dist.new_subgroups(1)
         assert own.size() == 1
         assert len(groups) == 1
-        assert dist.get_pg_count() == 1
+        assert dist.get_pg_count() == 2
         with pytest.raises(ValueError, match="exceed"):
             dist.new_subgroups(2)
         with pytest.raises(ValueError, match="isend"):
@@ -75,10 +76,13 @@ def test_one_process_batches():
     finally:
         dist.destroy_process_group()
     assert dist.Backend("GLOO") == dist.Backend.GLOO
-    with pytest.raises(NotImplementedError, match="is_master=True"):
-        dist.TCPStore("localhost", 0, 2, False)
+    soon = datetime.timedelta(milliseconds=20)
+    with pytest.raises(dist.DistNetworkError, match=r"timed out after 20ms.*rank 0 running"):
+        dist.TCPStore("localhost", 1, 2, False, soon)
+    store = dist.HashStore()
+    store.set_timeout(soon)
     with pytest.raises(dist.DistStoreError, match="zz"):
-        dist.HashStore().get("zz")
+        store.get("zz")
     assert dist.get_debug_level() is dist.DebugLevel.OFF
 
 
