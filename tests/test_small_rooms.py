@@ -71,7 +71,7 @@ def test_one_process_batches():
             dist.new_subgroups(2)
         with pytest.raises(ValueError, match="isend"):
             dist.P2POp(dist.send if dist.send is not dist.isend else len, torch.ones(1), 0)
-        with pytest.raises(ValueError):
+        with pytest.raises(IndexError, match="no P2POp"):
             dist.batch_isend_irecv([])
     finally:
         dist.destroy_process_group()

@@ -149,7 +149,7 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.rpc.functions": {"async_execution": _WORLD},
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _WORLD),
     "distributed.optim": dict.fromkeys(
-        ("DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"), _WORLD),
+        ("DistributedOptimizer", "PostLocalSGDOptimizer"), _WORLD),
     "distributed.checkpoint": dict.fromkeys(
         ("load", "save", "async_save", "load_state_dict", "save_state_dict", "FileSystemReader",
          "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
@@ -169,18 +169,10 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.tensor": dict.fromkeys(
         ("distribute_tensor", "distribute_module", "DTensor"), _WORLD),
     "distributed.tensor._utils": {"compute_local_shape_and_global_offset": _WORLD},
-    "distributed._functional_collectives": dict.fromkeys(
-        ("wait_tensor", "broadcast", "all_reduce", "all_gather_tensor", "reduce_scatter_tensor",
-         "all_to_all_single", "all_to_all_single_autograd", "permute_tensor",
-         "AsyncCollectiveTensor"), _WORLD),
     "distributed.tensor.parallel": dict.fromkeys(
         ("parallelize_module", "loss_parallel", "ColwiseParallel", "RowwiseParallel",
          "SequenceParallel", "PrepareModuleInput", "PrepareModuleOutput"), _WORLD),
     "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
-    "distributed.algorithms.join": dict.fromkeys(("Join", "Joinable", "JoinHook"), _WORLD),
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": dict.fromkeys(
-        ("allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook",
-         "fp16_compress_wrapper"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
         ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _WORLD),
     "distributed.fsdp": dict.fromkeys(
@@ -211,8 +203,6 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),
-    "distributed.algorithms.ddp_comm_hooks": dict.fromkeys(
-        ("DDPCommHookType", "register_ddp_comm_hook"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": dict.fromkeys(
         ("PostLocalSGDState", "post_localSGD_hook"), _WORLD),
     "distributed.algorithms.model_averaging.averagers": dict.fromkeys(

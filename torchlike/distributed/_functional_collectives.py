@@ -143,5 +143,7 @@ def permute_tensor(self: Tensor, src_dst: Sequence[int], group: Any, tag: str = 
     return made
 
 
+all_gather_single, reduce_scatter_single = all_gather_tensor, reduce_scatter_tensor
+
 #: What a result is: see the module.
 AsyncCollectiveTensor = Tensor

@@ -39,7 +39,10 @@ class _Broadcast(Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        return _Reduce.apply(grad, ctx.src, ReduceOp.SUM, ctx.group), None, None
+        summed = _Reduce.apply(grad, ctx.src, ReduceOp.SUM, ctx.group)
+        found = member(ctx.group)
+        here = found.ranks[found.rank()] == ctx.src
+        return summed if here else summed.new_zeros(tuple(summed.shape)), None, None
 
 
 class _Reduce(Function):
