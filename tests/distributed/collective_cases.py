@@ -412,8 +412,9 @@ def case_stores():
         late = None
     except Exception as error:
         late = type(error).__name__
-    dist.barrier()
-    return value, total, swapped.decode(), store.check(["p/k"]), store.check(["zz"]), late
+    found = value, total, swapped.decode(), store.check(["p/k"]), store.check(["zz"]), late
+    dist.barrier()  # rank 0 serves the store until then
+    return found
 
 
 PORT = "0"

@@ -5,6 +5,7 @@ From this one table come the functions that raise NotImplementedError in those w
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
@@ -300,7 +301,11 @@ def make_modules() -> None:
 
 def _module(parent: str, name: str) -> None:
     full = f"{parent}.{name}"
-    if full not in sys.modules:
+    if full in sys.modules:
+        return
+    if sys.modules[parent].__path__ and importlib.util.find_spec(full) is not None:
+        importlib.import_module(full)  # a room that has some of its names
+    else:
         made = sys.modules[full] = ModuleType(full, "What torchlike refuses; see the functions.")
         made.__spec__ = ModuleSpec(full, None, is_package=True)
         made.__path__ = []
