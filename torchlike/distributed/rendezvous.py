@@ -124,10 +124,7 @@ def enter(store: Store, rank: int, size: int, timeout: timedelta) -> Store:
     global _worlds
     _worlds += 1
     own = PrefixStore(f"world{_worlds}", store)
-    if own.add(f"taken/{rank}", 1) > 1:
-        raise ValueError(f"two processes came as rank {rank} of {size}: each needs its own rank")
-    own.set(f"size/{rank}", str(size))
-    _all_of(own, rank, size, timeout)
+    meet(own, rank, size, timeout)
     if coordination.joined():
         if coordination.place() != (rank, size):
             was, of = coordination.place()
@@ -153,8 +150,12 @@ def enter(store: Store, rank: int, size: int, timeout: timedelta) -> Store:
     return own
 
 
-def _all_of(store: Store, rank: int, size: int, timeout: timedelta) -> None:
-    """Return when all processes are here, and agree how many they are."""
+def meet(store: Store, rank: int, size: int, timeout: timedelta) -> None:
+    """Return when all processes are here, each with a rank of its own, and agree how many they are.
+    Errors as of ``enter``."""
+    if store.add(f"taken/{rank}", 1) > 1:
+        raise ValueError(f"two processes came as rank {rank} of {size}: each needs its own rank")
+    store.set(f"size/{rank}", str(size))
     keys = [f"size/{r}" for r in range(size)]
     deadline = time.monotonic() + timeout.total_seconds()
     while True:

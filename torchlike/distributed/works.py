@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -12,10 +14,8 @@ from torchlike.distributed.groups import ProcessGroup, World, behind, store_of
 from torchlike.distributed.stores import DistBackendError, DistStoreError
 from torchlike.futures import Future
 
-#: Seconds for which a wait gives way to other threads and asks again at once; then it sleeps.
-_BRISK = 3e-4
-#: Longest sleep between two questions, and seconds after which the other ranks are asked.
-_LONGEST, _LOOK = 0.005, 5.0
+#: Seconds after which the other ranks are asked what they call, and how often again.
+_LOOK = 5.0
 
 
 class Call:
@@ -95,34 +95,56 @@ class Work:
         return future
 
 
+class _Waiter:
+    """A thread that waits in XLA, so that whoever asked can give up, and hears of signals.
+
+    Asking again and again whether an array is ready, with sleeps between, takes the core from the
+    threads that are to make it ready: 4 KB took twice as long."""
+
+    def __init__(self) -> None:
+        self._asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threading.Thread(target=self._run, daemon=True, name="torchlike collectives").start()
+
+    def _run(self) -> None:
+        while True:
+            arrays, done, errors = self._asked.get()
+            try:
+                for array in arrays:
+                    array.block_until_ready()
+            except Exception as error:
+                errors.append(error)
+            del arrays
+            done.release()
+
+    def ask(self, arrays: Sequence[Any]) -> tuple[Any, list[Exception]]:
+        """A lock that is free once the arrays are there, and what went wrong."""
+        done, errors = threading.Lock(), []
+        done.acquire()
+        self._asked.put((arrays, done, errors))
+        return done, errors
+
+
+_waiters: list[_Waiter] = []
+
+
 def settle(arrays: Sequence[Any], call: Call, seconds: float | None) -> None:
     """Wait for the results of a collective. DistBackendError where a process has ended, does not
     come within the time, or came with another call."""
     limit = call.group.timeout.total_seconds() if seconds is None else seconds
-    begun = time.perf_counter()
-    look = begun + _LOOK
-    for array in arrays:
-        while not array.is_ready():
-            waited = time.perf_counter() - begun
-            if waited < _BRISK:
-                time.sleep(0)
-                continue
-            if waited > limit:
-                coordination.give_up(call.text)
-                raise call.failed(f"timed out after {limit:.0f} s; {behind(call.group)}")
-            if begun + waited > look:
-                look += _LOOK
-                other = another_call(call)
-                if other:
-                    coordination.give_up(call.text)
-                    raise call.failed(other)
-            time.sleep(min(waited / 20, _LONGEST))
-    try:
-        for array in arrays:
-            array.block_until_ready()
-    except (RuntimeError, ValueError) as error:
+    if not _waiters:
+        _waiters.append(_Waiter())
+    done, errors = _waiters[0].ask(arrays)
+    deadline = time.monotonic() + limit
+    while not done.acquire(timeout=max(0.0, min(_LOOK, deadline - time.monotonic()))):
+        other = another_call(call)
+        if not other and time.monotonic() < deadline:
+            continue
         coordination.give_up(call.text)
-        raise call.failed(f"{_reason(error)}; {behind(call.group)}") from None
+        _waiters.clear()  # it will wait for ever
+        raise call.failed(other or f"timed out after {limit:.0f} s; {behind(call.group)}")
+    if errors:
+        coordination.give_up(call.text)
+        raise call.failed(f"{_reason(errors[0])}; {behind(call.group)}") from None
 
 
 def _reason(error: Exception) -> str:
