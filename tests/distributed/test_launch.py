@@ -64,6 +64,7 @@ def test_a_rank_that_does_not_call_what_the_others_call():
     assert _gone(_pids(ended.stdout))
 
 
+@pytest.mark.full
 def test_all_are_started_again():
     ended = launch("--nproc-per-node", 2, "--max-restarts", 1, FAILING, "again")
     assert ended.returncode == 0, ended.stderr
@@ -73,7 +74,9 @@ def test_all_are_started_again():
     assert re.search(r"exitcode +: 4", ended.stderr)
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGTERM, marks=pytest.mark.full), signal.SIGKILL]
+)
 def test_a_launcher_that_is_ended_takes_its_workers_along(how, tmp_path):
     port = free_port()
     output = tmp_path / "output"
@@ -94,6 +97,7 @@ def test_a_launcher_that_is_ended_takes_its_workers_along(how, tmp_path):
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
+@pytest.mark.full
 def test_two_launchers(tmp_path):
     script = tmp_path / "told.py"
     script.write_text(

