@@ -56,6 +56,7 @@ _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.ex
 _CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
            "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
 _WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
+_PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _SUBCLASS = Gap("calls do not ask subclasses of Tensor", "Tensor.as_subclass, or a class that "
                 "holds tensors")  # fmt: skip
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
@@ -146,11 +147,11 @@ GAPS: dict[str, dict[str, Gap]] = {
     "nn.quantized": {"FloatFunctional": _QUANT},
     "distributed.rpc": dict.fromkeys(
         ("init_rpc", "shutdown", "rpc_async", "rpc_sync", "remote", "get_worker_info", "RRef",
-         "TensorPipeRpcBackendOptions", "WorkerInfo"), _WORLD),
-    "distributed.rpc.functions": {"async_execution": _WORLD},
-    "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _WORLD),
+         "TensorPipeRpcBackendOptions", "WorkerInfo"), _PEERS),
+    "distributed.rpc.functions": {"async_execution": _PEERS},
+    "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": dict.fromkeys(
-        ("DistributedOptimizer", "PostLocalSGDOptimizer"), _WORLD),
+        ("DistributedOptimizer", "PostLocalSGDOptimizer"), _PEERS),
     "distributed.checkpoint": dict.fromkeys(
         ("load", "save", "async_save", "load_state_dict", "save_state_dict", "FileSystemReader",
          "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter"), _DCP),
@@ -175,7 +176,7 @@ GAPS: dict[str, dict[str, Gap]] = {
          "SequenceParallel", "PrepareModuleInput", "PrepareModuleOutput"), _WORLD),
     "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
-        ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _WORLD),
+        ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _PEERS),
     "distributed.fsdp": dict.fromkeys(
         ("fully_shard", "FullyShardedDataParallel", "FSDPModule", "MixedPrecision",
          "MixedPrecisionPolicy", "CPUOffload", "CPUOffloadPolicy", "OffloadPolicy",
@@ -205,9 +206,9 @@ GAPS: dict[str, dict[str, Gap]] = {
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": dict.fromkeys(
-        ("PostLocalSGDState", "post_localSGD_hook"), _WORLD),
+        ("PostLocalSGDState", "post_localSGD_hook"), _PEERS),
     "distributed.algorithms.model_averaging.averagers": dict.fromkeys(
-        ("ModelAverager", "PeriodicModelAverager"), _WORLD),
+        ("ModelAverager", "PeriodicModelAverager"), _PEERS),
     "distributed.pipelining": dict.fromkeys(
         ("pipeline", "PipelineStage", "SplitPoint", "ScheduleGPipe", "Schedule1F1B"), _WORLD),
     "distributed.pipelining.schedules": dict.fromkeys(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
@@ -35,7 +36,7 @@ def _done(async_op: bool) -> Work | None:
     return Work() if async_op else None
 
 
-def _array(tensor: Tensor, what: str) -> Any:
+def _array(tensor: Tensor, what: str) -> jax.Array:
     """A tensor's values, for a program."""
     if tensor.is_sparse or tensor.is_meta:
         kind = "sparse" if tensor.is_sparse else "meta"

@@ -68,7 +68,7 @@ class ProcessGroup:
         """The backend's name."""
         return self._backend
 
-    def jax_mesh(self) -> Any:
+    def jax_mesh(self) -> jax.sharding.Mesh:
         """The members' devices as a ``jax.sharding.Mesh`` of one axis, ``ranks``."""
         if self._mesh is None:
             if self.size() > 1 or coordination.joined():

@@ -58,7 +58,7 @@ class Program:
         return [result.addressable_data(0) for result in self._compiled(*whole)[:-1]]
 
 
-def _ballast() -> Any:
+def _ballast() -> jax.Array:
     """A result that nobody needs, of 2,048 products. XLA's CPU client computes a program of less
     than 1,000 operations at once, in the thread that asks for it: that would wait for the other
     ranks without end and without hearing of signals."""

@@ -45,11 +45,12 @@ def find(
     method = "env://" if init_method is None else init_method
     kind = urlparse(method)
     if kind.scheme == "env":
-        rank, world_size = _variable("RANK", rank), _variable("WORLD_SIZE", world_size)
+        rank = rank if rank >= 0 else int(_variable("RANK"))
+        world_size = world_size if world_size >= 0 else int(_variable("WORLD_SIZE"))
         _check_rank(rank, world_size)
         if world_size == 1:
             return Store(), rank, world_size
-        host, port = str(_variable("MASTER_ADDR", None)), int(_variable("MASTER_PORT", None))
+        host, port = _variable("MASTER_ADDR"), int(_variable("MASTER_PORT"))
         return _by_tcp(host, port, rank, world_size, timeout), rank, world_size
     said = {name: values[0] for name, values in parse_qs(kind.query).items()}
     rank = int(said.get("rank", rank))
@@ -80,15 +81,13 @@ def find(
     raise RuntimeError(f"No rendezvous handler for {kind.scheme}://")
 
 
-def _variable(name: str, given: Any) -> Any:
-    if given is not None and not (isinstance(given, int) and given < 0):
-        return given
+def _variable(name: str) -> str:
     if name not in os.environ:
         raise ValueError(
             "Error initializing torch.distributed using env:// rendezvous: environment variable "
             f"{name} expected, but not set"
         )
-    return int(os.environ[name]) if given is not None else os.environ[name]
+    return os.environ[name]
 
 
 def _check_rank(rank: int, world_size: int) -> None:

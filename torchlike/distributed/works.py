@@ -74,9 +74,9 @@ class Work:
         """``wait``."""
         self.wait()
 
-    def exception(self) -> Any:
+    def exception(self) -> None:
         """None: ``wait`` raises."""
-        return None
+        return
 
     def source_rank(self) -> int:
         """Known of receives only. RuntimeError."""

@@ -109,7 +109,7 @@ def give_up(what: str) -> None:
 
 
 @functools.cache
-def device_of(process: int) -> Any:
+def device_of(process: int) -> jax.Device:
     """The device of a process: its first."""
     mine = [d for d in jax.devices() if d.process_index == process]
     return min(mine, key=lambda d: d.id)

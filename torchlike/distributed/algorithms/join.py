@@ -11,9 +11,11 @@ import warnings
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from torchlike._core.devices import device
 from torchlike._ops.creation.creation import tensor
 from torchlike.distributed import collectives
-from torchlike.distributed.groups import member
+from torchlike.distributed.groups import ProcessGroup, member
+from torchlike.distributed.works import Work
 
 
 class JoinHook:
@@ -48,12 +50,12 @@ class Joinable(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def join_device(self) -> Any:
+    def join_device(self) -> device:
         """Where its collectives are."""
 
     @property
     @abc.abstractmethod
-    def join_process_group(self) -> Any:
+    def join_process_group(self) -> ProcessGroup:
         """The group that they are in."""
 
 
@@ -117,7 +119,7 @@ class Join:
         raise RuntimeError(f"Rank {self._group.rank()} exhausted all inputs.")
 
     @staticmethod
-    def notify_join_context(joinable: Any) -> Any:
+    def notify_join_context(joinable: Any) -> Work | None:
         """Say that this process has input: a joined object calls it before its collectives. None
         outside of the context, and for all but its first object."""
         config = getattr(joinable, "_join_config", None)

@@ -25,7 +25,7 @@ class _AllReduce(Function):
         return made
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return _AllReduce.apply(grad, ctx.op, ctx.group), None, None
 
 
@@ -38,7 +38,7 @@ class _Broadcast(Function):
         return made
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         summed = _Reduce.apply(grad, ctx.src, ReduceOp.SUM, ctx.group)
         found = member(ctx.group)
         here = found.ranks[found.rank()] == ctx.src
@@ -54,7 +54,7 @@ class _Reduce(Function):
         return made
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return _Broadcast.apply(grad, ctx.dst, ctx.group), None, None, None
 
 
@@ -67,7 +67,7 @@ class _AllGather(Function):
         return tuple(outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         own = grads[0].new_empty(tuple(grads[0].shape))
         dist.reduce_scatter(own, [g.contiguous() for g in grads], ReduceOp.SUM, ctx.group)
         return own, None
@@ -82,7 +82,7 @@ class _AllGatherBase(Function):
         return made
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         own = grad.new_zeros(tuple(ctx.shape))
         dist.reduce_scatter_tensor(own, grad.contiguous(), ReduceOp.SUM, ctx.group)
         return None, own, None
@@ -99,7 +99,7 @@ class _Gather(Function):
         return tuple(outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return _Scatter.apply(ctx.dst, ctx.group, *grads), None, None
 
 
@@ -114,7 +114,7 @@ class _Scatter(Function):
         return own
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, *_Gather.apply(grad, ctx.src, ctx.group)
 
 
@@ -127,7 +127,7 @@ class _ReduceScatter(Function):
         return own
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, *_AllGather.apply(grad, ctx.group)
 
 
@@ -140,7 +140,7 @@ class _AllToAll(Function):
         return tuple(outputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Any:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         return None, None, *_AllToAll.apply(ctx.group, ctx.shapes, *grads)
 
 
@@ -155,7 +155,7 @@ class _AllToAllSingle(Function):
         return output
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         return None, None, None, None, _AllToAllSingle.apply(*ctx.args, grad)
 
 

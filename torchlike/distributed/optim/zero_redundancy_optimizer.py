@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from torchlike._core.devices import device
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import collectives, objects
 from torchlike.distributed.algorithms.join import Join, Joinable, JoinHook
-from torchlike.distributed.groups import member
+from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.optim.optimizer import Optimizer
 
 
@@ -60,7 +61,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self.state = self.optim.state
 
     @no_grad()
-    def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:
+    def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> object:
         """Update this process' parameters, and get the others'. The closure's result."""
         work = Join.notify_join_context(self)
         if work is not None:
@@ -151,12 +152,12 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return _Shadow(self)
 
     @property
-    def join_device(self) -> Any:
+    def join_device(self) -> device:
         """The parameters' device."""
         return self.param_groups[0]["params"][0].device
 
     @property
-    def join_process_group(self) -> Any:
+    def join_process_group(self) -> ProcessGroup:
         """The process group."""
         return self.process_group
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._core.devices import device
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.creation import tensor
 from torchlike.autograd.grad_mode import no_grad
@@ -173,7 +174,7 @@ class DistributedDataParallel(Module, Joinable):
         """The output of the one device."""
         return outputs[0]
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         if self._reducer is not None:
             raise RuntimeError(
                 "DistributedDataParallel cannot be pickled while it has a process group. Save its "
@@ -199,12 +200,12 @@ class DistributedDataParallel(Module, Joinable):
         return _Shadow(self)
 
     @property
-    def join_device(self) -> Any:
+    def join_device(self) -> device:
         """The parameters' device."""
         return next(self.module.parameters()).device
 
     @property
-    def join_process_group(self) -> Any:
+    def join_process_group(self) -> ProcessGroup:
         """The process group."""
         return self.process_group
 
