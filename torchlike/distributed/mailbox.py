@@ -71,9 +71,10 @@ class Mailbox:
                     if kind == b"state":
                         wire.send(connection, [json.dumps(self.state()).encode()])
                         continue
-                    sender, group, tag = json.loads(parts[0])
+                    source, group, tag = json.loads(parts[0])
+                    sender = source
                     dtype, shape = json.loads(parts[1])
-                    self._put((group, sender, tag), (dtype, tuple(shape), parts[2]))
+                    self._put((group, source, tag), (dtype, tuple(shape), parts[2]))
             except (OSError, EOFError, ValueError):
                 if sender is not None:
                     with self._changed:

@@ -87,10 +87,10 @@ class Work:
         """The tensors that it wrote."""
         return list(self._results)
 
-    def get_future(self) -> Future:
+    def get_future(self) -> Future[Any]:
         """A future of the tensors that it wrote; waits for them."""
         self.wait()
-        future = Future()
+        future: Future[Any] = Future()
         future.set_result(self.result())
         return future
 

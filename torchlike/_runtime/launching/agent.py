@@ -162,7 +162,7 @@ class Agent:
             error_file = folder / "error.json"
             output = Output(folder, o.redirects.get(local, 0), o.tee.get(local, 0),
                             o.shown is None or local in o.shown, f"[{o.role}{rank}]:")  # fmt: skip
-            process = subprocess.Popen(
+            process: Any = subprocess.Popen(
                 self._command(), env=self._environment(rank, local, size, error_file),
                 preexec_fn=_ends_with_launcher if o.without_python else None, **output.streams,
             )  # fmt: skip

@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import importlib
 import os
 import socket
 import sys
@@ -18,7 +19,6 @@ from typing import Any
 
 import jax
 from jax._src import distributed as jax_distributed
-from jax._src import xla_bridge
 
 from torchlike._runtime import platforms
 from torchlike._runtime.meeting.service import HEARTBEAT
@@ -29,6 +29,15 @@ _state: Any = jax_distributed.global_state
 def joined() -> bool:
     """Whether this process has a place among others."""
     return _state.client is not None
+
+
+_local: list[int] = []
+
+
+def local_rank() -> int | None:
+    """Its number among those of its machine, which is what scripts call its one device by; None for
+    a process without a place."""
+    return _local[0] if _local else None
 
 
 def place() -> tuple[int, int]:
@@ -45,7 +54,7 @@ def join(address: str, rank: int, size: int, local_rank: int = 0, seconds: float
             come within ``seconds``.
     """
     refuse_if_started()
-    from_jaxlib: Any = xla_bridge._jax if hasattr(xla_bridge, "_jax") else jax_distributed._jax
+    from_jaxlib: Any = importlib.import_module("jaxlib._jax")
     client = from_jaxlib.get_distributed_runtime_client(
         address,
         rank,
@@ -59,6 +68,7 @@ def join(address: str, rank: int, size: int, local_rank: int = 0, seconds: float
     client.connect()
     _state.client, _state.process_id, _state.num_processes = client, rank, size
     _state.coordinator_address = address
+    _local.append(local_rank)
     atexit.register(_leave)
     config: Any = jax.config
     for name in ("jax_cuda_visible_devices", "jax_rocm_visible_devices"):
@@ -109,7 +119,7 @@ def give_up(what: str) -> None:
 
 
 @functools.cache
-def device_of(process: int) -> jax.Device:
+def device_of(process: int) -> object:
     """The device of a process: its first."""
     mine = [d for d in jax.devices() if d.process_index == process]
     return min(mine, key=lambda d: d.id)

@@ -24,7 +24,7 @@ _HELLO = b"torchlike store 1\n"
 _MOST = 1 << 40
 
 
-def send(connection: socket.socket, parts: Sequence[bytes]) -> None:
+def send(connection: socket.socket, parts: Sequence[bytes | memoryview]) -> None:
     """Send a message."""
     head = [_LENGTH.pack(len(parts)), *(_LENGTH.pack(len(p)) for p in parts)]
     small = b"".join(head)

@@ -7,8 +7,8 @@ from typing import Any
 from torchlike.futures import Future
 
 
-def noop_hook(_: Any, bucket: Any) -> Future:
+def noop_hook(_: Any, bucket: Any) -> Future[Any]:
     """The bucket as it is: gradients are those of this process."""
-    future = Future()
+    future: Future[Any] = Future()
     future.set_result(bucket.buffer())
     return future
