@@ -123,6 +123,50 @@ def case_under_jit_is_refused():
     with pytest.raises(JitCaptureError, match=r"all_reduce between processes"):
         step(torch.ones(2))
 
+    @torchlike.jit
+    def waits(x):
+        dist.barrier()
+        return x + 1
+
+    with pytest.raises(JitCaptureError, match=r"barrier between processes"):
+        waits(torch.ones(2))
+
+
+def _trained(step, parameters):
+    optimizer = torch.optim.SGD(parameters, lr=0.1)
+    losses = []
+    for i in range(3):
+        torch.manual_seed(10 * i + dist.get_rank())
+        losses.append(step(optimizer, torch.randn(6, 8), torch.randn(6, 4)).item())
+    return losses
+
+
+def case_torch_compile():
+    """The module inside, around, or the whole step: the same losses."""
+
+    def model():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+
+    def step_of(run):
+        def step(optimizer, x, y):
+            optimizer.zero_grad()
+            loss = ((run(x) - y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    found = []
+    for make in (DDP, lambda m: DDP(torch.compile(m)), lambda m: torch.compile(DDP(m))):
+        m = model()
+        found.append(_trained(step_of(make(m)), m.parameters()))
+    m = model()
+    found.append(_trained(torch.compile(step_of(DDP(m))), m.parameters()))
+    for other in found[1:]:
+        assert other == pytest.approx(found[0], rel=1e-5)
+
 
 def case_file_store(path="/tmp"):
     import os

@@ -14,7 +14,7 @@ from torchlike._core.tensor import Tensor
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.distributed.mailbox import decoded
 from torchlike.distributed.meetings import fill, mailbox, values_of
-from torchlike.distributed.works import Work
+from torchlike.distributed.works import Work, refuse_capture
 
 
 def _tensor(value: Any) -> Tensor:
@@ -50,6 +50,7 @@ class Receive(Work):
     """A receive under way: the tensor has the values after ``wait``."""
 
     def __init__(self, tensor: Tensor, group: ProcessGroup, peer: int | None, tag: int) -> None:
+        refuse_capture("recv")
         super().__init__(results=[tensor])
         self._tensor, self._group, self._peer, self._tag = tensor, group, peer, tag
         self._number = -1 if peer is None else mailbox().expect(peer, group.number, tag)
@@ -94,6 +95,7 @@ def isend(
     if found.rank() < 0:
         return None
     peer = _peer(found, dst, group_dst, "dst")
+    refuse_capture("send")
     mailbox().post(peer, found.number, tag, values_of(tensor), tensor.dtype.name)
     return Work(results=[tensor])
 

@@ -16,7 +16,6 @@ import jax.numpy as jnp
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from torchlike._core import modes
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.works import Call, Work, agree, settle
@@ -75,9 +74,6 @@ def run(
     the same for the same ``name``, ``statics`` and shapes. Errors as of ``agree``.
     """
     call = Call(group, _text(name, statics, arrays))
-    capture = modes.current.capture
-    if capture is not None:
-        capture.refuse(f"torch.distributed.{name} between processes", "it after the compiled step")
     scalars = [not a.ndim for a in arrays]
     if any(scalars):
         arrays = [a.reshape(1) if s else a for a, s in zip(arrays, scalars, strict=True)]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from torchlike._core import modes
 from torchlike._runtime.meeting import coordination
 from torchlike.distributed.groups import ProcessGroup, World, behind, store_of
 from torchlike.distributed.stores import DistBackendError, DistStoreError
@@ -18,12 +19,20 @@ from torchlike.futures import Future
 _LOOK = 5.0
 
 
+def refuse_capture(what: str) -> None:
+    """JitCaptureError inside a jitted function: it would happen once, while that is captured."""
+    capture = modes.current.capture
+    if capture is not None:
+        capture.refuse(f"torch.distributed.{what} between processes", "it after the compiled step")
+
+
 class Call:
     """One collective of a group: its number there, and what it was called with."""
 
     __slots__ = ("group", "number", "text")
 
     def __init__(self, group: ProcessGroup, text: str) -> None:
+        refuse_capture(text.partition("(")[0])
         group.calls += 1
         group.last = text
         self.group, self.number, self.text = group, group.calls, text

@@ -123,6 +123,10 @@ class DistributedDataParallel(Module, Joinable):
         reducer = self._reducer
         if reducer is None:
             return self.module(*args, **kwargs)
+        if modes.current.capture is not None:  # before anything is noted of this pass
+            modes.current.capture.refuse(
+                "DistributedDataParallel between processes", "torchlike.jit on the module inside it"
+            )
         if modes.current.grad_enabled:
             reducer.check()
         if modes.current.grad_enabled and self.require_backward_grad_sync:
