@@ -64,12 +64,20 @@ def calls(monkeypatch):
 )
 def test_arguments_of_the_script_reach_it(calls, arguments, script, as_module):
     assert cli.main(["run", *arguments]) == 0
-    assert calls == [("run", (script,), {"as_module": as_module, "threads": None})]
+    assert calls == [
+        ("run", (script,), {"as_module": as_module, "threads": None, "device_map": None})
+    ]
 
 
 def test_options_of_run_stand_before_the_script(calls):
     cli.main(["run", "--threads", "3", "train.py", "--threads", "4"])
-    assert calls == [("run", (["train.py", "--threads", "4"],), {"as_module": False, "threads": 3})]
+    assert calls == [
+        (
+            "run",
+            (["train.py", "--threads", "4"],),
+            {"as_module": False, "threads": 3, "device_map": None},
+        )
+    ]
 
 
 def test_arguments_of_compare(calls):

@@ -105,6 +105,7 @@ FLOORS = [
     {"nn"},
     {
         "amp",
+        "distributed.optim",
         "optim",
         "utils",
         "serialization",

@@ -17,7 +17,9 @@ from torchlike._runtime import pending
 def current_accelerator(check_available: Any = False) -> devices.device | None:
     """The device type of JAX's default backend, None on a machine with a CPU only."""
     platform = jax.default_backend()
-    return None if platform == "cpu" else devices.device(devices.from_jax(jax.devices()[0]).type)
+    return (
+        None if platform == "cpu" else devices.device(devices.from_jax(jax.local_devices()[0]).type)
+    )
 
 
 def is_available() -> Any:
@@ -27,7 +29,7 @@ def is_available() -> Any:
 
 def device_count() -> int:
     """How many accelerators JAX sees."""
-    return jax.device_count() if is_available() else 0
+    return jax.local_device_count() if is_available() else 0
 
 
 def current_device_index() -> int:

@@ -39,7 +39,8 @@ _PLAN = """\
 Say what a script's training step needs on a machine that is not here: memory of each chip,
 operations, exchange, and bounds on its time. The script runs up to its first step, without values.
 """
-_COMMANDS = ("run", "compare", "demo", "shim", "doctor", "plan")
+_COMMANDS = ("run", "launch", "compare", "demo", "shim", "doctor", "plan")
+_LAUNCH = "Run a script in several processes, as torchrun does: torchlike launch --help says how."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,7 +58,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     if argv and argv[0] not in _COMMANDS:
         _explain_unknown(parser, argv)
-    options = parser.parse_args(argv)
+    if argv and argv[0] == "launch":  # which has a parser of its own
+        options = argparse.Namespace(command="launch", args=list(argv[1:]))
+    else:
+        options = parser.parse_args(argv)
     for variable in environment_variables.ALL:
         try:
             variable.said()
@@ -69,6 +73,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 def execute(options: argparse.Namespace) -> int:
     """Do what was asked for; return the exit code. That imports all of torchlike, and JAX."""
+    if options.command == "launch":
+        return launch(options)
     try:
         if options.command == "run":
             launcher = importlib.import_module("torchlike.porting.launcher")
@@ -115,6 +121,11 @@ def execute(options: argparse.Namespace) -> int:
         return 128 + signal.SIGINT
 
 
+def launch(options: argparse.Namespace) -> int:
+    """Run the launcher, which needs neither torchlike nor JAX."""
+    return importlib.import_module("torchlike._runtime.launching.agent").main(options.args)
+
+
 class _Version(argparse.Action):
     """Looks the version up when it is asked for: that takes as long as all the rest."""
 
@@ -138,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     run = _add(commands, "run", _RUN)
+    _add(commands, "launch", _LAUNCH)
     compare_ = _add(commands, "compare", _COMPARE)
     demo_ = _add(commands, "demo", _DEMO)
     for command in (compare_, demo_):

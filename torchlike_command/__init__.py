@@ -18,7 +18,10 @@ def main() -> int:
     bare = ModuleType("torchlike")
     bare.__path__ = [str(_folder())]
     sys.modules["torchlike"] = bare
-    options = importlib.import_module("torchlike.cli").parse(sys.argv[1:])
+    cli = importlib.import_module("torchlike.cli")
+    options = cli.parse(sys.argv[1:])
+    if options.command == "launch":
+        return cli.launch(options)
     for name in [name for name in sys.modules if name.split(".")[0] == "torchlike"]:
         del sys.modules[name]
     return importlib.import_module("torchlike.cli").execute(options)

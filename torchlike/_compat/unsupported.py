@@ -5,6 +5,7 @@ From this one table come the functions that raise NotImplementedError in those w
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
@@ -55,6 +56,7 @@ _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.ex
 _CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
            "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
 _WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
+_PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _SUBCLASS = Gap("calls do not ask subclasses of Tensor", "Tensor.as_subclass, or a class that "
                 "holds tensors")  # fmt: skip
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
@@ -142,31 +144,21 @@ GAPS: dict[str, dict[str, Gap]] = {
     "nn.quantized": {"FloatFunctional": _QUANT},
     "distributed.rpc": dict.fromkeys(
         ("init_rpc", "shutdown", "rpc_async", "rpc_sync", "remote", "get_worker_info", "RRef",
-         "TensorPipeRpcBackendOptions", "WorkerInfo"), _WORLD),
-    "distributed.rpc.functions": {"async_execution": _WORLD},
-    "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _WORLD),
+         "TensorPipeRpcBackendOptions", "WorkerInfo"), _PEERS),
+    "distributed.rpc.functions": {"async_execution": _PEERS},
+    "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": dict.fromkeys(
-        ("DistributedOptimizer", "PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"), _WORLD),
-    "distributed._functional_collectives": dict.fromkeys(
-        ("wait_tensor", "broadcast", "all_reduce", "all_gather_tensor", "reduce_scatter_tensor",
-         "all_to_all_single", "all_to_all_single_autograd", "permute_tensor",
-         "AsyncCollectiveTensor"), _WORLD),
+        ("DistributedOptimizer", "PostLocalSGDOptimizer"), _PEERS),
     "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
-    "distributed.algorithms.join": dict.fromkeys(("Join", "Joinable", "JoinHook"), _WORLD),
-    "distributed.algorithms.ddp_comm_hooks.default_hooks": dict.fromkeys(
-        ("allreduce_hook", "bf16_compress_hook", "bf16_compress_wrapper", "fp16_compress_hook",
-         "fp16_compress_wrapper"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
-        ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _WORLD),
+        ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _PEERS),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),
-    "distributed.algorithms.ddp_comm_hooks": dict.fromkeys(
-        ("DDPCommHookType", "register_ddp_comm_hook"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": dict.fromkeys(
-        ("PostLocalSGDState", "post_localSGD_hook"), _WORLD),
+        ("PostLocalSGDState", "post_localSGD_hook"), _PEERS),
     "distributed.algorithms.model_averaging.averagers": dict.fromkeys(
-        ("ModelAverager", "PeriodicModelAverager"), _WORLD),
+        ("ModelAverager", "PeriodicModelAverager"), _PEERS),
     "distributed.pipelining": dict.fromkeys(
         ("pipeline", "PipelineStage", "SplitPoint", "ScheduleGPipe", "Schedule1F1B"), _WORLD),
     "distributed.pipelining.schedules": dict.fromkeys(
@@ -260,7 +252,11 @@ def make_modules() -> None:
 
 def _module(parent: str, name: str) -> None:
     full = f"{parent}.{name}"
-    if full not in sys.modules:
+    if full in sys.modules:
+        return
+    if sys.modules[parent].__path__ and importlib.util.find_spec(full) is not None:
+        importlib.import_module(full)  # a room that has some of its names
+    else:
         made = sys.modules[full] = ModuleType(full, "What torchlike refuses; see the functions.")
         made.__spec__ = ModuleSpec(full, None, is_package=True)
         made.__path__ = []

@@ -9,6 +9,7 @@ import jax
 
 from torchlike._core import modes
 from torchlike._runtime import platforms
+from torchlike._runtime.meeting import coordination
 
 _PYTORCH_TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
@@ -117,7 +118,7 @@ def available(type: str) -> list[Any]:
         return []
     for platform in _PLATFORMS.get(type, ()):
         try:
-            return jax.devices(platform)
+            return jax.local_devices(backend=platform)  # a rank has its own alone
         except RuntimeError:
             continue  # JAX says "unknown backend" by raising
     return []
@@ -134,6 +135,8 @@ def _jax_device(type: str, index: int | None) -> Any:
             f"pip install 'torchlike[{type if type in ('cuda', 'tpu') else 'cuda'}]') or use "
             f"device='cpu'."
         )
+    if len(found) == 1 and index is not None and index == coordination.local_rank():
+        return found[0]  # a rank has one device, and calls it by its own number
     if index is not None and index >= len(found):
         raise RuntimeError(f"{type} error: invalid device ordinal {index} of {len(found)}")
     return found[index or 0]
@@ -150,7 +153,8 @@ def from_jax(d: Any) -> device:
     if d.platform == "cpu":
         return CPU
     kind = "cuda" if d.platform in ("gpu", "cuda", "rocm") else "xla"
-    return device(kind, d.id)
+    own = coordination.local_rank()
+    return device(kind, d.id if own is None else own)
 
 
 def resolve(d: Any) -> device:

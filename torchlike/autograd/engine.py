@@ -12,7 +12,7 @@ import itertools
 import math
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -102,10 +102,12 @@ class _Buffers:
 class Pass:
     """A running backward pass: which nodes it reaches."""
 
-    __slots__ = ("_nodes", "_touched", "number")
+    __slots__ = ("_nodes", "_touched", "at_end", "number")
     _numbers = itertools.count(1)
 
-    def __init__(self, nodes: Any, touched: set[Node] | None) -> None:
+    def __init__(self, nodes: Any, touched: set[Node] | None, outer: Pass | None = None) -> None:
+        #: What to call once the outermost pass has ended well.
+        self.at_end: list[Callable[[], None]] = [] if outer is None else outer.at_end
         #: What to remember a pass by: itself would keep the graph alive.
         self.number = next(self._numbers)
         self._nodes = nodes
@@ -161,7 +163,7 @@ def run(
             order += 1
     previous_mode, outer_pass = modes.current.grad_enabled, modes.current.backward_pass
     modes.current.grad_enabled = create_graph
-    modes.current.backward_pass = Pass(dependencies, touched)
+    modes.current.backward_pass = own = Pass(dependencies, touched, outer_pass)
     try:
         while ready:
             node = heapq.heappop(ready)[2]
@@ -201,7 +203,18 @@ def run(
                     order += 1
     finally:
         modes.current.grad_enabled, modes.current.backward_pass = previous_mode, outer_pass
+    if outer_pass is None:
+        for callback in own.at_end:
+            callback()
     return results
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call a function once the backward pass that runs has ended. RuntimeError outside of one."""
+    running = modes.current.backward_pass
+    if running is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    running.at_end.append(callback)
 
 
 def _run_node(node: Node, incoming: list[Any], create_graph: Any) -> Sequence[Any]:

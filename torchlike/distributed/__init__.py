@@ -1,7 +1,7 @@
-"""``torch.distributed`` in a world of one process: groups, collectives, meshes.
+"""``torch.distributed``: process groups and collectives on JAX's runtime, meshes.
 
-A script that was written for many processes runs as the only one of them. Differs from PyTorch: a
-larger world raises NotImplementedError; one process drives all devices, with ``jax.sharding``.
+A rank is a process with one device of its own. Start them with ``torchlike launch``, which takes
+torchrun's arguments, or with ``torch.multiprocessing.spawn``.
 """
 
 import importlib as _importlib
@@ -10,11 +10,8 @@ from typing import Any as _Any
 from torchlike.distributed import device_mesh as device_mesh
 from torchlike.distributed import tensor as tensor
 from torchlike.distributed.collectives import (
-    ReduceOp,
-    Work,
     all_gather,
     all_gather_into_tensor,
-    all_gather_object,
     all_gather_single,
     all_reduce,
     all_reduce_coalesced,
@@ -22,21 +19,19 @@ from torchlike.distributed.collectives import (
     all_to_all_single,
     barrier,
     broadcast,
-    broadcast_object_list,
     gather,
-    gather_object,
-    irecv,
-    isend,
     monitored_barrier,
-    recv,
     reduce,
-    reduce_op,
     reduce_scatter,
     reduce_scatter_single,
     reduce_scatter_tensor,
     scatter,
-    scatter_object_list,
-    send,
+)
+from torchlike.distributed.debugging import (
+    DebugLevel,
+    get_debug_level,
+    set_debug_level,
+    set_debug_level_from_env,
 )
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torchlike.distributed.groups import (
@@ -65,6 +60,21 @@ from torchlike.distributed.groups import (
     is_xccl_available,
     new_group,
 )
+from torchlike.distributed.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    scatter_object_list,
+)
+from torchlike.distributed.point_to_point import (
+    P2POp,
+    batch_isend_irecv,
+    irecv,
+    isend,
+    recv,
+    send,
+)
+from torchlike.distributed.reductions import ReduceOp, reduce_op
 from torchlike.distributed.stores import (
     DistBackendError,
     DistError,
@@ -79,17 +89,12 @@ from torchlike.distributed.stores import (
 )
 from torchlike.distributed.subgroups import (
     Backend,
-    DebugLevel,
-    P2POp,
-    batch_isend_irecv,
     get_backend_config,
-    get_debug_level,
     get_pg_count,
     new_subgroups,
     new_subgroups_by_enumeration,
-    set_debug_level,
-    set_debug_level_from_env,
 )
+from torchlike.distributed.works import Work
 
 from torchlike.distributed import distributed_c10d as distributed_c10d  # isort: skip
 

@@ -1,59 +1,26 @@
-"""Collectives of a world of one: what each process has is what all have."""
+"""Collectives of tensors, each a compiled program over the group's devices (``programs``).
+
+In a world of one, what each process has is what all have: they are copies, and compile nothing.
+In a process that is not in the group they do nothing.
+"""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import jax
+import jax.numpy as jnp
 
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributed.groups import ProcessGroup, check_root, member, refuse_peer
+from torchlike.distributed import bodies, meetings
+from torchlike.distributed.groups import ProcessGroup, member, root
+from torchlike.distributed.programs import finished, run
+from torchlike.distributed.reductions import ReduceOp, check
+from torchlike.distributed.works import Work
 
-
-class RedOpType:
-    """A way in which the values of several processes become one."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"RedOpType.{self.name}"
-
-
-class ReduceOp:
-    """The ways."""
-
-    RedOpType = RedOpType
-    SUM = RedOpType("SUM")
-    AVG = RedOpType("AVG")
-    PRODUCT = RedOpType("PRODUCT")
-    MIN = RedOpType("MIN")
-    MAX = RedOpType("MAX")
-    BAND = RedOpType("BAND")
-    BOR = RedOpType("BOR")
-    BXOR = RedOpType("BXOR")
-
-
-reduce_op = ReduceOp
-
-
-class Work:
-    """A collective under way (``async_op=True``): done."""
-
-    def wait(self, timeout: Any = None) -> bool:
-        """True at once."""
-        return True
-
-    def is_completed(self) -> bool:
-        """True."""
-        return True
-
-    is_success = is_completed
-
-    def result(self) -> list[Any]:
-        """Nothing: results are in the tensors given."""
-        return []
+_NO_LIST = "Argument ``{}`` must be specified on {} rank."
 
 
 def _tensor(value: Any, name: str) -> Tensor:
@@ -67,6 +34,57 @@ def _tensor(value: Any, name: str) -> Tensor:
 
 def _done(async_op: bool) -> Work | None:
     return Work() if async_op else None
+
+
+def _array(tensor: Tensor, what: str) -> jax.Array:
+    """A tensor's values, for a program."""
+    if tensor.is_sparse or tensor.is_meta:
+        kind = "sparse" if tensor.is_sparse else "meta"
+        raise NotImplementedError(f"{what}: a {kind} tensor. Use instead: its dense values")
+    return tensor._read()
+
+
+def _put(tensor: Tensor, array: Any) -> None:
+    """Have a tensor hold a result, which may still be under way."""
+    shape = tuple(tensor.shape)
+    tensor._write(array if array.shape == shape else array.reshape(shape))
+
+
+def _same(tensors: Sequence[Tensor], like: Tensor, what: str) -> None:
+    """RuntimeError unless all have the dtype and shape of one."""
+    for i, t in enumerate(tensors):
+        _tensor(t, "tensor_list")
+        if t.dtype is not like.dtype:
+            raise RuntimeError(
+                f"{what}: invalid tensor type at index {i} (expected {like.dtype}, got {t.dtype})"
+            )
+        if t.shape != like.shape:
+            raise RuntimeError(
+                f"{what}: invalid tensor size at index {i} (expected "
+                f"({', '.join(map(str, like.shape))}), got ({', '.join(map(str, t.shape))}))"
+            )
+
+
+def _of_length(tensors: Any, size: int, what: str, which: str) -> Sequence[Tensor]:
+    if not isinstance(tensors, Sequence):
+        raise TypeError(f"{what}: expected a list of tensors, got {type(tensors)}")
+    if len(tensors) != size:
+        raise RuntimeError(f"{what}: invalid {which} tensor list at index 0 (expected length "
+                           f"{size}, got {len(tensors)})")  # fmt: skip
+    return tensors
+
+
+def _times(larger: Tensor, smaller: Tensor, size: int, what: str) -> None:
+    """Errors unless one tensor has ``size`` times the elements of another, in its dtype."""
+    _tensor(larger, "output_tensor")
+    _tensor(smaller, "input_tensor")
+    if larger.dtype is not smaller.dtype:
+        raise RuntimeError(f"{what}: output tensor must have the same type as input tensor")
+    if larger.numel() != size * smaller.numel():
+        raise ValueError(
+            f"{what}: the larger tensor must be the smaller one's size times the group's, "
+            f"{size}: got {tuple(larger.shape)} and {tuple(smaller.shape)}"
+        )
 
 
 @no_grad()
@@ -96,14 +114,25 @@ def _one(tensors: Any, what: str) -> Tensor | None:
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait until all processes are here."""
-    member(group)
-    return _done(async_op)
+    """Wait until all processes are here. DistBackendError after the group's timeout, naming those
+    that are not."""
+    found = member(group)
+    if found.size() < 2 or found.rank() < 0:
+        return _done(async_op)
+    arrived = meetings.arrive(found, "barrier")
+    if async_op:
+        return Work(finish=arrived)
+    arrived(None)
+    return None
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """``barrier`` that says who is missing."""
-    member(group)
+    """``barrier`` with a timeout of its own."""
+    found = member(group)
+    if found.size() < 2 or found.rank() < 0:
+        return
+    limit = found.timeout if timeout is None else timeout
+    meetings.arrive(found, "monitoredBarrier")(limit.total_seconds())
 
 
 def all_reduce(
@@ -112,8 +141,10 @@ def all_reduce(
 ) -> Work | None:  # fmt: skip
     """Every process gets the reduction of all tensors, in place: of one, itself."""
     _tensor(tensor, "tensor")
-    member(group)
-    return _done(async_op)
+    found = member(group)
+    if found.size() < 2 or found.rank() < 0:
+        return _done(async_op)
+    return all_reduce_coalesced([tensor], op, found, async_op)
 
 
 def all_reduce_coalesced(
@@ -122,19 +153,36 @@ def all_reduce_coalesced(
     """``all_reduce`` of several tensors."""
     for t in tensors:
         _tensor(t, "tensors")
-    member(group)
-    return _done(async_op)
+        check(op, t.dtype)
+    found = member(group)
+    if found.size() < 2 or found.rank() < 0:
+        return _done(async_op)
+    arrays = [_array(t, "all_reduce") for t in tensors]
+    body = bodies.all_reduce(op.name, found.size())
+    results, call = run(found, "all_reduce", (op.name,), arrays, body)
+    for t, result in zip(tensors, results, strict=True):
+        _put(t, result)
+    return finished(results, call, tensors, async_op)
 
 
 def reduce(
     tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None,
     async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """``all_reduce`` for one process."""
+    """``all_reduce`` for one process; the others' tensors stay as they are."""
     _tensor(tensor, "tensor")
-    member(group)
-    check_root(dst, "reduce")
-    return _done(async_op)
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    to = root(found, dst, group_dst, "reduce", "dst")
+    if found.size() < 2:
+        return _done(async_op)
+    check(op, tensor.dtype)
+    body = bodies.all_reduce(op.name, found.size())
+    results, call = run(found, "reduce", (op.name, f"dst {to}"), [_array(tensor, "reduce")], body)
+    if found.rank() == to:
+        _put(tensor, results[0])
+    return finished(results, call, [tensor], async_op)
 
 
 def broadcast(
@@ -143,9 +191,26 @@ def broadcast(
 ) -> Work | None:  # fmt: skip
     """Every process gets the tensor of one. RuntimeError for a source that is not there."""
     _tensor(tensor, "tensor")
-    member(group)
-    check_root(src, "broadcast")
-    return _done(async_op)
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    at = root(found, src, group_src, "broadcast", "src")
+    if found.size() < 2:
+        return _done(async_op)
+    return _broadcast_coalesced([tensor], at, found, async_op)
+
+
+def _broadcast_coalesced(
+    tensors: Sequence[Tensor], at: int, group: ProcessGroup, async_op: bool = False
+) -> Work | None:
+    """Every process gets the tensors of one, by its rank in the group."""
+    arrays = [_array(t, "broadcast") for t in tensors]
+    body = bodies.broadcast(at, group.size())
+    results, call = run(group, "broadcast", (f"src {at}",), arrays, body)
+    if group.rank() != at:
+        for t, result in zip(tensors, results, strict=True):
+            _put(t, result)
+    return finished(results, call, tensors, async_op)
 
 
 def all_gather(
@@ -153,18 +218,37 @@ def all_gather(
 ) -> Work | None:
     """Every process gets the tensors of all in a list. RuntimeError for a list of another length
     than the world, or for shapes that differ."""
-    member(group)
-    _move(_one(tensor_list, "allgather"), tensor, "allgather")
-    return _done(async_op)
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    if found.size() < 2:
+        _move(_one(tensor_list, "allgather"), tensor, "allgather")
+        return _done(async_op)
+    _tensor(tensor, "tensor")
+    outputs = _of_length(tensor_list, found.size(), "allgather", "output")
+    _same(outputs, tensor, "allgather")
+    body = bodies.all_gather_list(found.size())
+    results, call = run(found, "all_gather", (), [_array(tensor, "all_gather")], body)
+    for t, result in zip(outputs, results, strict=True):
+        _put(t, result)
+    return finished(results, call, outputs, async_op)
 
 
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """``all_gather`` into one tensor."""
-    member(group)
-    _move(output_tensor, input_tensor, "all_gather_into_tensor")
-    return _done(async_op)
+    """``all_gather`` into one tensor, one after the other or along a new first dimension."""
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    if found.size() < 2:
+        _move(output_tensor, input_tensor, "all_gather_into_tensor")
+        return _done(async_op)
+    _times(output_tensor, input_tensor, found.size(), "all_gather_into_tensor")
+    array = _array(input_tensor, "all_gather_into_tensor")
+    results, call = run(found, "all_gather_into_tensor", (), [array], bodies.all_gather)
+    _put(output_tensor, results[0])
+    return finished(results, call, [output_tensor], async_op)
 
 
 all_gather_single = all_gather_into_tensor
@@ -174,26 +258,57 @@ def gather(
     tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None,
     group: Any = None, async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """``all_gather`` for one process. ValueError where that gives no list."""
-    member(group)
-    check_root(dst, "gather")
-    if gather_list is None:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    _move(_one(gather_list, "gather"), tensor, "gather")
-    return _done(async_op)
+    """``all_gather`` for one process. ValueError where that gives no list, or another does."""
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    to = root(found, dst, group_dst, "gather", "dst")
+    if found.rank() == to and gather_list is None:
+        raise ValueError(_NO_LIST.format("gather_list", "destination"))
+    if found.size() < 2:
+        _move(_one(gather_list, "gather"), tensor, "gather")
+        return _done(async_op)
+    if found.rank() != to and gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    _tensor(tensor, "tensor")
+    outputs: Sequence[Tensor] = []
+    if found.rank() == to:
+        outputs = _of_length(gather_list, found.size(), "gather", "output")
+        _same(outputs, tensor, "gather")
+    body = bodies.all_gather_list(found.size())
+    results, call = run(found, "gather", (f"dst {to}",), [_array(tensor, "gather")], body)
+    for t, result in zip(outputs, results, strict=False):
+        _put(t, result)
+    return finished(results, call, outputs, async_op)
 
 
 def scatter(
     tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None,
     group: Any = None, async_op: bool = False, group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Each process gets one of the tensors of one. ValueError where that gives no list."""
-    member(group)
-    check_root(src, "scatter")
-    if scatter_list is None:
-        raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-    _move(tensor, _one(scatter_list, "scatter"), "scatter")
-    return _done(async_op)
+    """Each process gets one of the tensors of one. ValueError where that gives no list, or another
+    does."""
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    at = root(found, src, group_src, "scatter", "src")
+    if found.rank() == at and scatter_list is None:
+        raise ValueError(_NO_LIST.format("scatter_list", "source"))
+    if found.size() < 2:
+        _move(tensor, _one(scatter_list, "scatter"), "scatter")
+        return _done(async_op)
+    if found.rank() != at and scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    _tensor(tensor, "tensor")
+    if found.rank() == at:
+        given = _of_length(scatter_list, found.size(), "scatter", "input")
+        _same(given, tensor, "scatter")
+        arrays = [_array(t, "scatter") for t in given]
+    else:
+        arrays = [jnp.zeros(tuple(tensor.shape), tensor.dtype.numpy)] * found.size()
+    results, call = run(found, "scatter", (f"src {at}",), arrays, bodies.scatter(at))
+    _put(tensor, results[0])
+    return finished(results, call, [tensor], async_op)
 
 
 def reduce_scatter(
@@ -201,19 +316,41 @@ def reduce_scatter(
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Each process gets one part of the reduction."""
-    member(group)
-    _move(output, _one(input_list, "reduce_scatter"), "reduce_scatter")
-    return _done(async_op)
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    if found.size() < 2:
+        _move(output, _one(input_list, "reduce_scatter"), "reduce_scatter")
+        return _done(async_op)
+    _tensor(output, "output")
+    given = _of_length(input_list, found.size(), "reduce_scatter", "input")
+    _same(given, output, "reduce_scatter")
+    check(op, output.dtype)
+    arrays = [_array(t, "reduce_scatter") for t in given]
+    body = bodies.reduce_scatter_list(op.name, found.size())
+    results, call = run(found, "reduce_scatter", (op.name,), arrays, body)
+    _put(output, results[0])
+    return finished(results, call, [output], async_op)
 
 
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """``reduce_scatter`` of one tensor."""
-    member(group)
-    _move(output, input, "reduce_scatter_tensor")
-    return _done(async_op)
+    """``reduce_scatter`` of one tensor, whose first dimension is cut among the processes."""
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    if found.size() < 2:
+        _move(output, input, "reduce_scatter_tensor")
+        return _done(async_op)
+    _times(input, output, found.size(), "reduce_scatter_tensor")
+    check(op, output.dtype)
+    array = _array(input, "reduce_scatter_tensor").reshape(found.size(), -1)
+    body = bodies.reduce_scatter(op.name, found.size())
+    results, call = run(found, "reduce_scatter_tensor", (op.name,), [array], body)
+    _put(output, results[0])
+    return finished(results, call, [output], async_op)
 
 
 reduce_scatter_single = reduce_scatter_tensor
@@ -223,88 +360,86 @@ def all_to_all(
     output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Each process sends one tensor to each."""
-    member(group)
-    _move(_one(output_tensor_list, "all_to_all"), _one(input_tensor_list, "all_to_all"),
-          "all_to_all")  # fmt: skip
-    return _done(async_op)
+    """Each process sends one tensor to each. The shapes may differ, where sender and receiver have
+    the same."""
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    if found.size() < 2:
+        _move(_one(output_tensor_list, "all_to_all"), _one(input_tensor_list, "all_to_all"),
+              "all_to_all")  # fmt: skip
+        return _done(async_op)
+    outputs = _of_length(output_tensor_list, found.size(), "all_to_all", "output")
+    given = _of_length(input_tensor_list, found.size(), "all_to_all", "input")
+    for t in (*outputs, *given):
+        _tensor(t, "tensor")
+    return _exchanged(outputs, given, found, "all_to_all", async_op)
+
+
+def _exchanged(
+    outputs: Sequence[Tensor], given: Sequence[Tensor], group: ProcessGroup, what: str,
+    async_op: bool, then: Callable[[], None] | None = None,
+) -> Work | None:  # fmt: skip
+    """Send each process a tensor of a shape of its own, and receive as many."""
+    collect = meetings.exchange(group, what, given, outputs)
+
+    def finish(seconds: float | None) -> None:
+        collect(seconds)
+        if then is not None:
+            then()
+
+    if async_op:
+        return Work(finish=finish, results=outputs)
+    finish(None)
+    return None
 
 
 def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Any = None, input_split_sizes: Any = None,
     group: Any = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """``all_to_all`` of the parts of one tensor."""
-    member(group)
-    _move(output, input, "all_to_all_single")
-    return _done(async_op)
+    """``all_to_all`` of the parts of one tensor: equal ones, or of the sizes given along the first
+    dimension. RuntimeError for sizes that do not add up."""
+    found = member(group)
+    if found.rank() < 0:
+        return None
+    if found.size() < 2:
+        _move(output, input, "all_to_all_single")
+        return _done(async_op)
+    _tensor(output, "output")
+    _tensor(input, "input")
+    n = found.size()
+    if not output_split_sizes and not input_split_sizes:
+        for t, which in ((input, "input"), (output, "output")):
+            if t.dim() == 0 or t.shape[0] % n:
+                raise RuntimeError(f"Tensor's dim 0 does not divide equally across group size "
+                                   f"({which} {tuple(t.shape)}, {n} processes)")  # fmt: skip
+        _times(output, input, 1, "all_to_all_single")
+        array = _array(input, "all_to_all_single")
+        results, call = run(found, "all_to_all_single", (), [array], bodies.all_to_all)
+        _put(output, results[0])
+        return finished(results, call, [output], async_op)
+    given = _parts(input, input_split_sizes, n)
+    places = _parts(output, output_split_sizes, n)
+    return _exchanged(places, given, found, "all_to_all_single", async_op)
 
 
-# -- any object ------------------------------------------------------------------------------------
+def _parts(tensor: Tensor, sizes: Sequence[int] | None, n: int) -> Sequence[Tensor]:
+    """Views of a tensor's parts along its first dimension."""
+    if not sizes:
+        if tensor.shape[0] % n:
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        sizes = [tensor.shape[0] // n] * n
+    if len(sizes) != n:
+        raise RuntimeError(f"Number of tensor splits not equal to group size: {len(sizes)}, {n}")
+    if sum(sizes) != tensor.shape[0]:
+        raise RuntimeError("Split sizes doesn't match total dim 0 size")
+    return tensor.split(list(sizes))
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """``all_gather`` of anything that can be copied."""
-    member(group)
-    _one(object_list, "all_gather_object")
-    object_list[0] = copy.deepcopy(obj)
-
-
-def gather_object(
-    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None,
-    group: Any = None, group_dst: int | None = None,
-) -> None:  # fmt: skip
-    """``gather`` of anything that can be copied."""
-    member(group)
-    check_root(dst, "gather_object")
-    if object_gather_list is None:
-        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-    all_gather_object(object_gather_list, obj, group)
-
-
-def broadcast_object_list(
-    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
-    group_src: int | None = None,
-) -> None:  # fmt: skip
-    """``broadcast`` of a list of anything: the one process has it."""
-    member(group)
-    check_root(src, "broadcast")
-
-
-def scatter_object_list(
-    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None,
-    src: int | None = None, group: Any = None, group_src: int | None = None,
-) -> None:  # fmt: skip
-    """``scatter`` of anything that can be copied."""
-    member(group)
-    check_root(src, "scatter")
-    if scatter_object_input_list is None or not scatter_object_output_list:
-        raise ValueError("the source gives a list of one object, and every process a place for it")
-    scatter_object_output_list[0] = copy.deepcopy(_one(scatter_object_input_list, "scatter"))
-
-
-# -- from one process to another -------------------------------------------------------------------
-
-
-def send(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0,
-    group_dst: int | None = None,
-) -> None:  # fmt: skip
-    """ValueError: there is no other process to send to."""
-    _tensor(tensor, "tensor")
-    member(group)
-    refuse_peer("destination")
-
-
-def recv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0,
-    group_src: int | None = None,
-) -> int:  # fmt: skip
-    """ValueError: there is no other process to receive from."""
-    _tensor(tensor, "tensor")
-    member(group)
-    refuse_peer("source")
-    return 0
-
-
-isend, irecv = send, recv
+__all__ = [
+    "ReduceOp", "Work", "all_gather", "all_gather_into_tensor", "all_gather_single", "all_reduce",
+    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "broadcast", "gather",
+    "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_single",
+    "reduce_scatter_tensor", "scatter",
+]  # fmt: skip

@@ -1,41 +1,86 @@
-"""Process groups. There is one process, so a group has one member, rank 0.
+"""Process groups: which processes take part in a collective, and this one's rank among them.
 
-A script started as the only worker of a launcher (``WORLD_SIZE=1``) runs as it does under PyTorch.
-Differs from PyTorch: a world of several processes is refused. One process drives all devices in
-JAX, with ``jax.sharding``.
+A rank is a process with one device of its own. A world of one process needs nobody: it opens no
+port, starts no service, and its collectives are copies.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from torchlike._runtime.meeting import coordination
+from torchlike.distributed import rendezvous
+from torchlike.distributed.mailbox import Mailbox
+from torchlike.distributed.stores import PrefixStore, Store
 
 default_pg_timeout = timedelta(minutes=30)
 
-#: What PyTorch on a CPU has of these, and torchlike in a world of one.
-_BACKENDS = ("gloo", "undefined")
-_NOT_BUILT = {"nccl": "NCCL", "mpi": "MPI", "ucc": "UCC", "xccl": "XCCL"}
+#: Names that scripts give. JAX has one way for each device, so they all mean that: gloo between
+#: CPUs, NCCL between GPUs, the interconnect between TPUs.
+_BACKENDS = ("gloo", "nccl", "mpi", "xla", "undefined")
+_NOT_BUILT = {"ucc": "UCC", "xccl": "XCCL"}
 
 
 class ProcessGroup:
-    """The processes that take part in a collective: this one."""
+    """Some of the world's processes, in the order of their ranks in the group."""
 
-    def __init__(self, backend: str) -> None:
+    def __init__(
+        self, backend: str, ranks: Sequence[int] = (0,), own: int = 0, number: int = 0,
+        timeout: timedelta = default_pg_timeout, desc: str = "undefined",
+    ) -> None:  # fmt: skip
         self._backend = backend
+        self.ranks = list(ranks)
+        self._rank = self.ranks.index(own) if own in self.ranks else -1
+        #: The same in all processes: groups are made by all of them in one order.
+        self.number = number
+        self.timeout = timeout
+        self.group_desc = desc
+        #: How many collectives this process has begun in this group, and the last of them.
+        self.calls = 0
+        self.last = "none"
+        #: How often its members met to see that they call the same.
+        self.checks = 0
+        #: How many barriers and collectives of objects there were.
+        self.barriers = self.objects = 0
+        self._mesh: Any = None
+
+    @property
+    def group_name(self) -> str:
+        """Its number, as text."""
+        return str(self.number)
 
     def rank(self) -> int:
-        """0."""
-        return 0
+        """This process' rank in the group, -1 where it is not in it."""
+        return self._rank
 
     def size(self) -> int:
-        """1."""
-        return 1
+        """How many processes there are."""
+        return len(self.ranks)
 
     def name(self) -> str:
         """The backend's name."""
         return self._backend
+
+    def jax_mesh(self) -> jax.sharding.Mesh:
+        """The members' devices as a ``jax.sharding.Mesh`` of one axis, ``ranks``."""
+        if self._mesh is None:
+            if self.size() > 1 or coordination.joined():
+                devices = [coordination.device_of(r) for r in self.ranks]
+            else:
+                devices = jax.local_devices()[:1]
+            types = (jax.sharding.AxisType.Auto,)
+            self._mesh = jax.sharding.Mesh(np.array(devices), ("ranks",), axis_types=types)
+        return self._mesh
+
+    def __repr__(self) -> str:
+        return f"<ProcessGroup {self.group_name}: ranks {self.ranks}, backend {self._backend}>"
 
 
 class GroupMember:
@@ -49,8 +94,19 @@ class group(GroupMember):
     """``GroupMember``'s older name."""
 
 
+class World:
+    """What this process has of the world: store, mailbox, groups."""
+
+    store: Store | None = None
+    mailbox: Mailbox | None = None
+    groups: ClassVar[dict[int, ProcessGroup]] = {}
+    made = 0
+    #: Functions that rooms above want called when the world ends.
+    at_end: ClassVar[list[Callable[[], None]]] = []
+
+
 def is_available() -> bool:
-    """True: with a world of one process."""
+    """True."""
     return True
 
 
@@ -60,12 +116,12 @@ def is_initialized() -> bool:
 
 
 def is_gloo_available() -> Any:
-    """True: a world of one process needs no backend to carry anything."""
+    """True: JAX's CPU backend has it."""
     return True
 
 
 def is_nccl_available() -> Any:
-    """False."""
+    """False, as PyTorch's CPU builds say. Between GPUs JAX uses NCCL, under any backend's name."""
     return False
 
 
@@ -78,16 +134,17 @@ def is_backend_available(backend: str) -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether torchrun started this process."""
+    """Whether torchrun, or ``torchlike launch``, started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """gloo for the CPU. ValueError for other devices."""
+    """gloo for the CPU, nccl for GPUs, xla for TPUs. ValueError for other devices."""
     kind = str(getattr(device, "type", device)).partition(":")[0]
-    if kind != "cpu":
+    found = {"cpu": "gloo", "cuda": "nccl", "xla": "xla", "tpu": "xla"}.get(kind)
+    if found is None:
         raise ValueError(f"Default backend not registered for device : {kind}")
-    return "gloo"
+    return found
 
 
 def init_process_group(
@@ -95,12 +152,20 @@ def init_process_group(
     world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "",
     pg_options: Any = None, device_id: Any = None,
 ) -> None:  # fmt: skip
-    """Begin a world of one process. Rank and size come from the arguments, or from the variables
-    RANK and WORLD_SIZE of the environment.
+    """Meet the other processes. Rank and size come from the arguments, from the address, or from
+    the variables RANK and WORLD_SIZE of the environment.
 
-    ValueError when there is a world already, or when the environment lacks the variables;
-    RuntimeError for backends that PyTorch's CPU builds lack; NotImplementedError for more than one
-    process.
+    ``backend`` may be any of PyTorch's: collectives are those of JAX's for the device. In a process
+    that no launcher started, call it before anything is computed: JAX learns of the others when it
+    starts.
+
+    Raises:
+        ValueError: there is a world already; the environment lacks the variables; a rank came
+            twice, or with another size of the world.
+        DistStoreError: some processes did not come within ``timeout``; it says which.
+        RuntimeError: JAX has started already, or a backend that PyTorch's CPU builds lack.
+
+    Differs from PyTorch: a second world in the same process must have its size and ranks.
     """
     if is_initialized():
         raise ValueError("trying to initialize the default process group twice!")
@@ -110,36 +175,50 @@ def init_process_group(
             raise RuntimeError(f"Distributed package doesn't have {_NOT_BUILT[name]} built in")
         if name not in _BACKENDS:
             raise AssertionError(f"Unknown backend type {name}")
-    if init_method in (None, "env://") and store is None:
-        rank = _from_environment("RANK", rank)
-        world_size = _from_environment("WORLD_SIZE", world_size)
-    if world_size != 1:
-        raise NotImplementedError(
-            f"a world of {world_size} processes: torchlike runs in one. One process drives all "
-            "devices; shard arrays over them with jax.sharding, or start with WORLD_SIZE=1"
-        )
-    if rank != 0:
-        raise ValueError(f"rank {rank} is out of range for a world of one process")
-    GroupMember.WORLD = ProcessGroup(names[0])
+    if init_method is not None and store is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    limit = default_pg_timeout if timeout is None else timeout
+    if not isinstance(limit, timedelta):
+        raise TypeError(f"timeout must be a datetime.timedelta, not {type(limit).__name__}")
+    found, rank, world_size = rendezvous.find(init_method, rank, world_size, store, limit)
+    World.groups, World.made = {}, 0
+    if world_size > 1:
+        own = rendezvous.enter(found, rank, world_size, limit)
+        World.store = own
+        World.mailbox = Mailbox(rank, own, rendezvous.host_of(own))
+        World.mailbox.state = _progress
+    else:
+        World.store = found
+    GroupMember.WORLD = _make(names[0], range(world_size), rank, limit, "default_pg")
 
 
-def _from_environment(name: str, given: int) -> int:
-    if given >= 0:
-        return given
-    if name not in os.environ:
-        raise ValueError(
-            "Error initializing torch.distributed using env:// rendezvous: environment variable "
-            f"{name} expected, but not set"
-        )
-    return int(os.environ[name])
+def _make(
+    backend: str, ranks: Sequence[int], own: int, timeout: timedelta, desc: str
+) -> ProcessGroup:
+    made = ProcessGroup(backend, ranks, own, World.made, timeout, desc)
+    World.made += 1
+    World.groups[made.number] = made
+    return made
+
+
+def _progress() -> dict[str, Any]:
+    """What to tell another process that waits for this one."""
+    return {str(n): [g.calls, g.last] for n, g in list(World.groups.items())}
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """End the world, or forget one group of it."""
     if not is_initialized():
         raise AssertionError("Process group cannot be None")
-    if group is None or group is GroupMember.WORLD:
-        GroupMember.WORLD = None
+    if group is not None and group is not GroupMember.WORLD:
+        World.groups.pop(member(group).number, None)
+        return
+    for end in World.at_end:
+        end()
+    if World.mailbox is not None:
+        World.mailbox.close()
+    GroupMember.WORLD = World.store = World.mailbox = None
+    World.groups = {}
 
 
 def member(group: Any = None) -> ProcessGroup:
@@ -149,17 +228,22 @@ def member(group: Any = None) -> ProcessGroup:
             "Default process group has not been initialized, please make sure to call "
             "init_process_group."
         )
-    return GroupMember.WORLD if group is None else group
+    if group is None:
+        return GroupMember.WORLD
+    if group == GroupMember.NON_GROUP_MEMBER:
+        return ProcessGroup("undefined", [], -1)
+    return group
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """This process' rank, 0."""
+    """This process' rank; -1 where it is not in the group."""
     return member(group).rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many processes there are, 1."""
-    return member(group).size()
+    """How many processes there are; -1 where this one is not in the group."""
+    found = member(group)
+    return found.size() if found.rank() >= 0 else -1
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
@@ -181,24 +265,23 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """The ranks of a group's members."""
-    member(group)
-    return [0]
+    return list(member(group).ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     """The rank in the world of a member of a group. ValueError for a rank it does not have."""
-    member(group)
-    if group_rank != 0:
+    found = member(group)
+    if not 0 <= group_rank < found.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
-    return 0
+    return found.ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
     """The rank in a group of a process. ValueError for one that is not in it."""
-    member(group)
-    if global_rank != 0:
+    found = member(group)
+    if global_rank not in found.ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
-    return 0
+    return found.ranks.index(global_rank)
 
 
 def new_group(
@@ -206,30 +289,80 @@ def new_group(
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
     device_id: Any = None,
 ) -> ProcessGroup:  # fmt: skip
-    """A group of some of the processes. ValueError for more, or others, than there are."""
+    """A group of some of the processes; all processes of the world call it, in one order. In those
+    that are not in it, ``get_rank`` of it is -1, and collectives do nothing.
+
+    ValueError for more processes than there are, or others, or one twice.
+    """
     world = member()
-    if ranks is not None:
-        if len(ranks) > 1:
-            raise ValueError(
-                "the new group's world size should be less or equal to the world size set by "
-                "init_process_group"
-            )
-        if any(r != 0 for r in ranks):
-            raise ValueError(
-                "The new group's rank should be within the world_size set by init_process_group"
-            )
-    return ProcessGroup(backend or world.name())
+    chosen = list(range(world.size())) if ranks is None else sorted(int(r) for r in ranks)
+    if len(chosen) > world.size():
+        raise ValueError(
+            "the new group's world size should be less or equal to the world size set by "
+            "init_process_group"
+        )
+    if any(not 0 <= r < world.size() for r in chosen):
+        raise ValueError(
+            "The new group's rank should be within the world_size set by init_process_group"
+        )
+    if len(set(chosen)) < len(chosen):
+        raise ValueError(f"The new group's ranks must differ, got {chosen}")
+    if use_local_synchronization and len(chosen) < world.size():
+        raise NotImplementedError(
+            "new_group(use_local_synchronization=True): a group has a number that all processes "
+            "know. Use instead: new_group called by every process"
+        )
+    limit = world.timeout if timeout is None else timeout
+    return _make((backend or world.name()).lower(), chosen, world.rank(), limit,
+                 group_desc or "undefined")  # fmt: skip
 
 
-def check_root(rank: Any, what: str) -> None:
-    """RuntimeError for a root that is not in the world."""
-    if rank not in (None, 0):
-        raise RuntimeError(f"{what}: invalid root rank: {rank}")
+def root(
+    group: ProcessGroup, rank: int | None, group_rank: int | None, what: str, name: str
+) -> int:
+    """The rank in the group of the process that a collective comes from or goes to.
+
+    ValueError where both ranks are given; RuntimeError for a root that is not in the group."""
+    if rank is not None and group_rank is not None:
+        raise ValueError(f"Can't specify both {name} and group_{name}")
+    if group_rank is not None:
+        if not 0 <= group_rank < group.size():
+            raise RuntimeError(f"{what}: invalid root rank: {group_rank}")
+        return group_rank
+    if rank is None:
+        return 0
+    if rank not in group.ranks:
+        if group is GroupMember.WORLD:
+            raise RuntimeError(f"{what}: invalid root rank: {rank}")
+        raise ValueError(f"Global rank {rank} is not part of group {group}")
+    return group.ranks.index(rank)
 
 
-def refuse_peer(what: str) -> None:
-    """RuntimeError for talking to another process."""
-    raise ValueError(
-        f"Invalid {what} rank: {what} rank should not be the same as the rank of the current "
-        "process."
-    )
+def behind(group: ProcessGroup) -> str:
+    """What the other members say of how far they have come, for an error: who is behind."""
+    box = World.mailbox
+    if box is None:
+        return ""
+    own = group.ranks[group.rank()]
+    told = []
+    for rank in group.ranks:
+        if rank == own:
+            continue
+        with contextlib.suppress(Exception):
+            state = box.ask(rank)
+            if state is None:
+                told.append(f"rank {rank} has ended or does not answer")
+                continue
+            calls, last = state.get(str(group.number), [0, "none"])
+            if calls < group.calls:
+                told.append(f"rank {rank} has not called it: its last collective of this group "
+                            f"is number {calls}, {last}")  # fmt: skip
+            elif last != group.last or calls > group.calls:
+                told.append(f"rank {rank} is in number {calls}, {last}")
+    return "; ".join(told) or "all ranks have called it"
+
+
+def store_of(group: ProcessGroup) -> Store:
+    """The part of the world's store that is a group's."""
+    assert World.store is not None
+    return PrefixStore(f"group{group.number}", World.store)

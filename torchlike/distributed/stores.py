@@ -1,36 +1,44 @@
-"""Key-value stores: what processes tell each other by. Those of a world of one process.
+"""Key-value stores: what processes tell each other by.
 
-Differs from PyTorch: waiting for a key that is not there raises at once, for there is nobody else
-who could set it; a TCPStore opens no port, and a client of another process' store is refused.
+``TCPStore`` is a thread of its master's process that the others ask, ``FileStore`` a file that
+processes of one machine lock, ``HashStore`` a table that threads share. Asking for a key waits
+until somebody has set it, or raises DistStoreError after the store's timeout.
 """
 
 from __future__ import annotations
 
+import fcntl
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, TypeVar
+
+from torchlike._runtime.meeting.errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    QueueEmptyError,
+)
+from torchlike._runtime.meeting.server import Client, Server
+from torchlike._runtime.meeting.table import Table, names
+
+__all__ = [
+    "DistBackendError",
+    "DistError",
+    "DistNetworkError",
+    "DistStoreError",
+    "FileStore",
+    "HashStore",
+    "PrefixStore",
+    "QueueEmptyError",
+    "Store",
+    "TCPStore",
+]
 
 _DEFAULT_TIMEOUT = timedelta(minutes=5)
-
-
-class DistError(RuntimeError):
-    """Something went wrong between processes."""
-
-
-class DistBackendError(DistError):
-    """In a backend."""
-
-
-class DistNetworkError(DistError):
-    """In the network."""
-
-
-class DistStoreError(DistError):
-    """In a store."""
-
-
-class QueueEmptyError(DistStoreError):
-    """A queue has nothing to give."""
+_T = TypeVar("_T")
 
 
 def _bytes(value: Any) -> bytes:
@@ -42,86 +50,61 @@ def _bytes(value: Any) -> bytes:
 
 
 class Store:
-    """Keys and values; base of the others. Its methods act on a dictionary in this process."""
+    """Keys and values; base of the others. A subclass says ``set``, ``get`` and the rest; what it
+    leaves out acts on a table in this process."""
 
     def __init__(self) -> None:
-        self._values: dict[str, bytes] = {}
-        self._queues: dict[str, list[bytes]] = {}
+        self._table = Table()
         self.timeout = _DEFAULT_TIMEOUT
 
-    def _read(self) -> dict[str, bytes]:
-        return self._values
-
-    def _wrote(self) -> None:
-        """After every change: where a subclass keeps it."""
+    def _seconds(self, timeout: timedelta | None = None) -> float:
+        given = self.timeout if timeout is None else timeout
+        return given.total_seconds() if isinstance(given, timedelta) else float(given)
 
     def set(self, key: str, value: Any) -> None:
         """Keep a value, str or bytes. TypeError for others."""
-        self._read()[key] = _bytes(value)
-        self._wrote()
+        self._table.set(key, _bytes(value))
 
     def get(self, key: str) -> bytes:
-        """The value of a key. DistStoreError for one that is not there."""
-        values = self._read()
-        if key not in values:
-            self._missing([key])
-        return values[key]
+        """The value of a key, once there is one. DistStoreError after the timeout."""
+        return self._table.get(key, self._seconds())
 
     def add(self, key: str, amount: int) -> int:
         """Raise a number, from 0, and give what it is now."""
-        values = self._read()
-        now = int(values.get(key, b"0")) + int(amount)
-        values[key] = str(now).encode()
-        self._wrote()
-        return now
+        return self._table.add(key, int(amount))
 
     def append(self, key: str, value: Any) -> None:
         """Put a value behind what there is."""
-        values = self._read()
-        values[key] = values.get(key, b"") + _bytes(value)
-        self._wrote()
+        self._table.append(key, _bytes(value))
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Change the value if it is the expected one, or make it if "" is expected of a key that
         is not there; the value the key has then, or the expected one when there is none."""
-        values = self._read()
-        expected = _bytes(expected_value)
-        if key not in values and expected:
-            return expected
-        if values.get(key, b"") == expected:
-            values[key] = _bytes(desired_value)
-            self._wrote()
-        return values[key]
+        return self._table.compare_set(key, _bytes(expected_value), _bytes(desired_value))
 
     def check(self, keys: list[str]) -> bool:
         """Whether all keys are there."""
-        return all(key in self._read() for key in keys)
+        return not self._missing(keys)
+
+    def _missing(self, keys: list[str]) -> list[str]:
+        return self._table.missing(keys)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """DistStoreError unless all keys are there."""
-        missing = [key for key in keys if key not in self._read()]
-        if missing:
-            self._missing(missing)
-
-    def _missing(self, keys: list[str]) -> NoReturn:
-        raise DistStoreError(
-            f"wait timeout: keys {', '.join(keys)} are not in the store, and there is no other "
-            "process to set them"
-        )
+        """Return once all keys are there. DistStoreError after the timeout, naming those that are
+        missing."""
+        self._table.wait(keys, self._seconds(timeout))
 
     def delete_key(self, key: str) -> bool:
         """Forget a key; whether it was there."""
-        found = self._read().pop(key, None) is not None
-        self._wrote()
-        return found
-
-    def num_keys(self) -> int:
-        """How many keys there are."""
-        return len(self._read())
+        return self._table.delete(key)
 
     def list_keys(self) -> list[str]:
         """The keys."""
-        return list(self._read())
+        return self._table.keys()
+
+    def num_keys(self) -> int:
+        """How many keys there are."""
+        return len(self.list_keys())
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """The values of several keys."""
@@ -137,28 +120,27 @@ class Store:
         return True
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Kept, and not waited for: see the class."""
+        """Wait so long for keys from now on."""
         self.timeout = timeout
 
     def queue_push(self, key: str, value: Any) -> None:
         """Put a value at the end of a queue."""
-        self._queues.setdefault(key, []).append(_bytes(value))
+        self._table.push(key, _bytes(value))
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """Take the first value of a queue. QueueEmptyError for an empty one."""
-        queue = self._queues.get(key)
-        if not queue:
-            raise QueueEmptyError(f"queue {key} is empty")
-        return queue.pop(0)
+        """Take the first value of a queue, once there is one; with ``block=False`` QueueEmptyError
+        for an empty one."""
+        return self._table.pop(key, self._seconds() if block else 0.0)
 
     def queue_len(self, key: str) -> int:
         """How many values a queue has."""
-        return len(self._queues.get(key, ()))
+        return self._table.length(key)
 
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None, *_: Any) -> None:
-        """Nothing to wait for. DistStoreError for more than one process."""
-        if world_size > 1:
-            self._missing([key])
+        """Wait until ``world_size`` processes are here. DistStoreError after the timeout."""
+        if self.add(f"{key}/arrived", 1) >= world_size:
+            self.set(f"{key}/all", b"1")
+        self.wait([f"{key}/all"], timeout)
 
     def clone(self) -> Store:
         """Another handle of the same store: itself."""
@@ -166,35 +148,108 @@ class Store:
 
 
 class HashStore(Store):
-    """A store in this process' memory."""
+    """A store in this process' memory, for its threads."""
 
 
 class FileStore(Store):
-    """A store in a file, which outlives the process. A file that another library wrote is refused:
-    DistStoreError."""
+    """A store in a file that processes of one machine share. A file that another library wrote is
+    refused: DistStoreError.
+
+    Differs from PyTorch: the file stays when the last of ``world_size`` processes has gone.
+    """
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         super().__init__()
         self.path = file_name
-        self._seen = -1
         Path(file_name).touch()
 
-    def _read(self) -> dict[str, bytes]:
-        path = Path(self.path)
-        stamp = path.stat().st_mtime_ns if path.exists() else 0
-        if stamp != self._seen:
-            data = path.read_bytes() if path.exists() else b""
+    def _changing(self, change: Callable[[dict[str, bytes]], _T], writes: bool = True) -> _T:
+        """What ``change`` gives of the file's entries, which nobody else has meanwhile."""
+        with open(self.path, "a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX if writes else fcntl.LOCK_SH)
+            file.seek(0)
             try:
-                entries = _entries(data)
+                values = _entries(file.read())
             except ValueError as e:
                 raise DistStoreError(f"{self.path} is no store of torchlike's: {e}") from None
-            self._values, self._seen = entries, stamp
-        return self._values
+            result = change(values)
+            if writes:
+                file.truncate(0)
+                file.write(b"".join(f"{k.encode().hex()} {v.hex()}\n".encode()
+                                    for k, v in values.items()))  # fmt: skip
+                file.flush()
+            return result
 
-    def _wrote(self) -> None:
-        lines = [f"{k.encode().hex()} {v.hex()}\n" for k, v in self._values.items()]
-        Path(self.path).write_text("".join(lines))
-        self._seen = Path(self.path).stat().st_mtime_ns
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value."""
+        raw = _bytes(value)
+        self._changing(lambda values: values.__setitem__(key, raw))
+
+    def get(self, key: str) -> bytes:
+        """The value of a key, once there is one."""
+        self.wait([key])
+        return self._changing(lambda values: values[key], writes=False)
+
+    def add(self, key: str, amount: int) -> int:
+        """Raise a number, from 0."""
+
+        def raised(values: dict[str, bytes]) -> int:
+            now = int(values.get(key, b"0")) + int(amount)
+            values[key] = str(now).encode()
+            return now
+
+        return self._changing(raised)
+
+    def append(self, key: str, value: Any) -> None:
+        """Put a value behind what there is."""
+        raw = _bytes(value)
+        self._changing(lambda values: values.__setitem__(key, values.get(key, b"") + raw))
+
+    def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
+        """Change the value if it is the expected one."""
+        table = Table()
+
+        def changed(values: dict[str, bytes]) -> bytes:
+            table._values = values
+            return table.compare_set(key, _bytes(expected_value), _bytes(desired_value))
+
+        return self._changing(changed)
+
+    def _missing(self, keys: list[str]) -> list[str]:
+        return self._changing(lambda values: [k for k in keys if k not in values], writes=False)
+
+    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
+        """Return once all keys are there."""
+        seconds = self._seconds(timeout)
+        deadline, pause = time.monotonic() + seconds, 0.001
+        while missing := self._missing(keys):
+            if time.monotonic() > deadline:
+                raise DistStoreError(
+                    f"wait timeout after {seconds * 1000:.0f}ms, keys: {names(missing)} were set "
+                    "by no process"
+                )
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    def delete_key(self, key: str) -> bool:
+        """Forget a key."""
+        return self._changing(lambda values: values.pop(key, None) is not None)
+
+    def list_keys(self) -> list[str]:
+        """The keys."""
+        return self._changing(list, writes=False)
+
+    def queue_push(self, key: str, value: Any) -> None:
+        """NotImplementedError: a file has no queues."""
+        raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """NotImplementedError: a file has no queues."""
+        raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
+
+    def queue_len(self, key: str) -> int:
+        """NotImplementedError: a file has no queues."""
+        raise NotImplementedError("FileStore has no queues. Use instead: TCPStore")
 
 
 def _entries(data: bytes) -> dict[str, bytes]:
@@ -205,10 +260,17 @@ def _entries(data: bytes) -> dict[str, bytes]:
     return found
 
 
-class TCPStore(Store):
-    """The store of the process that is master of a world of one.
+#: Servers of this process by port, for a second TCPStore with ``multi_tenant``.
+_servers: dict[int, Server] = {}
 
-    NotImplementedError for more processes, or for a client (``is_master=False``).
+
+class TCPStore(Store):
+    """The store of the process that is master, which the others reach by its address. With port 0
+    the master takes a free one, which ``port`` says.
+
+    Raises:
+        DistNetworkError: the port is in use, or nobody answers there within the timeout.
+        DistStoreError: ``world_size`` processes have not come within the timeout.
     """
 
     def __init__(
@@ -217,23 +279,124 @@ class TCPStore(Store):
         multi_tenant: bool = False, master_listen_fd: int | None = None, use_libuv: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
-        if not is_master or (world_size or 1) > 1:
-            raise NotImplementedError(
-                "TCPStore: there is one process, which is its own master. Use instead: "
-                "TCPStore(host, port, world_size=1, is_master=True), or HashStore()"
-            )
-        self.host, self.port, self.timeout = host_name, port, timeout
-        self.libuvBackend = use_libuv
+        self.host, self.timeout, self.libuvBackend = host_name, timeout, use_libuv
+        self._server: Server | None = None
+        if is_master:
+            self._server = self._serving(port, multi_tenant, master_listen_fd)
+            port = self._server.port
+        self.port = port
+        self._client = Client(host_name, port, self._seconds())
+        if world_size is not None and world_size > 0 and wait_for_workers:
+            self._meet(world_size)
+
+    def _serving(self, port: int, multi_tenant: bool, descriptor: int | None) -> Server:
+        if multi_tenant and port in _servers:
+            return _servers[port]
+        made = Server(self.host, port, descriptor=descriptor)
+        if multi_tenant:
+            _servers[made.port] = made
+        return made
+
+    def _meet(self, world_size: int) -> None:
+        here = self.add("init/arrived", 1)
+        if here >= world_size:
+            self.set("init/all", b"1")
+        try:
+            self.wait(["init/all"])
+        except DistStoreError:
+            came = self.add("init/arrived", 0)
+            raise DistStoreError(
+                f"Timed out after {self._seconds():.0f} seconds waiting for clients. "
+                f"{came}/{world_size} clients joined."
+            ) from None
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value."""
+        self._client.set((key, _bytes(value)))
+
+    def get(self, key: str) -> bytes:
+        """The value of a key, once there is one."""
+        return self._client.get(self._seconds(), key)[0]
+
+    def add(self, key: str, amount: int) -> int:
+        """Raise a number, from 0."""
+        return int(self._client.on_key("add", key, str(int(amount)).encode())[0])
+
+    def append(self, key: str, value: Any) -> None:
+        """Put a value behind what there is."""
+        self._client.on_key("append", key, _bytes(value))
+
+    def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
+        """Change the value if it is the expected one."""
+        return self._client.on_key(
+            "compare_set", key, _bytes(expected_value), _bytes(desired_value)
+        )[0]
+
+    def _missing(self, keys: list[str]) -> list[str]:
+        return self._client.missing(keys)
+
+    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
+        """Return once all keys are there."""
+        self._client.wait(keys, self._seconds(timeout))
+
+    def delete_key(self, key: str) -> bool:
+        """Forget a key."""
+        return bool(self._client.on_key("delete", key)[0])
+
+    def list_keys(self) -> list[str]:
+        """The keys."""
+        return self._client.keys()
+
+    def multi_get(self, keys: list[str]) -> list[bytes]:
+        """The values of several keys, once they are there."""
+        return self._client.get(self._seconds(), *keys)
+
+    def multi_set(self, keys: list[str], values: list[Any]) -> None:
+        """Keep several values."""
+        self._client.set(*((k, _bytes(v)) for k, v in zip(keys, values, strict=True)))
+
+    def queue_push(self, key: str, value: Any) -> None:
+        """Put a value at the end of a queue."""
+        self._client.on_key("push", key, _bytes(value))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """Take the first value of a queue, once there is one."""
+        seconds = self._seconds() if block else 0.0
+        return self._client.on_key("pop", key, str(seconds).encode())[0]
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has."""
+        return int(self._client.on_key("length", key)[0])
+
+    def close(self) -> None:
+        """Close the connection, and the port where this is the master."""
+        self._client.close()
+        if self._server is not None:
+            self._server.close()
+            _servers.pop(self.port, None)
+
+    def __del__(self) -> None:
+        server = getattr(self, "_server", None)
+        if server is not None and server.port not in _servers:
+            server.close()
 
 
 class PrefixStore(Store):
     """A store whose keys are those of another one behind a prefix and a slash."""
 
     def __init__(self, prefix: str, store: Store) -> None:
-        super().__init__()
         if not isinstance(store, Store):
             raise TypeError(f"PrefixStore: store must be a Store, not {type(store).__name__}")
         self.underlying_store, self._prefix = store, f"{prefix}/"
+
+    @property
+    def timeout(self) -> timedelta:  # type: ignore[override]
+        """The other store's."""
+        return self.underlying_store.timeout
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Have the other store wait so long."""
+        self.underlying_store.set_timeout(timeout)
 
     def set(self, key: str, value: Any) -> None:
         """Keep a value in the other store."""
@@ -255,21 +418,34 @@ class PrefixStore(Store):
         """Change the value there if it is the expected one."""
         return self.underlying_store.compare_set(self._prefix + key, expected_value, desired_value)
 
-    def check(self, keys: list[str]) -> bool:
-        """Whether all keys are there."""
-        return self.underlying_store.check([self._prefix + key for key in keys])
+    def _missing(self, keys: list[str]) -> list[str]:
+        found = self.underlying_store._missing([self._prefix + key for key in keys])
+        return [key.removeprefix(self._prefix) for key in found]
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
-        """DistStoreError unless all keys are there."""
+        """Return once all keys are there."""
         self.underlying_store.wait([self._prefix + key for key in keys], timeout)
 
     def delete_key(self, key: str) -> bool:
         """Forget a key there."""
         return self.underlying_store.delete_key(self._prefix + key)
 
+    def list_keys(self) -> list[str]:
+        """Those keys of the other store that have the prefix, without it."""
+        return [key.removeprefix(self._prefix) for key in self.underlying_store.list_keys()
+                if key.startswith(self._prefix)]  # fmt: skip
+
     def num_keys(self) -> int:
         """How many keys the other store has."""
         return self.underlying_store.num_keys()
+
+    def multi_get(self, keys: list[str]) -> list[bytes]:
+        """The values of several keys there."""
+        return self.underlying_store.multi_get([self._prefix + key for key in keys])
+
+    def multi_set(self, keys: list[str], values: list[Any]) -> None:
+        """Keep several values there."""
+        self.underlying_store.multi_set([self._prefix + key for key in keys], values)
 
     def queue_push(self, key: str, value: Any) -> None:
         """Put a value at the end of a queue there."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torchlike
 from torchlike._core import devices
@@ -16,6 +16,7 @@ from torchlike.porting.hints import missing
 def run(
     argv: Sequence[str], *, as_module: bool = False, threads: int | None = None,
     device_map: dict[str, str] | None = None,
+    explain: Callable[[BaseException], None] | None = None,
 ) -> None:  # fmt: skip
     """Run a script, or with ``as_module`` a module, in which ``torch`` means torchlike.
 
@@ -24,6 +25,7 @@ def run(
         as_module: whether ``argv[0]`` is a module's name, as after ``python -m``.
         threads: how many XLA's CPU backend starts; by default as many as there are cores.
         device_map: what device types of the script's mean: {"cuda": "cpu"}. Told once.
+        explain: told of the exception that ends the script, by default ``explain_missing``.
 
     Raises:
         SystemExit: the script called ``sys.exit`` or ended in an exception, which has been printed;
@@ -44,10 +46,12 @@ def run(
         print(f"torchlike: {error}", file=sys.stderr)
         raise SystemExit(2) from None
     name = finder.real_name(argv[0]) if as_module else None
-    script.run([name or argv[0], *argv[1:]], as_module=as_module, explain=explain)
+    script.run(
+        [name or argv[0], *argv[1:]], as_module=as_module, explain=explain or explain_missing
+    )
 
 
-def explain(error: BaseException) -> None:
+def explain_missing(error: BaseException) -> None:
     """Say of a missing tensor method that it is torchlike that lacks it, and what to use."""
     if isinstance(error, AttributeError) and isinstance(error.obj, torchlike.Tensor):
         error.add_note(missing(f"torch.Tensor.{error.name}"))

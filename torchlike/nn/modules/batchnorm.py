@@ -6,6 +6,11 @@ from typing import Any
 
 from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import tensor
+from torchlike._ops.shape.joining import cat
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.distributed import groups
+from torchlike.distributed.nn.functional import all_reduce
 from torchlike.nn import functional as F
 from torchlike.nn import init
 from torchlike.nn.modules.module import Module
@@ -125,7 +130,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch norm by the statistics of all processes: of this one, since there is no other.
+    """Batch norm by the statistics of all processes of a group, whose batches may differ in size.
 
     Under jax.sharding one program sees the whole batch, so these are those of all devices.
     """
@@ -145,6 +150,52 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if not input.shape[1]:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The input, normalised. ValueError for a shape that is not of a batch, and where all
+        processes have one value for each channel together."""
+        if not self.training or not groups.is_initialized():
+            return super().forward(input)
+        group = groups.member(self.process_group)
+        if group.size() < 2:
+            return super().forward(input)
+        self._check_input_dim(input)
+        return self._synchronized(input, group)
+
+    def _synchronized(self, input: Tensor, group: Any) -> Tensor:
+        """By the mean of all values, then by the mean of the squares of what they are off: the
+        difference of two large sums would lose digits."""
+        dims = [d for d in range(input.dim()) if d != 1]
+        wide = input.float() if input.dtype.itemsize < 4 else input
+        own = tensor([input.numel() / input.shape[1]], dtype=wide.dtype)
+        sums = all_reduce(cat([wide.sum(dims), own]), group=group)
+        count = sums[-1]
+        if count.item() <= 1:
+            raise ValueError("Expected more than 1 value per channel when training, got input size "
+                             f"{input.size()}")  # fmt: skip
+        shape = [1, -1, *([1] * (input.dim() - 2))]
+        mean = sums[:-1] / count
+        off = wide - mean.view(shape)
+        variance = all_reduce((off * off).sum(dims), group=group) / count
+        result = off * (variance + self.eps).rsqrt().view(shape)
+        if self.weight is not None:
+            result = result * self.weight.view(shape)
+        if self.bias is not None:
+            result = result + self.bias.view(shape)
+        if self.track_running_stats:
+            self._remember(mean.detach(), (variance * (count / (count - 1))).detach())
+        return result.to(input.dtype)
+
+    def _remember(self, mean: Tensor, variance: Tensor) -> None:
+        assert self.num_batches_tracked is not None
+        self.num_batches_tracked.add_(1)
+        factor = self.momentum
+        if factor is None:
+            factor = 1.0 / float(self.num_batches_tracked.item())
+        with no_grad():
+            for kept, now in ((self.running_mean, mean), (self.running_var, variance)):
+                assert kept is not None
+                kept.lerp_(now.to(kept.dtype), factor)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

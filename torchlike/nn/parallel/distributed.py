@@ -1,20 +1,44 @@
-"""DistributedDataParallel in a world of one process: the module itself, one name deeper."""
+"""DistributedDataParallel: one replica of a module in each process, with gradients averaged."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from torchlike.distributed.groups import member
+from torchlike._core import modes
+from torchlike._core.devices import device
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import tensor
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.distributed import collectives, objects
+from torchlike.distributed.algorithms.join import Join, Joinable, JoinHook
+from torchlike.distributed.groups import ProcessGroup, member
+from torchlike.distributed.reductions import ReduceOp
 from torchlike.nn.modules.module import Module
+from torchlike.nn.parallel.reducer import FIRST_BUCKET, OTHER_BUCKETS, GradBucket, Reducer
+
+_REFUSED = {
+    "mixed_precision": "autocast around the forward",
+    "delay_all_reduce_named_params": "a communication hook",
+    "param_to_hook_all_reduce": "a communication hook",
+}
 
 
-class DistributedDataParallel(Module):
-    """Wraps a module; with one process there is nothing to average, so gradients are its own.
+class DistributedDataParallel(Module, Joinable):
+    """Wraps a module. Processes begin with the parameters and buffers of rank 0; each backward pass
+    gives the mean of their gradients. With one process there is nothing to average.
 
-    ``state_dict`` has the module's names after ``module.``. ValueError before
-    ``init_process_group``; RuntimeError for a module without parameters that require grad.
+    ``state_dict`` has the module's names after ``module.``.
+
+    Raises:
+        ValueError: before ``init_process_group``.
+        RuntimeError: no parameter requires grad; the processes' modules differ; on the next forward
+            pass, where a backward pass did not reach all parameters.
+
+    Differs from PyTorch: gradients are never views of a bucket (``gradient_as_bucket_view`` is
+    taken), buckets stay as they were made, and with ``static_graph`` unused parameters are looked
+    for at each step.
     """
 
     def __init__(
@@ -26,28 +50,102 @@ class DistributedDataParallel(Module):
         param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__()
+        Module.__init__(self)
+        Joinable.__init__(self)
+        given = {"mixed_precision": mixed_precision,
+                 "delay_all_reduce_named_params": delay_all_reduce_named_params,
+                 "param_to_hook_all_reduce": param_to_hook_all_reduce}  # fmt: skip
+        for name, value in given.items():
+            if value is not None:
+                raise NotImplementedError(
+                    f"DistributedDataParallel({name}=...). Use instead: {_REFUSED[name]}"
+                )
+        if process_group is not None and device_mesh is not None:
+            raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
         if not any(p.requires_grad for p in module.parameters()):
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameters "
                 "that require a gradient."
             )
-        self.process_group = member(process_group)
+        self.process_group = member(
+            process_group if device_mesh is None else device_mesh.get_group()
+        )
         self.module = module
         self.device_ids = device_ids
         self.output_device = output_device
         self.dim = dim
         self.broadcast_buffers = broadcast_buffers
         self.find_unused_parameters = find_unused_parameters
+        self.static_graph = static_graph
+        self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = True
+        self.require_forward_param_sync = True
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self._ignored = frozenset(ignored)
+        self._reducer: Reducer | None = None
+        if self.process_group.size() > 1:
+            named = [(n, p) for n, p in module.named_parameters() if n not in ignored]
+            self._begin(named, init_sync, bucket_cap_mb)
+
+    def _begin(
+        self, named: Sequence[tuple[str, Any]], init_sync: bool, bucket_cap_mb: float | None
+    ) -> None:
+        trained = [(n, p) for n, p in named if p.requires_grad]
+        if init_sync:
+            _check_the_same(trained, self.process_group)
+            self._send([*(p for _, p in named), *self._sent_buffers()], 0)
+        first, cap = FIRST_BUCKET, OTHER_BUCKETS
+        if bucket_cap_mb is not None:
+            first = cap = max(1, int(bucket_cap_mb * (1 << 20)))
+        finds = self.find_unused_parameters or self.static_graph
+        self._reducer = Reducer(trained, self.process_group, cap, finds, first)
+
+    @no_grad()
+    def _send(self, tensors: Sequence[Tensor], at: int) -> None:
+        """Have all processes hold the tensors of one."""
+        full = [t for t in tensors if t.numel()]
+        if full:
+            collectives._broadcast_coalesced(full, at, self.process_group)
+
+    def _sent_buffers(self) -> list[Tensor]:
+        return [b for n, b in self.module.named_buffers() if n not in self._ignored]
+
+    def _send_buffers(self, joined: bool) -> None:
+        """All get the buffers of rank 0, or of the last rank that has input."""
+        buffers = self._sent_buffers()
+        if not buffers:
+            return
+        uneven = joined or self._join_config.enable
+        self._send(buffers, _last_of(self.process_group, not joined) if uneven else 0)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's result."""
-        return self.module(*args, **kwargs)
+        reducer = self._reducer
+        if reducer is None:
+            return self.module(*args, **kwargs)
+        if modes.current.capture is not None:  # before anything is noted of this pass
+            modes.current.capture.refuse(
+                "DistributedDataParallel between processes", "torchlike.jit on the module inside it"
+            )
+        if modes.current.grad_enabled:
+            reducer.check()
+        if modes.current.grad_enabled and self.require_backward_grad_sync:
+            work = Join.notify_join_context(self)
+            if work is not None:
+                work.wait()
+                if not self._divides_by_initial:
+                    reducer.divisor = int(work.result()[0].item())
+        if self.broadcast_buffers and self.require_forward_param_sync:
+            self._send_buffers(joined=False)
+        result = self.module(*args, **kwargs)
+        if modes.current.grad_enabled:
+            reducer.prepare(self.require_backward_grad_sync)
+            self.require_forward_param_sync = self.require_backward_grad_sync
+        return result
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Gradients are not averaged inside; with one process they never are."""
+        """Gradients of forward passes inside accumulate in each process, until one outside."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -55,9 +153,22 @@ class DistributedDataParallel(Module):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: Any, hook: Callable[..., Any]) -> None:
-        """Take a communication hook, which one process never calls."""
+        """Have ``hook(state, bucket)`` give a future of what becomes of each bucket.
+
+        TypeError for what cannot be called; RuntimeError for a second one."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
+        if self._reducer is None:
+            return
+        if self._reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be "
+                               "called once.")  # fmt: skip
+        self._reducer.hook = lambda bucket: hook(state, bucket)
+
+    def _set_static_graph(self) -> None:
+        self.static_graph = True
+        if self._reducer is not None:
+            self._reducer.finds_unused = True
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
         """The inputs, for the one device."""
@@ -66,3 +177,92 @@ class DistributedDataParallel(Module):
     def gather(self, outputs: Any, output_device: Any) -> Any:
         """The output of the one device."""
         return outputs[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._reducer is not None:
+            raise RuntimeError(
+                "DistributedDataParallel cannot be pickled while it has a process group. Save its "
+                "state_dict(), or pickle its .module"
+            )
+        return vars(self)
+
+    # -- uneven inputs -----------------------------------------------------------------------------
+
+    _divides_by_initial = True
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Join:  # fmt: skip
+        """A context in which processes may have fewer inputs than others: see ``Join``."""
+        return Join([self], enable, throw_on_early_termination,
+                    divide_by_initial_world_size=divide_by_initial_world_size)  # fmt: skip
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a process without input does."""
+        self._divides_by_initial = kwargs.get("divide_by_initial_world_size", True)
+        return _Shadow(self)
+
+    @property
+    def join_device(self) -> device:
+        """The parameters' device."""
+        return next(self.module.parameters()).device
+
+    @property
+    def join_process_group(self) -> ProcessGroup:
+        """The process group."""
+        return self.process_group
+
+
+class _Shadow(JoinHook):
+    """Takes part in the collectives of a module that other processes train."""
+
+    def __init__(self, ddp: DistributedDataParallel) -> None:
+        self._ddp = ddp
+
+    def main_hook(self) -> None:
+        """The buffers of a process that has input; a backward pass with zeros."""
+        ddp, reducer = self._ddp, self._ddp._reducer
+        if reducer is None:
+            return
+        if ddp.broadcast_buffers:
+            ddp._send_buffers(joined=True)
+        if not ddp._divides_by_initial:
+            reducer.divisor = self.active
+        reducer.shadow()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """The parameters and buffers of the last one that had input."""
+        ddp = self._ddp
+        if ddp._reducer is not None:
+            at = _last_of(ddp.process_group, is_last_joiner)
+            ddp._send([*ddp.module.parameters(), *ddp._sent_buffers()], at)
+
+
+def _last_of(group: ProcessGroup, counts: bool) -> int:
+    """The highest rank of those that count."""
+    found = tensor(group.rank() if counts else -1)
+    collectives.all_reduce(found, ReduceOp.MAX, group)
+    return int(found.item())
+
+
+def _check_the_same(named: Sequence[tuple[str, Any]], group: ProcessGroup) -> None:
+    """RuntimeError where the processes have different parameters."""
+    own = [(name, str(p.dtype), tuple(p.shape)) for name, p in named]
+    every: list[Any] = [None] * group.size()
+    objects.all_gather_object(every, own, group)
+    for rank, theirs in enumerate(every):
+        if len(theirs) != len(own):
+            raise RuntimeError(
+                f"DDP expects same model across all ranks, but Rank {group.rank()} has {len(own)} "
+                f"params, while rank {rank} has inconsistent {len(theirs)} params."
+            )
+        for mine, other in zip(own, theirs, strict=True):
+            if mine != other:
+                raise RuntimeError(
+                    f"DDP expects same model across all ranks: [{mine[0]}] is {mine[1:]} on rank "
+                    f"{group.rank()}, [{other[0]}] is {other[1:]} on rank {rank}"
+                )
+
+
+__all__ = ["DistributedDataParallel", "GradBucket"]

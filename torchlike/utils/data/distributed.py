@@ -8,6 +8,7 @@ from typing import Any
 
 from torchlike._core import devices
 from torchlike._ops.random.random import randperm
+from torchlike.distributed import groups
 from torchlike.random import Generator
 from torchlike.utils.data.sampler import Sampler, T_co
 
@@ -18,18 +19,19 @@ class DistributedSampler(Sampler[T_co]):
     """Every ``num_replicas``-th index, from ``rank`` on; call ``set_epoch`` to shuffle anew.
 
     Args:
-      num_replicas, rank: of the processes. They must be given: there are no process groups.
+      num_replicas, rank: of the processes, by default those of the world.
       drop_last: leave out what does not divide evenly, instead of repeating some.
 
-    RuntimeError without ``num_replicas`` and ``rank``; ValueError for a rank outside of them.
+    ValueError without ``num_replicas`` and ``rank`` before ``init_process_group``, and for a rank
+    outside of them.
     """
 
     def __init__(
         self, dataset: Any, num_replicas: int | None = None, rank: int | None = None,
         shuffle: bool = True, seed: int = 0, drop_last: bool = False,
     ) -> None:  # fmt: skip
-        if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+        num_replicas = groups.get_world_size() if num_replicas is None else num_replicas
+        rank = groups.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"

@@ -21,7 +21,7 @@ def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., A
             return fn(*args, **kwargs)
         except Exception as error:
             if error_handler is None:
-                _write(error)
+                write_error(error)
             else:
                 error_handler.record_exception(error)
             raise
@@ -29,7 +29,8 @@ def record(fn: Callable[..., Any], error_handler: Any = None) -> Callable[..., A
     return wrapped
 
 
-def _write(error: Exception) -> None:
+def write_error(error: Exception) -> None:
+    """Write an exception where the launcher looks, if there is one."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return

@@ -1,0 +1,197 @@
+"""What PyTorch does on GPUs alone, hangs at, or does not do: each case checks itself."""
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+
+def case_sync_batch_norm():
+    """Statistics and gradients are those of one batch norm on all ranks' batches, one of which is
+    larger."""
+    rank, n = dist.get_rank(), dist.get_world_size()
+    sizes = [4 + i for i in range(n)]
+    torch.manual_seed(0)
+    whole = (torch.randn(sum(sizes), 3, 5) * 2 + 1).requires_grad_()
+    weights = torch.randn(sum(sizes), 3, 5)
+    reference = nn.BatchNorm1d(3)
+    (reference(whole) * weights).sum().backward()
+    start = sum(sizes[:rank])
+    rows = slice(start, start + sizes[rank])
+    own = whole.detach()[rows].clone().requires_grad_()
+    model = nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm1d(3))
+    out = model(own)
+    (out * weights[rows]).sum().backward()
+    torch.testing.assert_close(out, reference(whole)[rows], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(own.grad, whole.grad[rows], rtol=1e-4, atol=1e-5)
+    dist.all_reduce(model.weight.grad)
+    torch.testing.assert_close(model.weight.grad, reference.weight.grad, rtol=1e-4, atol=1e-4)
+    with torch.no_grad():  # the reference has seen the batch twice by now
+        second = nn.BatchNorm1d(3)
+        second(whole)
+    torch.testing.assert_close(model.running_mean, second.running_mean, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(model.running_var, second.running_var, rtol=1e-5, atol=1e-6)
+
+
+def case_models_that_differ():
+    with pytest.raises(RuntimeError, match=r"same model across all ranks: \[weight\]"):
+        DDP(nn.Linear(4, 2 + dist.get_rank()))
+
+
+def case_shapes_that_differ():
+    with pytest.raises(RuntimeError, match=r"mismatch.*rank 0: all_reduce\(SUM, float32 \(7,\)\)"):
+        dist.all_reduce(torch.zeros(7 + dist.get_rank()))
+
+
+def case_calls_that_differ():
+    x = torch.zeros(9)
+    call = dist.all_reduce if dist.get_rank() == 0 else dist.broadcast
+    with pytest.raises(RuntimeError, match=r"rank 0: all_reduce.*; rank 1: broadcast"):
+        call(x, **({} if call is dist.all_reduce else {"src": 0}))
+
+
+def case_detail_sees_calls_that_were_made_before():
+    for shape in (3, 4):
+        dist.all_reduce(torch.zeros(shape))
+    dist.set_debug_level(dist.DebugLevel.DETAIL)
+    try:
+        with pytest.raises(RuntimeError, match=r"rank 1: all_reduce\(SUM, float32 \(4,\)\)"):
+            dist.all_reduce(torch.zeros(3 if dist.get_rank() == 0 else 4))
+    finally:
+        dist.set_debug_level_from_env()
+
+
+def case_recv_of_another_size():
+    if dist.get_rank() == 0:
+        dist.send(torch.zeros(3), 1)
+    if dist.get_rank() == 1:
+        with pytest.raises(RuntimeError, match=r"recv from rank 0: .* 4 elements .* 3 elements"):
+            dist.recv(torch.zeros(4), 0)
+
+
+def case_who_is_missing():
+    from datetime import timedelta
+
+    short = timedelta(seconds=0.5)
+    if dist.get_rank() == 0:
+        with pytest.raises(
+            dist.DistBackendError, match=r"Rank 1.* failed to pass monitoredBarrier"
+        ):
+            dist.monitored_barrier(timeout=short)
+    else:
+        import time
+
+        time.sleep(1.5)
+        dist.monitored_barrier()  # the one that rank 0 has given up
+    dist.monitored_barrier()
+
+
+def case_uneven_all_to_all():
+    rank, n = dist.get_rank(), dist.get_world_size()
+    out = [torch.zeros(i + rank + 1) for i in range(n)]
+    dist.all_to_all(out, [torch.full((rank + i + 1,), 10.0 * rank + i) for i in range(n)])
+    assert [o.tolist() for o in out] == [[10.0 * i + rank] * (i + rank + 1) for i in range(n)]
+
+
+def case_average():
+    x = torch.tensor([1.0, 3.0]) * (dist.get_rank() + 1)
+    dist.all_reduce(x, op=dist.ReduceOp.AVG)
+    n = dist.get_world_size()
+    assert x.tolist() == [(n + 1) / 2, 3 * (n + 1) / 2]
+
+
+def case_a_program_of_many_dispatches():
+    """Collectives that were begun and not waited for, and reads of them in another order."""
+    xs = [torch.full((50,), float(dist.get_rank() + i)) for i in range(20)]
+    for x in xs:
+        dist.all_reduce(x, async_op=True)
+    n = dist.get_world_size()
+    for i, x in reversed(list(enumerate(xs))):
+        assert x[0].item() == n * i + n * (n - 1) / 2
+
+
+def case_under_jit_is_refused():
+    import torchlike
+    from torchlike._core.errors import JitCaptureError
+
+    @torchlike.jit
+    def step(x):
+        dist.all_reduce(x)
+        return x + 1
+
+    with pytest.raises(JitCaptureError, match=r"all_reduce between processes"):
+        step(torch.ones(2))
+
+    @torchlike.jit
+    def waits(x):
+        dist.barrier()
+        return x + 1
+
+    with pytest.raises(JitCaptureError, match=r"barrier between processes"):
+        waits(torch.ones(2))
+
+
+def _trained(step, parameters):
+    optimizer = torch.optim.SGD(parameters, lr=0.1)
+    losses = []
+    for i in range(3):
+        torch.manual_seed(10 * i + dist.get_rank())
+        losses.append(step(optimizer, torch.randn(6, 8), torch.randn(6, 4)).item())
+    return losses
+
+
+def case_torch_compile():
+    """The module inside, around, or the whole step: the same losses."""
+
+    def model():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+
+    def step_of(run):
+        def step(optimizer, x, y):
+            optimizer.zero_grad()
+            loss = ((run(x) - y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    found = []
+    for make in (DDP, lambda m: DDP(torch.compile(m)), lambda m: torch.compile(DDP(m))):
+        m = model()
+        found.append(_trained(step_of(make(m)), m.parameters()))
+    m = model()
+    found.append(_trained(torch.compile(step_of(DDP(m))), m.parameters()))
+    for other in found[1:]:
+        assert other == pytest.approx(found[0], rel=1e-5)
+
+
+def case_file_store(path="/tmp"):
+    import os
+
+    name = f"{path}/torchlike-test-{os.environ['MASTER_PORT']}"
+    store = dist.FileStore(name, dist.get_world_size())
+    store.add("sum", dist.get_rank() + 1)
+    store.set(f"here{dist.get_rank()}", "x")
+    store.wait([f"here{r}" for r in range(dist.get_world_size())])
+    n = dist.get_world_size()
+    assert store.add("sum", 0) == n * (n + 1) // 2
+    dist.barrier()
+    if dist.get_rank() == 0:
+        os.unlink(name)
+
+
+def case_again():
+    """A second world of the same processes."""
+    import os
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    dist.barrier()
+    dist.destroy_process_group()
+    dist.init_process_group("gloo")
+    x = torch.tensor([1.0 * rank])
+    dist.all_reduce(x)
+    assert x.item() == n * (n - 1) / 2
+    assert int(os.environ["WORLD_SIZE"]) == n

@@ -1,0 +1,52 @@
+"""Two ranks give what PyTorch's do: the stored values are PyTorch's (see tests/golden).
+
+One launch runs all cases of a file.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.launching import results
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "distributed.json").read_text())
+CASES = [(file, name) for file, ranks in GOLDEN.items() for name in ranks[0]]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    made = {}
+
+    def of(file):
+        if file not in made:
+            made[file] = results(file, tmp_path_factory.mktemp("ranks"))
+        return made[file]
+
+    return of
+
+
+def close(own, theirs):
+    """Equal, numbers to 1e-4: sums over ranks are taken in another order, and training goes on
+    from them."""
+    if isinstance(theirs, list):
+        return len(own) == len(theirs) and all(map(close, own, theirs))
+    if isinstance(theirs, dict):
+        return own.keys() == theirs.keys() and all(close(own[k], theirs[k]) for k in theirs)
+    if isinstance(theirs, float):
+        return own == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+    return own == theirs
+
+
+@pytest.mark.parametrize(("file", "name"), CASES, ids=[name for _, name in CASES])
+def test_case(found, file, name):
+    for rank, theirs in enumerate(GOLDEN[file]):
+        own = found(file)[rank][name]
+        assert close(own, theirs[name]), f"rank {rank}: {own}, PyTorch: {theirs[name]}"
+
+
+def test_own_cases(found):
+    """They check themselves, and give nothing, or what they raised."""
+    for rank, cases in enumerate(found("own_cases.py")):
+        assert len(cases) > 10
+        assert {name: said for name, said in cases.items() if said is not None} == {}, rank

@@ -1,0 +1,27 @@
+"""The stored values of tests/distributed are PyTorch's; four ranks give what PyTorch's do."""
+
+import json
+
+import pytest
+
+from tests.distributed.launching import results
+from tests.distributed.test_cases import GOLDEN, close
+
+pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("file", GOLDEN)
+def test_stored_values_are_pytorchs(file, tmp_path):
+    for stored, theirs in zip(GOLDEN[file], results(file, tmp_path, torchrun=True), strict=True):
+        assert stored.keys() == theirs.keys()
+        different = {n for n in stored if not close(stored[n], json.loads(json.dumps(theirs[n])))}
+        assert different == set()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("file", GOLDEN)
+def test_four_ranks(file, tmp_path):
+    own = results(file, tmp_path, 4)
+    theirs = results(file, tmp_path, 4, torchrun=True)
+    for mine, other in zip(own, theirs, strict=True):
+        assert {n for n in other if not close(mine[n], other[n])} == set()

@@ -1,0 +1,135 @@
+"""This process' place among those that JAX computes with together.
+
+``jax.distributed.initialize`` does the same with defaults that do not fit here: its client ends the
+process when another one has failed, and at the end waits for all of them, minutes where one was
+killed; its preemption service takes SIGTERM away from Python. So the service and the client are
+made here, and given to the place where JAX looks for them when its backend starts.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import importlib
+import os
+import socket
+import sys
+from typing import Any
+
+import jax
+from jax._src import distributed as jax_distributed
+
+from torchlike._runtime import platforms
+from torchlike._runtime.meeting.service import HEARTBEAT
+
+_state: Any = jax_distributed.global_state
+
+
+def joined() -> bool:
+    """Whether this process has a place among others."""
+    return _state.client is not None
+
+
+_local: list[int] = []
+
+
+def local_rank() -> int | None:
+    """Its number among those of its machine, which is what scripts call its one device by; None for
+    a process without a place."""
+    return _local[0] if _local else None
+
+
+def place() -> tuple[int, int]:
+    """Its number, and how many there are."""
+    return _state.process_id, _state.num_processes
+
+
+def join(address: str, rank: int, size: int, local_rank: int = 0, seconds: float = 300.0) -> None:
+    """Take the place ``rank`` among ``size`` processes, which meet at the coordination service at
+    ``address``, and start JAX's backend, with one device.
+
+    Raises:
+        RuntimeError: a backend runs already (it has no place, and cannot get one); or not all have
+            come within ``seconds``.
+    """
+    refuse_if_started()
+    from_jaxlib: Any = importlib.import_module("jaxlib._jax")
+    client = from_jaxlib.get_distributed_runtime_client(
+        address,
+        rank,
+        init_timeout=max(1, int(seconds)),
+        shutdown_timeout=1,
+        heartbeat_timeout=HEARTBEAT,
+        missed_heartbeat_callback=_missed,
+        shutdown_on_destruction=False,
+        use_compression=True,
+    )
+    client.connect()
+    _state.client, _state.process_id, _state.num_processes = client, rank, size
+    _state.coordinator_address = address
+    _local.append(local_rank)
+    atexit.register(_leave)
+    config: Any = jax.config
+    for name in ("jax_cuda_visible_devices", "jax_rocm_visible_devices"):
+        if getattr(config, name, None) == "all":
+            config.update(name, str(local_rank))
+    jax.local_devices()
+
+
+def refuse_if_started() -> None:
+    """RuntimeError where a backend runs already: it has no place, and cannot get one."""
+    if platforms.started():
+        raise RuntimeError(
+            "JAX has started in this process without knowing of the others, by a computation "
+            "before init_process_group. Call init_process_group first, or start the script with "
+            "`torchlike launch`, which joins the processes before it runs"
+        )
+
+
+def _missed(*_: Any) -> None:
+    """Somebody has failed, or the service has ended. JAX's own answer ends the process; here the
+    collective that the failed process is missing from says so."""
+
+
+def _leave() -> None:
+    """At this process' end, before JAX's own: wait for nobody, as processes of PyTorch's do not.
+    Where a collective is under way that nobody will complete, end at once: XLA would wait."""
+    client, _state.client = _state.client, None
+    if stuck():
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(1)
+    with contextlib.suppress(Exception):  # the service may have ended before
+        client.shutdown()
+
+
+_stuck: list[str] = []
+
+
+def stuck() -> bool:
+    """Whether a collective is under way that was given up."""
+    return bool(_stuck)
+
+
+def give_up(what: str) -> None:
+    """A collective was given up while XLA waits in it."""
+    _stuck.append(what)
+
+
+@functools.cache
+def device_of(process: int) -> object:
+    """The device of a process: its first."""
+    mine = [d for d in jax.devices() if d.process_index == process]
+    return min(mine, key=lambda d: d.id)
+
+
+def address_towards(host: str) -> str:
+    """This machine's address, as a machine that reaches ``host`` sees it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((host, 9))
+            return probe.getsockname()[0]
+        except OSError:
+            return "127.0.0.1"

@@ -1,0 +1,69 @@
+"""JAX's coordination service, which processes meet at.
+
+Needs jaxlib alone: the launcher serves it without importing JAX.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+#: Seconds without a sign of life after which a process counts as failed. Nothing waits for that:
+#: a process that has gone is noticed by its connections.
+HEARTBEAT = 100
+
+
+def free_port() -> int:
+    """A port that nobody uses now."""
+    with socket.socket(socket.AF_INET6 if socket.has_ipv6 else socket.AF_INET) as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def serve(size: int, seconds: float = 300.0) -> tuple[Any, int]:
+    """The service for ``size`` processes, on a free port: itself, and the port. It ends with the
+    last reference to it."""
+    # XLA logs each step of the service; it reads this as it is loaded.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # The launcher starts its workers before this import, which takes a while.
+    _jax: Any = importlib.import_module("jaxlib._jax")
+
+    last: Exception | None = None
+    for _ in range(5):
+        port = free_port()
+        try:
+            with _unseen():
+                made = _jax.get_distributed_runtime_service(
+                    f"[::]:{port}",
+                    size,
+                    heartbeat_timeout=HEARTBEAT,
+                    cluster_register_timeout=max(1, int(seconds)),
+                    shutdown_timeout=1,
+                    recoverable=True,  # a process that fails or leaves takes no other with it
+                )
+        except Exception as error:  # another process was faster
+            last = error
+            continue
+        return made, port
+    raise RuntimeError(f"JAX's coordination service cannot start: {last}")
+
+
+@contextlib.contextmanager
+def _unseen() -> Iterator[None]:
+    """What XLA writes meanwhile goes nowhere: it warns of "recoverable", which is as meant."""
+    try:
+        kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    except OSError:  # there is no standard error
+        yield
+        return
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

@@ -1,0 +1,66 @@
+"""Hooks that average a bucket, as it is or in 16 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlike._core import dtypes
+from torchlike._core.tensor import Tensor
+from torchlike.distributed import collectives
+from torchlike.distributed.groups import member
+from torchlike.futures import Future
+
+
+def _averaged(group: Any, tensor: Tensor) -> Future[Any]:
+    tensor = tensor / member(group).size()
+    collectives.all_reduce(tensor, group=group)
+    future: Future[Any] = Future()
+    future.set_result(tensor)
+    return future
+
+
+def allreduce_hook(process_group: Any, bucket: Any) -> Future[Any]:
+    """The mean over the processes, as without a hook."""
+    return _averaged(process_group, bucket.buffer())
+
+
+def _compressed(group: Any, bucket: Any, dtype: Any) -> Future[Any]:
+    buffer = bucket.buffer()
+    return _averaged(group, buffer.to(dtype)).then(lambda f: f.value().to(buffer.dtype))
+
+
+def fp16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
+    """The mean, computed in float16."""
+    return _compressed(process_group, bucket, dtypes.float16)
+
+
+def bf16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
+    """The mean, computed in bfloat16."""
+    return _compressed(process_group, bucket, dtypes.bfloat16)
+
+
+Hook = Callable[[Any, Any], Future[Any]]
+
+
+def _wrapper(hook: Hook, dtype: Any) -> Hook:
+    def wrapped(state: Any, bucket: Any) -> Future[Any]:
+        before = bucket.buffer().dtype
+        bucket.set_buffer(bucket.buffer().to(dtype))
+        return hook(state, bucket).then(lambda f: _first(f.value()).to(before))
+
+    return wrapped
+
+
+def _first(value: Any) -> Tensor:
+    return value[0] if isinstance(value, (list, tuple)) else value
+
+
+def fp16_compress_wrapper(hook: Hook) -> Hook:
+    """A hook on the bucket in float16."""
+    return _wrapper(hook, dtypes.float16)
+
+
+def bf16_compress_wrapper(hook: Hook) -> Hook:
+    """A hook on the bucket in bfloat16."""
+    return _wrapper(hook, dtypes.bfloat16)

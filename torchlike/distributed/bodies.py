@@ -1,0 +1,84 @@
+"""What each rank does in a collective, on its own arrays, inside a program over the ranks.
+
+XLA's reduce-scatter between CPUs gives up where ranks arrive 30 s apart, whatever the timeout; the
+others wait. So it is an exchange and a sum there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from torchlike.distributed.reductions import reduced, reduced_of_parts
+
+AXIS = "ranks"
+Body = Callable[..., tuple[Any, ...]]
+
+
+def all_reduce(op: str, size: int) -> Body:
+    """Each array becomes the reduction of all ranks'."""
+    return lambda *arrays: tuple(reduced(x, op, AXIS, size) for x in arrays)
+
+
+def broadcast(source: int, size: int) -> Body:
+    """Each array becomes that of one rank: those that have it pass it on, twice as many each time.
+    A sum with zeros would lose the sign of -0.0, and not every dtype has one."""
+
+    def body(*arrays: Any) -> tuple[Any, ...]:
+        distance = (lax.axis_index(AXIS) - source) % size
+        have = 1
+        while have < size:
+            pairs = [((source + i) % size, (source + i + have) % size)
+                     for i in range(min(have, size - have))]  # fmt: skip
+            new = (distance >= have) & (distance < 2 * have)
+            arrays = tuple(jnp.where(new, lax.ppermute(x, AXIS, pairs), x) for x in arrays)
+            have *= 2
+        return arrays
+
+    return body
+
+
+def all_gather(x: Any) -> tuple[Any, ...]:
+    """All ranks' arrays, one after the other."""
+    return (lax.all_gather(x, AXIS, tiled=True),)
+
+
+def all_gather_list(size: int) -> Body:
+    """All ranks' arrays, each by itself."""
+
+    def body(x: Any) -> tuple[Any, ...]:
+        every = lax.all_gather(x, AXIS)
+        return tuple(every[i] for i in range(size))
+
+    return body
+
+
+def scatter(source: int) -> Body:
+    """This rank's of one rank's arrays."""
+    return lambda *arrays: (lax.all_to_all(jnp.stack(arrays), AXIS, 0, 0)[source],)
+
+
+def all_to_all(x: Any) -> tuple[Any, ...]:
+    """The first part of each rank's array to the first rank, the second to the second."""
+    return (lax.all_to_all(x, AXIS, 0, 0, tiled=True),)
+
+
+def reduce_scatter(op: str, size: int) -> Body:
+    """This rank's row of the reduction of all ranks' arrays, which have a row for each."""
+
+    def body(x: Any) -> tuple[Any, ...]:
+        if op == "SUM" and jax.default_backend() != "cpu":
+            return (lax.psum_scatter(x, AXIS, tiled=True)[0],)
+        return (reduced_of_parts(lax.all_to_all(x, AXIS, 0, 0), op, size),)
+
+    return body
+
+
+def reduce_scatter_list(op: str, size: int) -> Body:
+    """``reduce_scatter`` of the rows, each by itself."""
+    whole = reduce_scatter(op, size)
+    return lambda *rows: whole(jnp.stack(rows))

@@ -1,0 +1,145 @@
+"""Collectives of any object that can be pickled, by way of the store: nothing compiles, whatever
+their sizes are.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import timedelta
+from typing import Any
+
+from torchlike.distributed.groups import ProcessGroup, behind, member, root, store_of
+from torchlike.distributed.stores import DistStoreError
+from torchlike.distributed.works import Call
+
+
+def _exchange(group: ProcessGroup, what: str, given: dict[str, Any], wanted: list[str],
+              readers: int) -> list[Any]:  # fmt: skip
+    """Put objects under keys, and take those of other keys, once they are there. The last of the
+    readers clears up. DistBackendError after the group's timeout."""
+    call = Call(group, what)
+    store, place = store_of(group), f"objects{group.objects}"
+    group.objects += 1
+    for key, value in given.items():
+        store.set(f"{place}/{key}", pickle.dumps(value))
+    if not wanted:
+        return []
+    keys = [f"{place}/{key}" for key in wanted]
+    try:
+        store.wait(keys, timedelta(seconds=group.timeout.total_seconds()))
+    except DistStoreError:
+        missing = ", ".join(k.rpartition("/")[2].partition("-")[0] for k in store._missing(keys))
+        raise call.failed(
+            f"timed out after {group.timeout.total_seconds():.0f} s: rank {missing} of the group "
+            f"gave nothing; {behind(group)}"
+        ) from None
+    found = [pickle.loads(raw) for raw in store.multi_get(keys)]
+    if store.add(f"{place}/read", 1) == readers:
+        for key in store.list_keys():
+            if key.startswith(f"{place}/"):
+                store.delete_key(key)
+    return found
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """Every process gets the objects of all."""
+    found = member(group)
+    if found.rank() < 0:
+        return
+    _check_length(object_list, found.size(), "all_gather_object")
+    if found.size() < 2:
+        object_list[0] = copy.deepcopy(obj)
+        return
+    ranks = [str(r) for r in range(found.size())]
+    object_list[:] = _exchange(found, "all_gather_object", {str(found.rank()): obj}, ranks,
+                               found.size())  # fmt: skip
+
+
+def gather_object(
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None,
+    group: Any = None, group_dst: int | None = None,
+) -> None:  # fmt: skip
+    """One process gets the objects of all."""
+    found = member(group)
+    if found.rank() < 0:
+        return
+    to = root(found, dst, group_dst, "gather_object", "dst")
+    if found.rank() == to and object_gather_list is None:
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+    if found.size() < 2:
+        all_gather_object(object_gather_list or [None], obj, found)
+        return
+    if found.rank() != to and object_gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    wanted = [str(r) for r in range(found.size())] if found.rank() == to else []
+    if found.rank() == to:
+        assert object_gather_list is not None
+        _check_length(object_gather_list, found.size(), "gather_object")
+    got = _exchange(found, "gather_object", {str(found.rank()): obj}, wanted, 1)
+    if found.rank() == to:
+        assert object_gather_list is not None
+        object_gather_list[:] = got
+
+
+def broadcast_object_list(
+    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
+    group_src: int | None = None,
+) -> None:  # fmt: skip
+    """Every process gets the objects of one. RuntimeError for lists of different lengths."""
+    found = member(group)
+    if found.rank() < 0:
+        return
+    at = root(found, src, group_src, "broadcast", "src")
+    if found.size() < 2:
+        return
+    own = found.rank() == at
+    got = _exchange(found, "broadcast_object_list", {f"{at}": list(object_list)} if own else {},
+                    [] if own else [f"{at}"], found.size() - 1)  # fmt: skip
+    if not own:
+        (sent,) = got
+        if len(sent) != len(object_list):
+            raise RuntimeError(
+                f"broadcast_object_list: rank {found.ranks[at]} sent {len(sent)} objects, and this "
+                f"rank has a list of {len(object_list)}"
+            )
+        object_list[:] = sent
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None, group: Any = None, group_src: int | None = None,
+) -> None:  # fmt: skip
+    """Each process gets one of the objects of one."""
+    found = member(group)
+    if found.rank() < 0:
+        return
+    at = root(found, src, group_src, "scatter", "src")
+    own = found.rank() == at
+    if (own and scatter_object_input_list is None) or not scatter_object_output_list:
+        raise ValueError(
+            "the source gives a list of one object for each process, and every process a place for "
+            "its own"
+        )
+    if own:
+        _check_length(scatter_object_input_list, found.size(), "scatter_object_list")
+    if found.size() < 2:
+        assert scatter_object_input_list is not None
+        scatter_object_output_list[0] = copy.deepcopy(scatter_object_input_list[0])
+        return
+    given = {}
+    if own:
+        assert scatter_object_input_list is not None
+        given = {f"{at}-{r}": value for r, value in enumerate(scatter_object_input_list)}
+    got = _exchange(found, "scatter_object_list", given, [f"{at}-{found.rank()}"], found.size())
+    scatter_object_output_list[0] = got[0]
+
+
+def _check_length(objects: Any, size: int, what: str) -> None:
+    if not isinstance(objects, list):
+        raise TypeError(f"{what}: expected a list, got {type(objects)}")
+    if len(objects) != size:
+        raise RuntimeError(
+            f"{what}: invalid output tensor list at index 0 (expected length {size}, got "
+            f"{len(objects)})"
+        )

@@ -1,0 +1,275 @@
+"""The gradients of a replicated module, averaged over processes while backward runs.
+
+Parameters stand in buckets, in reverse order of their registration, which is about the order in
+which backward reaches them. A bucket whose gradients are all there is averaged by one program, in
+which they are one flat array; buckets are begun in the same order in all processes. Their results
+are in ``.grad`` at once, and ready when the pass ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from torchlike._core.tensor import Tensor
+from torchlike._ops.creation.creation import tensor
+from torchlike._ops.shape.joining import cat
+from torchlike.autograd.engine import queue_callback
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.distributed import bodies, collectives
+from torchlike.distributed.groups import ProcessGroup
+from torchlike.distributed.programs import run
+from torchlike.distributed.reductions import ReduceOp
+from torchlike.distributed.works import Work
+from torchlike.nn.parameter import Parameter
+
+#: Bytes of the first bucket, which is on its way early, and of the others.
+FIRST_BUCKET, OTHER_BUCKETS = 1 << 20, 25 << 20
+
+_UNFINISHED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This "
+    "error indicates that your module has parameters that were not used in producing loss. You can "
+    "enable unused parameter detection by passing the keyword argument "
+    "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by making "
+    "sure all `forward` function outputs participate in calculating loss. Parameters which did not "
+    "receive grad for rank {rank}: {names}"
+)
+
+
+class GradBucket:
+    """What a communication hook gets: a bucket's gradients as one flat tensor."""
+
+    def __init__(
+        self, index: int, count: int, parameters: Sequence[Tensor], buffer: Tensor
+    ) -> None:
+        self._index, self._count, self._parameters = index, count, list(parameters)
+        self._buffer = buffer
+
+    def index(self) -> int:
+        """The bucket's number: the first is the one that is ready first."""
+        return self._index
+
+    def is_last(self) -> bool:
+        """Whether it is the last one."""
+        return self._index == self._count - 1
+
+    def buffer(self) -> Tensor:
+        """All gradients, flat."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Put another flat tensor in its place."""
+        self._buffer = buffer
+
+    def parameters(self) -> list[Tensor]:
+        """The parameters."""
+        return list(self._parameters)
+
+    def gradients(self) -> list[Tensor]:
+        """Their gradients, as views of the flat tensor."""
+        return split_like(self._buffer, self._parameters)
+
+
+def split_like(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
+    """A flat tensor in parts of the shapes of others."""
+    parts = flat.split([p.numel() for p in like])
+    return [part.view(tuple(p.shape)) for part, p in zip(parts, like, strict=True)]
+
+
+def _averaged(size: int) -> Callable[..., tuple[Any, ...]]:
+    """Inside a program: arrays as one, averaged, and as they were."""
+    mean = bodies.all_reduce("SUM", size)
+
+    def body(*arrays: Any) -> tuple[Any, ...]:
+        flat = jnp.concatenate([a.reshape(-1) for a in arrays])
+        (whole,) = mean(flat)
+        whole = whole / size
+        parts, start = [], 0
+        for a in arrays:
+            stop = start + math.prod(a.shape)
+            parts.append(whole[start:stop].reshape(a.shape).astype(a.dtype))
+            start = stop
+        return tuple(parts)
+
+    return body
+
+
+class Reducer:
+    """Averages the gradients of some parameters in each backward pass that is told to."""
+
+    def __init__(
+        self, parameters: Sequence[tuple[str, Parameter]], group: ProcessGroup, cap: int,
+        finds_unused: bool, first: int = FIRST_BUCKET,
+    ) -> None:  # fmt: skip
+        self.names = [name for name, _ in parameters]
+        self.parameters = [p for _, p in parameters]
+        self.group, self.finds_unused = group, finds_unused
+        self.buckets = _in_buckets(self.parameters, first, cap)
+        self._bucket_of = {i: b for b, members in enumerate(self.buckets) for i in members}
+        #: Takes a bucket and gives a future, in place of the mean.
+        self.hook: Callable[[GradBucket], Any] | None = None
+        #: By what sums are divided: the processes, or those of them that still have input.
+        self.divisor = group.size()
+        self._syncs = False
+        self._begun = False
+        self._reset()
+        self._handles = [
+            p.register_post_accumulate_grad_hook(lambda leaf, i=i: self._arrived(i))
+            for i, p in enumerate(self.parameters)
+        ]
+
+    def _reset(self) -> None:
+        self._ready: set[int] = set()
+        self._left = [len(members) for members in self.buckets]
+        self._next = 0
+        self._works: list[Work] = []
+        self._futures: list[tuple[int, Any, GradBucket]] = []
+        self._results: list[tuple[int, list[Any]]] = []
+
+    def check(self) -> None:
+        """Before a forward pass: RuntimeError where the backward pass before did not reach all
+        parameters."""
+        if self._begun:
+            missing = [n for i, n in enumerate(self.names) if i not in self._ready]
+            raise RuntimeError(_UNFINISHED.format(rank=self.group.rank(), names=", ".join(missing)))
+
+    def prepare(self, syncs: bool) -> None:
+        """After a forward pass: whether the backward pass that follows averages."""
+        self._syncs = syncs
+        if syncs:
+            self._reset()
+
+    def _arrived(self, i: int) -> None:
+        """A parameter's gradient is whole."""
+        if not self._syncs:
+            return
+        if i in self._ready:
+            raise RuntimeError(
+                f"Expected to mark a variable ready only once. Parameter {self.names[i]} got a "
+                "second gradient: it is used outside the module's forward, or in several reentrant "
+                "backward passes"
+            )
+        if not self._begun:
+            self._begun = True
+            queue_callback(self._finish)
+        self._mark(i)
+
+    def _mark(self, i: int) -> None:
+        self._ready.add(i)
+        self._left[self._bucket_of[i]] -= 1
+        while self._next < len(self.buckets) and self._left[self._next] == 0:
+            self._begin(self._next)
+            self._next += 1
+
+    def _gradients(self, b: int) -> list[Tensor]:
+        """The gradients of a bucket; zeros for parameters that have none."""
+        found = []
+        for i in self.buckets[b]:
+            p = self.parameters[i]
+            used = i not in self._unused and p._grad is not None
+            if used and p._grad is not None and p._grad.is_sparse:
+                raise NotImplementedError(
+                    f"DistributedDataParallel: the sparse gradient of {self.names[i]}. Use "
+                    "instead: sparse=False"
+                )
+            found.append(p._grad if used else p.new_zeros(tuple(p.shape)))
+        return found
+
+    #: Parameters that this pass did not reach, in this process.
+    _unused: frozenset[int] = frozenset()
+
+    @no_grad()
+    def _begin(self, b: int) -> None:
+        gradients = self._gradients(b)
+        if self.hook is not None:
+            flat = cat([g.reshape(-1) for g in gradients])
+            parameters = [self.parameters[i] for i in self.buckets[b]]
+            bucket = GradBucket(b, len(self.buckets), parameters, flat)
+            self._futures.append((b, self.hook(bucket), bucket))
+            return
+        statics = (f"bucket {b}", self.divisor)
+        arrays = [g._read() for g in gradients]
+        results, call = run(self.group, "gradients", statics, arrays, _averaged(self.divisor))
+        self._works.append(Work(results, call))
+        arrays = [r.reshape(g.shape) for r, g in zip(results, arrays, strict=True)]
+        if self.finds_unused:
+            self._results.append((b, arrays))  # until it is known which gradients stay
+        else:
+            self._put(b, arrays)
+
+    def _put(self, b: int, arrays: Sequence[Any]) -> None:
+        for i, array in zip(self.buckets[b], arrays, strict=True):
+            p = self.parameters[i]
+            if i in self._untouched:
+                continue
+            if p._grad is None:
+                p.grad = p.new_zeros(tuple(p.shape))
+            assert p._grad is not None
+            p._grad._write(array)
+
+    #: Parameters that no process used in this pass: their gradients stay as they are.
+    _untouched: frozenset[int] = frozenset()
+
+    @no_grad()
+    def _finish(self) -> None:
+        """Once backward has ended: wait for the buckets."""
+        missing = [i for i in range(len(self.parameters)) if i not in self._ready]
+        if missing and not self.finds_unused:
+            return  # the next forward says which
+        self._unused = frozenset(missing)
+        for i in missing:
+            self._mark(i)
+        if self.finds_unused:
+            self._find_untouched()
+        for work in self._works:
+            work.wait()
+        for b, arrays in self._results:
+            self._put(b, arrays)
+        for b, future, _ in self._futures:
+            value = future.wait() if hasattr(future, "wait") else future
+            flat = value[0] if isinstance(value, (list, tuple)) else value
+            members = [self.parameters[i] for i in self.buckets[b]]
+            parts = split_like(flat.to(members[0].dtype), members)
+            self._put(b, [part._read() for part in parts])
+        self._begun, self._syncs = False, False
+        self._unused = self._untouched = frozenset()
+
+    def _find_untouched(self) -> None:
+        used = tensor([int(i not in self._unused) for i in range(len(self.parameters))])
+        collectives.all_reduce(used, ReduceOp.SUM, self.group)
+        self._untouched = frozenset(i for i, n in enumerate(used.tolist()) if n == 0)
+
+    def shadow(self) -> None:
+        """Take part in one backward pass of the others, with zeros."""
+        self._reset()
+        self._unused = frozenset(range(len(self.parameters)))
+        self._untouched = self._unused
+        if self.finds_unused:
+            used = tensor([0] * len(self.parameters))
+        for i in range(len(self.parameters)):
+            self._mark(i)
+        if self.finds_unused:
+            collectives.all_reduce(used, ReduceOp.SUM, self.group)
+        for work in self._works:
+            work.wait()
+        for _, future, _ in self._futures:
+            future.wait()
+        self._unused = self._untouched = frozenset()
+
+
+def _in_buckets(parameters: Sequence[Tensor], first: int, cap: int) -> list[list[int]]:
+    """Numbers of parameters, last first, in buckets of one dtype."""
+    buckets: list[list[int]] = []
+    open_: dict[Any, tuple[list[int], int, int]] = {}
+    for i in reversed(range(len(parameters))):
+        p = parameters[i]
+        members, size, limit = open_.get(p.dtype, ([], 0, first if not buckets else cap))
+        if not members:
+            buckets.append(members)
+        members.append(i)
+        size += p.numel() * p.itemsize
+        open_[p.dtype] = ([], 0, cap) if size >= limit else (members, size, limit)
+    return buckets
