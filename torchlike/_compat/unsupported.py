@@ -246,7 +246,7 @@ GAPS: dict[str, dict[str, Gap]] = {
             _QUANTIZED),
         "chalf": _HALF_COMPLEX,
         "to_padded_tensor": _NESTED,
-        **dict.fromkeys(("_make_wrapper_subclass", "_make_subclass"), _SUBCLASS),
+        "_make_wrapper_subclass": _SUBCLASS,
     },
 }  # fmt: skip
 
