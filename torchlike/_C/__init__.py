@@ -8,7 +8,15 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from torchlike._C import _distributed_c10d, _distributed_rpc, _functorch, _nn
+from torchlike._C import (
+    _distributed_c10d,
+    _distributed_rpc,
+    _fft,
+    _functorch,
+    _linalg,
+    _nn,
+    _special,
+)
 from torchlike._C._dispatch import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from torchlike._core import boxes as _boxes
 from torchlike._core import devices as _devices
@@ -28,7 +36,7 @@ __all__ = [
     "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet",
     "Generator", "Size", "TensorBase", "_ExcludeDispatchKeyGuard", "_TensorBase", "_TensorMeta",
     "_are_functorch_transforms_active",
-    "_disabled_torch_function_impl", "_distributed_c10d", "_distributed_rpc", "_functorch",
+    "_disabled_torch_function_impl", "_distributed_c10d", "_distributed_rpc", "_fft", "_functorch", "_linalg", "_special",
     "_get_default_device", "_get_privateuse1_backend_name", "_get_tracing_state",
     "_is_torch_function_mode_enabled", "_is_tracing", "_log_api_usage_once", "_nn",
     "device", "dtype", "layout", "memory_format",

@@ -106,17 +106,7 @@ GAPS: dict[str, dict[str, Gap]] = {
     },
     "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
     "_custom_ops": {"get_ctx": _UNBACKED},
-    "fx": dict.fromkeys(
-        ("symbolic_trace", "map_arg", "GraphModule", "Graph", "Node", "Tracer", "Proxy",
-         "Interpreter", "Transformer", "replace_pattern"), _FX),
-    "fx.node": dict.fromkeys(("map_arg", "map_aggregate", "Node", "Target"), _FX),
-    "fx.proxy": dict.fromkeys(("Proxy", "GraphAppendingTracer", "TracerBase"), _FX),
-    "fx.graph": dict.fromkeys(("Graph", "CodeGen"), _FX),
-    "fx.graph_module": {"GraphModule": _FX},
-    "fx.traceback": dict.fromkeys(
-        ("preserve_node_meta", "annotate", "annotate_fn", "set_current_meta"), _FX),
     "fx.passes.regional_inductor": {"regional_inductor": _FX},
-    "fx.passes.shape_prop": {"ShapeProp": _FX},
     "fx.experimental.proxy_tensor": {"make_fx": _FX},
     "utils.cpp_extension": dict.fromkeys(
         ("load", "load_inline", "CUDAExtension", "CppExtension", "SyclExtension", "BuildExtension",
@@ -252,7 +242,7 @@ GAPS: dict[str, dict[str, Gap]] = {
 
 #: Namespaces that are no modules, or whose modules take their functions themselves.
 _MADE_ELSEWHERE = frozenset(
-    ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library", "fx",
+    ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library",
      "fx.experimental.proxy_tensor", "nn.attention", "utils.data", "mtia", "onnx.symbolic_opset11")
 )  # fmt: skip
 

@@ -55,10 +55,10 @@ _SILENT_TEXT = """
     manual_seed promote_types save seed set_default_device set_rng_state typename vmap
     while_loop associative_scan from_dlpack to_dlpack is_distributed"""
 _SILENT = frozenset(_SILENT_TEXT.split())
-#: Those of nn.functional: what they call asks.
-_SILENT_IN_FUNCTIONAL = frozenset(
-    ("sigmoid", "tanh", "upsample", "upsample_nearest", "upsample_bilinear")
-)
+#: Functions of nn.functional that PyTorch passes on by what they call: a method of Tensor ("." in
+#: front), or another function.
+_REPORTED_FUNCTIONS = {"sigmoid": ".sigmoid", "tanh": ".tanh", "upsample": "interpolate",
+                       "upsample_nearest": "interpolate", "upsample_bilinear": "interpolate"}  # fmt: skip
 #: Methods without arguments that say the class of their tensor to modes.
 _OF_SELF = ("dim", "numel", "item", "tolist", "__bool__", "__int__", "__float__", "__index__",
             "data_ptr", "storage_offset", "get_device", "has_names")  # fmt: skip
@@ -121,8 +121,7 @@ def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str,
         if space == "aten":
             continue
         for name, value in entries.items():
-            silent = name in (_SILENT_IN_FUNCTIONAL if space == "nn.functional" else _SILENT)
-            if isinstance(value, FunctionType) and not silent:
+            if isinstance(value, FunctionType) and (space or name not in _SILENT):
                 yield space, name, value
 
 
@@ -155,7 +154,11 @@ def wake_up(namespaces: dict[str, dict[str, Any]]) -> None:
         forms = {space: table(space) for space in (*namespaces, "Tensor")}
         chosen += [(function, function, form, False) for function, form in _also]
         for space, name, function in functions(namespaces):
-            chosen.append((function, function, forms[space].get(name), False))
+            public: Any = function
+            other = _REPORTED_FUNCTIONS.get(name, "") if space == "nn.functional" else ""
+            if other:
+                public = namespaces[space].get(other) or vars(Tensor)[other[1:]]
+            chosen.append((function, public, forms[space].get(other or name), False))
         for name, value in attributes():
             if isinstance(value, property):
                 for accessor, slot in ((value.fget, "__get__"), (value.fset, "__set__"),
