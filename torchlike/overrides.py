@@ -110,12 +110,11 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        _protocol.wake()
-        _protocol.state.modes.append(self)
+        _protocol.push(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        _protocol.state.modes.pop()
+        _protocol.pop()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
@@ -146,12 +145,11 @@ def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
 
 
 def _push_mode(mode: TorchFunctionMode) -> None:
-    _protocol.wake()
-    _protocol.state.modes.append(mode)
+    _protocol.push(mode)
 
 
 def _pop_mode() -> TorchFunctionMode:
-    return _protocol.state.modes.pop()
+    return _protocol.pop()
 
 
 _pop_mode_temporarily = _protocol.popped

@@ -108,13 +108,12 @@ def _get_function_stack_at(level: int) -> Any:
 
 def _push_on_torch_function_stack(mode: Any) -> None:
     """Switch a mode on."""
-    _protocol.wake()
-    _protocol.state.modes.append(mode)
+    _protocol.push(mode)
 
 
 def _pop_torch_function_stack() -> Any:
     """Switch the innermost mode off, and give it."""
-    return _protocol.state.modes.pop()
+    return _protocol.pop()
 
 
 def _log_api_usage_once(event: str) -> None:

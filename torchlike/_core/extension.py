@@ -38,4 +38,10 @@ def add_method(name: str, function: Any, of: type = Tensor) -> None:
     if of is Tensor and isinstance(function, FunctionType):
         function = copy_of(function, name)
         function.__module__, function.__qualname__ = "torchlike", f"Tensor.{name}"
+    elif of is Tensor and isinstance(function, property):
+        parts = (function.fget, function.fset, function.fdel)
+        function = property(
+            *(copy_of(f, name) if isinstance(f, FunctionType) else f for f in parts),
+            doc=function.__doc__,
+        )
     setattr(of, name, function)

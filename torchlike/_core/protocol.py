@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import EllipsisType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from torchlike._core import modes
+
 
 class _State(threading.local):
     def __init__(self) -> None:
@@ -49,6 +51,12 @@ def wake() -> None:
         _woken = True
         for act in _awake:
             act()
+
+
+def fall_asleep() -> None:
+    """Have ``wake`` act again: see ``_dispatch.asking.rest``."""
+    global _woken
+    _woken = False
 
 
 def is_awake() -> bool:
@@ -210,15 +218,29 @@ def name_of(public: Any) -> str:
     return f"{module.replace('torchlike', 'torch', 1)}.{name}"
 
 
+def push(mode: Any) -> None:
+    """Switch a mode on."""
+    wake()
+    state.modes.append(mode)
+    modes.current.seen_by_mode = True
+
+
+def pop() -> Any:
+    """Switch the innermost mode off, and give it."""
+    mode = state.modes.pop()
+    modes.current.seen_by_mode = bool(state.modes)
+    return mode
+
+
 class popped:
     """``with popped() as mode:`` without the innermost mode, which is given."""
 
     def __enter__(self) -> Any:
-        self._mode = state.modes.pop()
+        self._mode = pop()
         return self._mode
 
     def __exit__(self, *exc: object) -> None:
-        state.modes.append(self._mode)
+        push(self._mode)
 
 
 class _Disabling:

@@ -99,6 +99,7 @@ def _make_ask(function: FunctionType, public: Any, form: Any, operator: bool) ->
         enter = protocol.enter_maker
     function.__code__ = _asking_code(public, plain, form, function.__code__.co_freevars, enter)
     function.__defaults__ = function.__kwdefaults__ = None
+    _exchanged.append((function, plain))
     function.__wrapped__ = plain  # type: ignore[attr-defined]
 
 
@@ -139,6 +140,23 @@ def asks(line: str) -> Callable[[Any], Any]:
         return function
 
     return mark
+
+
+#: The functions whose code was exchanged, with what they ran before.
+_exchanged: list[tuple[FunctionType, FunctionType]] = []
+
+
+def rest() -> None:
+    """Give public functions their own code again. For tests, which share a process: whoever has an
+    instance of a class that is asked must not call this."""
+    with _lock:
+        for function, plain in _exchanged:
+            function.__code__ = plain.__code__
+            function.__defaults__, function.__kwdefaults__ = plain.__defaults__, plain.__kwdefaults__
+            del function.__wrapped__  # type: ignore[attr-defined]
+            function.__dict__.update(plain.__dict__)
+        _exchanged.clear()
+    protocol.fall_asleep()
 
 
 def of_rooms_above() -> list[Any]:

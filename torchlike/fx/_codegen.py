@@ -213,8 +213,7 @@ class _Writer:
         body = self.body or ["pass\n"]
         if self.codegen._body_transformer is not None:
             body = self.codegen._body_transformer(body)
-        wraps = "\n".join(f'wrap("{name}")' for name in self.wrapped)
-        wraps = f"from torch.fx import wrap\n{wraps}" if wraps else ""
+        wraps = "\n".join(f'torch.fx._symbolic_trace.wrap("{name}")' for name in self.wrapped)
         prologue = self.codegen.gen_fn_def(self.free, self.returns)
         code = "\n".join("    " + line for line in "".join(body).lstrip("\n").split("\n"))
         return PythonCode(f"\n{wraps}\n\n{prologue}\n{code}", self.globals, lines)

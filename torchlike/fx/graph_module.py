@@ -66,9 +66,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
     block = block.replace("from torch import device", "from torchlike import device")
     exec(block, names)
     names.pop("__builtins__", None)
-    lines = [x for x in str(source).split("\n")
-             if not x.startswith(('wrap("', "from torch.fx import wrap"))]  # fmt: skip
-    forward = _forward_from_src("\n".join(lines), names)
+    forward = _forward_from_src(str(source), names)
     return _retraced(forward, body)
 
 
