@@ -46,9 +46,9 @@ def test_other_names_are_missing_as_in_any_module():
     assert not hasattr(torch.distributed.rpc, "nothing")
 
 
-def test_wrapped_functions_stay_themselves():
-    assert torch.fx.wrap(len) is len
-    assert torch.fx.wrap("len") == "len"
+def test_functions_are_wrapped_at_the_top_level_of_a_module():
+    with pytest.raises(NotImplementedError, match="top level of a module"):
+        torch.fx.wrap("len")
     with pytest.raises(RuntimeError, match="callable or string"):
         torch.fx.wrap(3)
 

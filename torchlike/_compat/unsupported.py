@@ -48,15 +48,17 @@ _TRITON = Gap("Triton kernels cannot be compiled by XLA here", "jax.experimental
               "torchlike.from_jax_function")  # fmt: skip
 _DISPATCHER = Gap("there is no dispatcher of that kind", "torch.library.custom_op and its "
                   "register_ methods")  # fmt: skip
-_FX = Gap(
-    "there are no graphs of Python code", "torchlike.jit, or torchlike.export and its StableHLO"
+_INDUCTOR = Gap("XLA compiles, not the Inductor", "torchlike.jit on the GraphModule")
+_MAKE_FX = Gap(
+    "operators are not recorded below autograd",
+    "torch.fx.symbolic_trace for a graph of Python calls, or torchlike.jit",
 )
 _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
 _CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
            "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
 _WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
-_SUBCLASS = Gap("calls do not ask subclasses of Tensor", "Tensor.as_subclass, or a class that "
-                "holds tensors")  # fmt: skip
+_SUBCLASS = Gap("there is no __torch_dispatch__", "Tensor._make_subclass with "
+                "__torch_function__, or a class that holds tensors")  # fmt: skip
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
 _DCP = Gap(
@@ -106,8 +108,8 @@ GAPS: dict[str, dict[str, Gap]] = {
     },
     "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
     "_custom_ops": {"get_ctx": _UNBACKED},
-    "fx.passes.regional_inductor": {"regional_inductor": _FX},
-    "fx.experimental.proxy_tensor": {"make_fx": _FX},
+    "fx.passes.regional_inductor": {"regional_inductor": _INDUCTOR},
+    "fx.experimental.proxy_tensor": {"make_fx": _MAKE_FX},
     "utils.cpp_extension": dict.fromkeys(
         ("load", "load_inline", "CUDAExtension", "CppExtension", "SyclExtension", "BuildExtension",
          "include_paths", "library_paths"), _CPP),

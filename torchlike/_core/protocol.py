@@ -196,6 +196,9 @@ def ask(
 def _nobody(public: Any, types: Any, mode: Any, in_python: bool) -> str:
     name = name_of(public)
     if in_python:
+        room, _, own = name.rpartition(".")
+        name = {"torch": "torch.functional", "torch.Tensor": "torch._tensor"}.get(room, room)
+        name += f".{own}"
         said = f"no implementation found for '{name}' on types that implement __torch_function__: "
         return f"{said}{list(types)}" + ("" if mode is None else f" nor in mode {mode}")
     said = f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned "

@@ -57,8 +57,11 @@ _SILENT_TEXT = """
 _SILENT = frozenset(_SILENT_TEXT.split())
 #: Functions of nn.functional that PyTorch passes on by what they call: a method of Tensor ("." in
 #: front), or another function.
-_REPORTED_FUNCTIONS = {"sigmoid": ".sigmoid", "tanh": ".tanh", "upsample": "interpolate",
-                       "upsample_nearest": "interpolate", "upsample_bilinear": "interpolate"}  # fmt: skip
+_REPORTED_FUNCTIONS = {
+    "sigmoid": ".sigmoid",
+    "tanh": ".tanh",
+    **dict.fromkeys(("upsample", "upsample_nearest", "upsample_bilinear"), "interpolate"),
+}
 #: Methods without arguments that say the class of their tensor to modes.
 _OF_SELF = ("dim", "numel", "item", "tolist", "__bool__", "__int__", "__float__", "__index__",
             "data_ptr", "storage_offset", "get_device", "has_names")  # fmt: skip
@@ -152,7 +155,10 @@ def rest() -> None:
     with _lock:
         for function, plain in _exchanged:
             function.__code__ = plain.__code__
-            function.__defaults__, function.__kwdefaults__ = plain.__defaults__, plain.__kwdefaults__
+            function.__defaults__, function.__kwdefaults__ = (
+                plain.__defaults__,
+                plain.__kwdefaults__,
+            )
             del function.__wrapped__  # type: ignore[attr-defined]
             function.__dict__.update(plain.__dict__)
         _exchanged.clear()

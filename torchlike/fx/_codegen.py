@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import torchlike
 from torchlike._core.dtypes import dtype
 from torchlike.fx import _names
-from torchlike.fx.node import Node, _get_qualified_name, _type_repr, map_arg
 from torchlike.fx import _pytree as fx_pytree
+from torchlike.fx.node import Node, _get_qualified_name, _type_repr, map_arg
 from torchlike.utils import _pytree
 
 #: Operators of two or one operands that are written as such.
@@ -194,7 +194,9 @@ class _Writer:
 
     def __init__(self, codegen: CodeGen, nodes: Any, root: str, namespace: _Namespace) -> None:
         self.codegen, self.nodes, self.root, self.namespace = codegen, nodes, root, namespace
-        self.globals: dict[str, Any] = {}
+        self.globals: dict[str, Any] = {name: b.obj for name, b in _custom_builtins.items()}
+        for name, builtin in _custom_builtins.items():
+            namespace.create_name(name, builtin.obj)
         self.wrapped: dict[str, None] = {}
         self.free: list[str] = []
         self.body: list[str] = []
@@ -221,6 +223,7 @@ class _Writer:
     def find_last_uses(self) -> None:
         used: set[Node] = set()
         for node in reversed(self.nodes):
+
             def register(n: Node, user: Node = node) -> None:
                 if n not in used:
                     used.add(n)
@@ -369,4 +372,3 @@ class _PyTreeCodeGen(CodeGen):
 
     def additional_globals(self) -> list[tuple[str, Any]]:
         return [("fx_pytree", _custom_builtins["fx_pytree"].obj), ("pytree", _pytree)]
-

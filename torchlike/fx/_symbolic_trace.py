@@ -191,7 +191,8 @@ class Tracer(TracerBase):
 
     def __init__(
         self, autowrap_modules: tuple[ModuleType, ...] = (math,),
-        autowrap_functions: tuple[Callable[..., Any], ...] = (), param_shapes_constant: bool = False,
+        autowrap_functions: tuple[Callable[..., Any], ...] = (),
+        param_shapes_constant: bool = False,
     ) -> None:  # fmt: skip
         self._autowrap_function_ids = {
             id(value) for module in autowrap_modules for name, value in vars(module).items()
@@ -215,7 +216,9 @@ class Tracer(TracerBase):
         """Whether calls of a module are nodes, rather than what it does: torch.nn's are, but for
         Sequential."""
         home = m.__module__
-        return home.startswith(("torchlike.nn", "torchlike.ao.nn")) and not isinstance(m, Sequential)
+        return home.startswith(("torchlike.nn", "torchlike.ao.nn")) and not isinstance(
+            m, Sequential
+        )
 
     def path_of_module(self, mod: Module) -> str:
         """A submodule's path. NameError for what is none of the root's."""
@@ -229,9 +232,7 @@ class Tracer(TracerBase):
                 return name
         raise NameError("module is not installed as a submodule")
 
-    def call_module(
-        self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any
-    ) -> Any:
+    def call_module(self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A call of a submodule: a node where it is a leaf, else what it does."""
         path = self.path_of_module(m)
         with ScopeContextManager(self.scope, Scope(path, type(m))):
@@ -425,9 +426,7 @@ class Tracer(TracerBase):
         else:
             self.root = Module()
             fn = root
-        self.graph = Graph(
-            tracer_cls=getattr(self, "__class__", None)
-        )
+        self.graph = Graph(tracer_cls=getattr(self, "__class__", None))
         self._qualname_counter = {}
         self._annotations = _annotations(fn)
         self.tensor_attrs = {}
@@ -463,9 +462,7 @@ class Tracer(TracerBase):
 
         def module_call(mod: Any, *args: Any, **kwargs: Any) -> Any:
             self._autowrap_check(patches, getattr(type(mod).forward, "__globals__", {}))
-            return self.call_module(
-                mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs
-            )
+            return self.call_module(mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs)
 
         patches.method(Module, "__getattr__", module_getattr)
         patches.method(Module, "__call__", module_call)

@@ -181,7 +181,7 @@ class Graph:
         return self.create_node("output", "output", args=(result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda x: x) -> Node:
-        """A copy of another graph's node; ``arg_transform`` gives this graph's for each argument."""
+        """A copy of another graph's node; ``arg_transform`` gives this graph's arguments."""
         args = map_arg(node.args, arg_transform)
         kwargs = map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
@@ -239,9 +239,7 @@ class Graph:
         self._len -= 1
         to_erase._set((), {})
 
-    def eliminate_dead_code(
-        self, is_impure_node: Callable[[Node], bool] | None = None
-    ) -> bool:
+    def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Take out nodes that nothing uses and that do nothing else. Whether there were any."""
         self.lint()
         changed = False
@@ -302,7 +300,7 @@ class Graph:
     def print_tabular(self) -> None:
         """Print the nodes as a table."""
         rows = [[n.op, n.name, n.target, n.args, n.kwargs] for n in self.nodes]
-        print(_table(rows, ["opcode", "name", "target", "args", "kwargs"]))
+        print(_table(rows, ["opcode", "name", "target", "args", "kwargs"]))  # noqa: T201
 
     def set_codegen(self, codegen: CodeGen) -> None:
         """Have the source written by another."""

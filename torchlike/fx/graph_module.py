@@ -6,6 +6,7 @@ import contextlib
 import copy as copying
 import itertools
 import linecache
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -60,9 +61,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
                                  "import torchlike.fx._pytree as fx_pytree")  # fmt: skip
     block = block.replace("import torch.utils._pytree as pytree",
                           "import torchlike.utils._pytree as pytree")  # fmt: skip
-    block = block.replace("import torch\n", "import torchlike as torch\n")
-    if block.endswith("import torch"):
-        block = block.removesuffix("import torch") + "import torchlike as torch"
+    block = re.sub(r"(?m)^import torch$", "import torchlike as torch", block)
     block = block.replace("from torch import device", "from torchlike import device")
     exec(block, names)
     names.pop("__builtins__", None)
@@ -122,11 +121,11 @@ def _assign_attr(value: Any, to_module: Module, target: str) -> None:
 
 
 def _assign(value: Any, module: Module, field: str) -> None:
-    if isinstance(value, Tensor) and not isinstance(value, Parameter):
-        if field in module._buffers or not hasattr(module, field):
-            module._buffers.pop(field, None)
-            module.register_buffer(field, value)
-            return
+    plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
+    if plain and (field in module._buffers or not hasattr(module, field)):
+        module._buffers.pop(field, None)
+        module.register_buffer(field, value)
+        return
     setattr(module, field, value)
 
 
@@ -142,7 +141,7 @@ class _WrappedCall:
         except Exception as error:
             frame = _generated_frame(error)
             if frame is not None:
-                error.add_note(_shown(frame)) if hasattr(error, "add_note") else None
+                error.add_note(_shown(frame))
             raise
 
 
@@ -157,8 +156,10 @@ def _shown(frame: Any) -> str:
     at = frame.lineno - 1
     around = "".join(f"    {'>' if i == at else ' '} {lines[i].rstrip()}\n"
                      for i in range(max(at - 2, 0), min(at + 2, len(lines))))  # fmt: skip
-    return f"Call using an FX-traced Module, line {frame.lineno} of the traced Module's generated " \
-           f"forward function:\n{around}"  # fmt: skip
+    return (
+        f"Call using an FX-traced Module, line {frame.lineno} of the traced Module's generated "
+        f"forward function:\n{around}"
+    )
 
 
 class GraphModule(Module):
@@ -216,8 +217,6 @@ class GraphModule(Module):
         self._create_node_hooks: list[Any] = []
         self._erase_node_hooks: list[Any] = []
 
-    __jit_unused_properties__ = ["graph"]
-
     @property
     def graph(self) -> Graph:
         """The graph."""
@@ -235,9 +234,7 @@ class GraphModule(Module):
     def code(self) -> str:
         """The source of ``forward``."""
         if not hasattr(self, "_code"):
-            raise RuntimeError(
-                "Code has not been generated! Please report a bug to PyTorch"
-            )
+            raise RuntimeError("Code has not been generated! Please report a bug to PyTorch")
         return self._code
 
     def recompile(self) -> PythonCode:
@@ -367,7 +364,7 @@ class GraphModule(Module):
                     f"class {type(child).__name__}", f"class {name}", 1).split("\n")))  # fmt: skip
         result = "\n".join(parts) + "\n"
         if print_output:
-            print(result)
+            print(result)  # noqa: T201
         return result
 
     def __str__(self) -> str:

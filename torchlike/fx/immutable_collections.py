@@ -12,7 +12,7 @@ __all__ = ["immutable_dict", "immutable_list"]
 
 def _refusing(kind: str) -> Callable[..., Any]:
     def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(
+        raise TypeError(
             f"{kind!r} object does not support mutation. If you are attempting to modify the "
             "kwargs or args of a torch.fx.Node object,\ninstead create a new copy of it and "
             "assign the copy to the node:\n    new_args = ...  # copy and mutate args\n    "

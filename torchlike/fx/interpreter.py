@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from torchlike.fx._symbolic_trace import Tracer
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Node, map_aggregate, map_arg
 from torchlike.fx.proxy import Proxy
-from torchlike.fx._symbolic_trace import Tracer
 from torchlike.nn.modules.module import Module
 
 __all__ = ["Interpreter", "Transformer"]
@@ -128,9 +128,7 @@ class Interpreter:
         parts = target.split(".")
         for i, part in enumerate(parts):
             if not hasattr(here, part):
-                raise RuntimeError(
-                    f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}"
-                )
+                raise RuntimeError(f"Node referenced nonexistent target {'.'.join(parts[: i + 1])}")
             here = getattr(here, part)
         return here
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
-import inspect
 import operator
 import types
-import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,9 +20,9 @@ base_types = (
     str, int, float, bool, complex, dtypes.dtype, Tensor, devices.device, layouts.memory_format,
     layouts.layout,
 )  # fmt: skip
-BaseArgumentTypes = typing.Union[str, int, float, bool, complex, dtypes.dtype, Tensor, devices.device]  # fmt: skip  # noqa: UP007
-Target = typing.Union[Callable[..., Any], str]  # noqa: UP007
-Argument = typing.Any
+BaseArgumentTypes = str | int | float | bool | complex | dtypes.dtype | Tensor | devices.device
+Target = Callable[..., Any] | str
+Argument = Any
 
 _OPERATIONS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output",
                "root")  # fmt: skip
@@ -111,7 +108,13 @@ class Node:
                 f"Node [graph = {graph}, name = '{name}'] target {target} has type {type(target)} "
                 "but a str is expected"
             )
-        self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
+        self.graph, self.name, self.op, self.target, self.type = (
+            graph,
+            name,
+            op,
+            target,
+            return_type,
+        )
         self._input_nodes: dict[Node, None] = {}
         self.users: dict[Node, None] = {}
         self._args: tuple[Any, ...] = ()
@@ -341,7 +344,3 @@ class Node:
 _RANDOM_TEXT = """bernoulli multinomial normal poisson rand rand_like randint randint_like randn
     randn_like randperm"""
 _RANDOM = frozenset(_RANDOM_TEXT.split())
-
-
-def _is_builtin(name: str, value: Any) -> bool:
-    return getattr(builtins, name, inspect) is value

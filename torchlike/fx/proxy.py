@@ -129,7 +129,7 @@ class TracerBase:
             return self.create_node("call_function", type(a), (), values)
         if isinstance(a, (*base_types, enum.Enum)) or a is None or a is ...:
             return a
-        if isinstance(a, type) and a in base_types or _is_operator(a):
+        if (isinstance(a, type) and a in base_types) or _is_operator(a):
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 
@@ -267,8 +267,8 @@ class Proxy:
         map_aggregate(kwargs, look)
         if len(tracers) > 1:
             raise RuntimeError(
-                f"Found multiple different tracers {list(tracers)} while trying to trace operations "
-                f"{orig_method}"
+                f"Found multiple different tracers {list(tracers)} while trying to trace "
+                f"operations {orig_method}"
             )
         tracer = next(iter(tracers))
         if overrides.is_tensor_method_or_property(orig_method):

@@ -63,8 +63,7 @@ def _replace(
     ignore_literals: bool = False, callback: Callable[..., Any] | None = None, name: str = "",
 ) -> list[ReplacedPatterns]:  # fmt: skip
     original, pattern_graph = gm.graph, _graph_of(pattern)
-    matcher = SubgraphMatcher(pattern_graph, match_output=False, match_placeholder=False,
-                              remove_overlapping_matches=True, ignore_literals=ignore_literals)  # fmt: skip
+    matcher = SubgraphMatcher(pattern_graph, ignore_literals=ignore_literals)
     matches = [
         m for m in matcher.match(original, name)
         if all(keep(m, original, pattern_graph) for keep in match_filters or ())

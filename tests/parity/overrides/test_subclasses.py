@@ -24,8 +24,14 @@ def logging_class(t):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
             with t._C.DisableTorchFunctionSubclass():
-                log.append((resolved(t, func), [k.__name__ for k in types], shown(t, args),
-                            shown(t, kwargs or {})))  # fmt: skip
+                log.append(
+                    (
+                        resolved(t, func),
+                        [k.__name__ for k in types],
+                        shown(t, args),
+                        shown(t, kwargs or {}),
+                    )
+                )
             return super().__torch_function__(func, types, args, kwargs)
 
     return Logging, log
@@ -40,6 +46,7 @@ def observed(t, call):
     return log, shown(t, result)
 
 
+@pytest.mark.sampled(every=2)
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_is_asked_and_given(name):
     call = CASES[name]
@@ -52,6 +59,7 @@ def test_the_same_is_asked_and_given(name):
     assert ours == theirs
 
 
+@pytest.mark.sampled(every=3)
 @pytest.mark.parametrize("name", [n for n in CASES if not n.startswith("x.__set")])
 def test_a_class_without_a_word_of_its_own_is_kept(name):
     def result(t):

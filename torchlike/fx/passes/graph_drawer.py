@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Any
 
 from torchlike.fx.graph_module import GraphModule
@@ -11,8 +12,9 @@ from torchlike.fx.node import Node, _format_arg
 __all__ = ["FxGraphDrawer"]
 
 _COLORS = (
-    "AliceBlue", "Aquamarine1", "Bisque1", "Burlywood1", "CadetBlue1", "Cornsilk1", "DarkOliveGreen1",
-    "Gold1", "Khaki1", "LightBlue1", "LightPink1", "LightSalmon1", "PaleGreen1", "Thistle1",
+    "AliceBlue", "Aquamarine1", "Bisque1", "Burlywood1", "CadetBlue1", "Cornsilk1", "Gold1",
+    "DarkOliveGreen1", "Khaki1", "LightBlue1", "LightPink1", "LightSalmon1", "PaleGreen1",
+    "Thistle1",
 )  # fmt: skip
 
 
@@ -87,8 +89,7 @@ class FxGraphDrawer:
         meta = node.meta.get("tensor_meta")
         if hasattr(meta, "dtype"):
             parts += [f"dtype={meta.dtype}", f"shape={tuple(meta.shape)}"]
-        text = "|".join(p.replace("|", r"\|").replace("<", r"\<").replace(">", r"\>")
-                        .replace("{", r"\{").replace("}", r"\}").replace('"', r"\"") for p in parts)  # fmt: skip
+        text = "|".join(re.sub(r'([|<>{}"])', r"\\\1", p) for p in parts)
         return "{" + text + "\\n}"
 
     def _draw(self, module: GraphModule, name: str, ignore_getattr: bool) -> _Dot:

@@ -58,9 +58,9 @@ class OperatorSupport(OperatorSupportBase):
             return True
         by_position, by_name = allowed
         for i, dtypes in enumerate(by_position):
-            if i < len(node.args) and isinstance(node.args[i], Node):
-                if _dtype(node.args[i]) not in dtypes:
-                    return False
+            own = node.args[i] if i < len(node.args) else None
+            if isinstance(own, Node) and _dtype(own) not in dtypes:
+                return False
         for name, dtypes in by_name.items():
             if isinstance(node.kwargs.get(name), Node) and _dtype(node.kwargs[name]) not in dtypes:
                 return False

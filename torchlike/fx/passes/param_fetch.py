@@ -41,7 +41,7 @@ def extract_attrs_for_lowering(mod: nn.Module) -> dict[str, Any]:
     if own < version:
         raise RuntimeError(
             f"Fetcher version {version} try to fetch {mod} version {own}, please upgrade the "
-            "module_fetch_book, open an issue and @842974287 or report a bug to AIACC team directly."
+            "module_fetch_book"
         )
     for name in attributes:
         found[name] = getattr(mod, match(name, own))

@@ -45,7 +45,7 @@ def split_module(
     keep_original_node_name: bool = False, keep_original_input_name: bool = True, *,
     partition_affix: str | None = None,
 ) -> GraphModule:  # fmt: skip
-    """The module with a submodule ``submod_N`` for each value N that ``split_callback(node)`` gives.
+    """The module with a submodule ``submod_N`` for each N that ``split_callback(node)`` gives.
 
     ``qualname_map`` is told where targets of the submodules came from. RuntimeError where parts
     depend on each other in a circle.
@@ -79,7 +79,7 @@ def _find_dependencies(m: GraphModule, names: dict[Node, str], parts: dict[str, 
                 if user is not None:
                     parts[user].dependencies.setdefault(maker)
                     parts[maker].dependents.setdefault(user)
-            if user is not None and used.op != "get_attr":
+            if user is not None:
                 parts[user].inputs.setdefault(used.name)
 
 
@@ -130,10 +130,6 @@ class _BaseGraph:
             part = self.parts[self.names[node]]
 
             def inside(n: Node, part: Partition = part) -> Node:
-                if n not in part.environment and n.op == "get_attr":
-                    target = n.target.replace(".", "_")
-                    part.targets[target] = self.value(n.target)
-                    part.environment[n] = part.graph.get_attr(target)
                 return part.environment[n]
 
             args, kwargs = map_arg(node.args, inside), map_arg(node.kwargs, inside)
@@ -150,9 +146,6 @@ class _BaseGraph:
             part.environment[node] = made
 
     def outside(self, node: Node) -> Any:
-        if node.name not in self.env and node.op == "get_attr":
-            self.attributes[node.target] = self.value(node.target)
-            self.env[node.name] = self.graph.get_attr(node.target)
         return self.env[node.name]
 
     def assemble(self, order: list[str], keep_input_names: bool) -> GraphModule:
@@ -162,6 +155,11 @@ class _BaseGraph:
                 made = self.graph.placeholder(
                     node.target if keep_input_names else node.name, node.type, default
                 )
+                made.meta = dict(node.meta)
+                self.env[node.name] = made
+            elif node.op == "get_attr":
+                self.attributes[node.target] = self.value(node.target)
+                made = self.graph.get_attr(node.target, node.type)
                 made.meta = dict(node.meta)
                 self.env[node.name] = made
         for name in order:
@@ -186,5 +184,3 @@ class _BaseGraph:
                 made = self.graph.output(map_arg(node.args[0], self.outside))
                 made.meta = dict(node.meta)
         return GraphModule(self.attributes, self.graph)
-
-

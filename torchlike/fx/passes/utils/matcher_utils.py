@@ -56,9 +56,7 @@ class SubgraphMatcher:
         if match_output:
             self.pattern_anchors = [output]
         else:
-            self.pattern_anchors = [
-                n for n in output.all_input_nodes if len(n.users) == 1
-            ]
+            self.pattern_anchors = [n for n in output.all_input_nodes if len(n.users) == 1]
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
         """The places, from the first on."""
