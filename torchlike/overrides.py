@@ -274,7 +274,7 @@ def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
 
 @functools.cache
 def _methods() -> frozenset[Any]:
-    return frozenset(f for owner, path, _, f in _public() if path.startswith("torch.Tensor"))
+    return frozenset(f for _, path, _, f in _public() if path.startswith("torch.Tensor"))
 
 
 @functools.cache

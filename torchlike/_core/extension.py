@@ -39,7 +39,7 @@ def add_method(name: str, function: Any, of: type = Tensor) -> None:
         function = copy_of(function, name)
         function.__module__, function.__qualname__ = "torchlike", f"Tensor.{name}"
     elif of is Tensor and isinstance(function, property):
-        parts = (function.fget, function.fset, function.fdel)
+        parts: tuple[Any, ...] = (function.fget, function.fset, function.fdel)
         function = property(
             *(copy_of(f, name) if isinstance(f, FunctionType) else f for f in parts),
             doc=function.__doc__,

@@ -46,7 +46,7 @@ class _TensorMeta(type):
         cell: type | None = None, **kwargs: Any,
     ) -> Any:  # fmt: skip
         """``cell``: what the storages of this class hold, where that is no array."""
-        cls = super().__new__(mcs, name, bases, namespace, **kwargs)
+        cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
         TENSOR_TYPES.add(cls)
         asked = cls.__torch_function__ is not protocol.no_protocol
         ours = namespace.get("__module__", "").partition(".")[0] == "torchlike"

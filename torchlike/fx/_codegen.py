@@ -346,7 +346,7 @@ class _PyTreeCodeGen(CodeGen):
         self.pytree_info = pytree_info
 
     def process_inputs(self, *args: Any) -> Any:
-        return tuple(_pytree.arg_tree_leaves(*args))
+        return tuple(_pytree.tree_leaves(args))
 
     def process_outputs(self, outputs: Any) -> Any:
         if not isinstance(outputs, (list, tuple)):

@@ -62,8 +62,8 @@ class _node_list:
                 yield node
             node = getattr(node, self.direction)
 
-    def __reversed__(self) -> _node_list:
-        return _node_list(self.graph, "_prev" if self.direction == "_next" else "_next")
+    def __reversed__(self) -> Iterator[Node]:
+        return iter(_node_list(self.graph, "_prev" if self.direction == "_next" else "_next"))
 
 
 class Graph:
@@ -79,7 +79,7 @@ class Graph:
         self._root = Node(self, "", "root", "", (), {})
         self._order: dict[Node, int] | None = None
         self._used_names: dict[str, int] = {}
-        self._insert = self._root.prepend
+        self._insert: Callable[[Node], None] = self._root.prepend
         self._len = 0
         self._graph_namespace = _Namespace()
         self._owning_module = owning_module

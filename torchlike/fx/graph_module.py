@@ -246,7 +246,7 @@ class GraphModule(Module):
         written = graph.python_code(root_module="self")
         self._code = written.src
         self._lineno_map = written._lineno_map
-        cls = type(self)
+        cls: Any = type(self)
         cls.forward = _forward_from_src(self._code, written.globals, graph._codegen._func_name)
         if "_wrapped_call" not in vars(cls):
             cls._wrapped_call = wrapped = _WrappedCall(cls)

@@ -91,6 +91,10 @@ class Node:
     a dictionary.
     """
 
+    target: Any
+    #: What ``passes.param_fetch`` notes.
+    attrs_for_lowering: dict[str, Any]
+
     def __init__(
         self, graph: Any, name: str, op: str, target: Any, args: Any, kwargs: Any,
         return_type: Any = None,

@@ -211,6 +211,9 @@ class Proxy:
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
 
+    #: Operators are added below.
+    __getitem__: Any
+
     def __getattr__(self, k: str) -> Attribute:
         return Attribute(self, k)
 
@@ -300,11 +303,11 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:
-        if self._node is None:
-            self._node = self.tracer.create_proxy(
-                "call_function", getattr, (self.root, self.attr), {}
-            ).node
-        return self._node
+        node = self._node
+        if node is None:
+            made = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {})
+            node = self._node = made.node
+        return node
 
     def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)

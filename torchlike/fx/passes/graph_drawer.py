@@ -87,7 +87,7 @@ class FxGraphDrawer:
                 parts.append(f"args={_format_arg(node.args)}")
         parts.append(f"num_users={len(node.users)}")
         meta = node.meta.get("tensor_meta")
-        if hasattr(meta, "dtype"):
+        if meta is not None and hasattr(meta, "dtype"):
             parts += [f"dtype={meta.dtype}", f"shape={tuple(meta.shape)}"]
         text = "|".join(re.sub(r'([|<>{}"])', r"\\\1", p) for p in parts)
         return "{" + text + "\\n}"
