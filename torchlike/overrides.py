@@ -11,10 +11,11 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from torchlike._core import protocol as _protocol
+from torchlike._core.protocol import Result as _Result
 from torchlike._core.protocol import no_protocol as _no_protocol
 from torchlike._core.tensor import Tensor, not_converted
 from torchlike._dispatch import asking as _asking
@@ -61,7 +62,7 @@ def has_torch_function_variadic(*values: Any) -> bool:
 
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
-) -> Any:
+) -> _Result:
     """What the innermost mode, or the first class that does not decline, makes of the call:
     subclasses are asked before their bases, else from left to right. TypeError when all decline."""
     return _protocol.ask(public_api, _protocol.overloaded(relevant_args), args, kwargs)
@@ -106,10 +107,10 @@ class TorchFunctionMode:
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    ) -> _Result:
         raise NotImplementedError
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> TorchFunctionMode:
         _protocol.push(self)
         return self
 
@@ -117,7 +118,7 @@ class TorchFunctionMode:
         _protocol.pop()
 
     @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> Any:
+    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
         """An instance; ``with Mode():`` is what is meant."""
         warnings.warn(
             "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
@@ -131,7 +132,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    ) -> _Result:
         return func(*args, **(kwargs or {}))
 
 
@@ -148,7 +149,7 @@ def _push_mode(mode: TorchFunctionMode) -> None:
     _protocol.push(mode)
 
 
-def _pop_mode() -> TorchFunctionMode:
+def _pop_mode() -> object:
     return _protocol.pop()
 
 
@@ -161,7 +162,7 @@ class enable_reentrant_dispatch(_protocol.EnableTorchFunction):
 
 def redispatch_function(
     func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-) -> Any:
+) -> _Result:
     """The call without the classes of its arguments being asked."""
     with _protocol.DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
@@ -192,7 +193,7 @@ _IN_FUNCTIONAL_TEXT = """
 _IN_FUNCTIONAL = frozenset(_IN_FUNCTIONAL_TEXT.split())
 
 
-def _module(space: str) -> Any:
+def _module(space: str) -> ModuleType | None:
     return sys.modules.get(f"torchlike.{space}" if space else "torchlike")
 
 

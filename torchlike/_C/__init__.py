@@ -123,7 +123,7 @@ def _len_torch_function_stack() -> int:
     return len(_protocol.state.modes)
 
 
-def _get_function_stack_at(level: int) -> Any:
+def _get_function_stack_at(level: int) -> object:
     """The mode at a place of the stack, the outermost at 0."""
     return _protocol.state.modes[level]
 
@@ -133,7 +133,7 @@ def _push_on_torch_function_stack(mode: Any) -> None:
     _protocol.push(mode)
 
 
-def _pop_torch_function_stack() -> Any:
+def _pop_torch_function_stack() -> object:
     """Switch the innermost mode off, and give it."""
     return _protocol.pop()
 

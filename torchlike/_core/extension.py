@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -22,7 +23,7 @@ def copy_of(function: FunctionType, name: str) -> FunctionType:
     return made
 
 
-def first_of(function: Any) -> Any:
+def first_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function that others of further names are copies of; itself where it is no copy."""
     return getattr(function, "first_of", function)
 

@@ -14,6 +14,9 @@ from typing import Any
 
 from torchlike._core import modes
 
+#: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
+Result = Any
+
 
 class _State(threading.local):
     def __init__(self) -> None:
@@ -71,7 +74,7 @@ class _NoProtocol:
 
     def __call__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    ) -> Result:
         with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
 
@@ -118,7 +121,7 @@ def overloaded(values: Iterable[Any], depth: int = 0) -> list[Any]:
 def _asked(
     public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
     kwargs: dict[str, Any], operator: bool,
-) -> Any:  # fmt: skip
+) -> Result:  # fmt: skip
     now = state
     if now.off:
         return plain(*args, **kwargs)
@@ -140,7 +143,7 @@ def _asked(
 def enter(
     public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> Any:  # fmt: skip
+) -> Result:  # fmt: skip
     """A call of a public function: its ``plain`` code, unless a mode or an argument's class acts in
     its place. ``form``: how it passes itself on (see ``_dispatch/forms.py``), None for as it came.
     """
@@ -150,7 +153,7 @@ def enter(
 def enter_operator(
     public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> Any:  # fmt: skip
+) -> Result:  # fmt: skip
     """``enter`` for a binary operator, which leaves it to Python where all decline."""
     return _asked(public, plain, form, args, kwargs, True)
 
@@ -158,7 +161,7 @@ def enter_operator(
 def enter_maker(
     public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> Any:  # fmt: skip
+) -> Result:  # fmt: skip
     """``enter`` for a function that modes see, but not the classes of what it is given."""
     if state.modes and not state.off:
         return ask(public, (), args, kwargs or None, False)
@@ -169,7 +172,7 @@ def enter_maker(
 def ask(
     public: Any, found: Sequence[Any], args: Any, kwargs: Any, in_python: bool = True,
     operator: bool = False,
-) -> Any:  # fmt: skip
+) -> Result:  # fmt: skip
     """What the innermost mode or the first class that does not decline makes of a call.
 
     TypeError when all decline; its words depend on whether the function is written in Python. An
@@ -228,7 +231,7 @@ def push(mode: Any) -> None:
     modes.current.seen_by_mode = True
 
 
-def pop() -> Any:
+def pop() -> object:
     """Switch the innermost mode off, and give it."""
     mode = state.modes.pop()
     modes.current.seen_by_mode = bool(state.modes)

@@ -129,7 +129,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
+    ) -> protocol.Result:
         """What a subclass does that says nothing of its own: the function runs as on plain tensors,
         and its results are instances of the class. NotImplemented where a type is no base of it.
         """
@@ -673,7 +673,7 @@ def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.
     return np.array(values.transpose(views.dense_order(values.shape, strides)), order="C")
 
 
-def _on_asking(cls: Any, storage: Storage, view: View | None = None) -> Any:
+def _on_asking(cls: Any, storage: Storage, view: View | None = None) -> Tensor:
     """``Tensor._on`` for a class that may be asked before a public function runs."""
     protocol.wake()
     return Tensor._on.__func__(cls, storage, view)  # type: ignore[attr-defined]
@@ -685,7 +685,7 @@ def not_converted() -> frozenset[Any]:
     return frozenset(vars(Tensor)[n].__get__ for n in ("grad",))
 
 
-def _converted(result: Any, cls: Any) -> Any:
+def _converted(result: Any, cls: Any) -> protocol.Result:
     """Tensors in a result, also in tuples and lists, as instances of a class."""
     if cls is Tensor:
         return result

@@ -72,7 +72,7 @@ _UNARY = frozenset(_UNARY_TEXT.split())
 _lock = threading.Lock()
 
 
-def _template(*args: Any, **kwargs: Any) -> Any:
+def _template(*args: Any, **kwargs: Any) -> protocol.Result:
     plain: Any = "plain"
     classes: Any = "classes"
     state: Any = "state"
@@ -136,7 +136,7 @@ def asks(line: str) -> Callable[[Any], Any]:
     """A decorator: a Python function of a room above that asks as well, passed on as ``line`` says
     (see ``forms.py``)."""
 
-    def mark(function: Any) -> Any:
+    def mark(function: Any) -> Callable[..., Any]:
         _also.append((function, read(line)[1]))
         if protocol.is_awake():
             _make_ask(function, function, _also[-1][1], False)

@@ -70,7 +70,7 @@ _SAME_IN_BOTH_TEXT = """
 _SAME_IN_BOTH = frozenset(_SAME_IN_BOTH_TEXT.split())
 
 
-def _renamed(function: Any, name: str, space: str) -> Any:
+def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
     """Another object for a further public name: ``__torch_function__`` is told which was called."""
     if not isinstance(function, FunctionType):
         return function

@@ -15,7 +15,7 @@ import torchlike
 from torchlike._core.dtypes import dtype
 from torchlike.fx import _names
 from torchlike.fx import _pytree as fx_pytree
-from torchlike.fx.node import Node, _get_qualified_name, _type_repr, map_arg
+from torchlike.fx.node import Argument, Node, _get_qualified_name, _type_repr, map_arg
 from torchlike.utils import _pytree
 
 #: Operators of two or one operands that are written as such.
@@ -136,11 +136,11 @@ class CodeGen:
         """The line that returns."""
         return f"return {_text(output_args)}"
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: Any) -> Argument:
         """The values of the placeholders for the arguments of a call."""
         return args
 
-    def process_outputs(self, outputs: Any) -> Any:
+    def process_outputs(self, outputs: Any) -> Argument:
         """The result of a call for what the output node has."""
         return outputs
 
@@ -345,10 +345,10 @@ class _PyTreeCodeGen(CodeGen):
         super().__init__()
         self.pytree_info = pytree_info
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: Any) -> Argument:
         return tuple(_pytree.tree_leaves(args))
 
-    def process_outputs(self, outputs: Any) -> Any:
+    def process_outputs(self, outputs: Any) -> Argument:
         if not isinstance(outputs, (list, tuple)):
             outputs = (outputs,)
         return _pytree.tree_unflatten(list(outputs), self.pytree_info.out_spec)

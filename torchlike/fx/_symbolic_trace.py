@@ -16,7 +16,7 @@ import torchlike
 from torchlike._core.tensor import Tensor
 from torchlike.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from torchlike.fx.graph_module import GraphModule
-from torchlike.fx.node import base_types
+from torchlike.fx.node import Argument, base_types
 from torchlike.fx.proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
 from torchlike.nn.modules.container import Sequential
 from torchlike.nn.modules.module import Module
@@ -46,7 +46,7 @@ class ProxyableClassMeta(type):
         _proxyable_classes.setdefault(cls)
         super().__init__(name, bases, attrs)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Any, **kwargs: Any) -> Argument:
         instance = cls.__new__(cls)  # type: ignore[call-overload]
         found: list[Proxy] = []
         pytree.tree_map(lambda a: found.append(a) if isinstance(a, Proxy) else None, (args, kwargs))
@@ -87,7 +87,7 @@ def _patch_function(fn: FunctionType, nargs: int) -> FunctionType:
     return FunctionType(made, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
 
 
-def wrap(fn_or_name: Any) -> Any:
+def wrap(fn_or_name: Any) -> Argument:
     """Let calls of a global function become nodes, rather than what is called inside: at module
     level ``wrap("name")``, or as a decorator. NotImplementedError elsewhere, RuntimeError for what
     is neither a function nor a name."""
@@ -159,7 +159,7 @@ def _proxy_in(args: Any, kwargs: Any) -> Proxy | None:
 
 def _recording(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Argument:
         proxy = _proxy_in(args, kwargs)
         if proxy is None:
             return original(*args, **kwargs)
@@ -174,7 +174,7 @@ def _recording_method(cls: type, name: str) -> Callable[..., Any]:
     original = getattr(cls, name)
 
     @functools.wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Argument:
         proxy = _proxy_in(args, kwargs)
         if proxy is None:
             return original(*args, **kwargs)
@@ -232,7 +232,9 @@ class Tracer(TracerBase):
                 return name
         raise NameError("module is not installed as a submodule")
 
-    def call_module(self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    def call_module(
+        self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Argument:
         """A call of a submodule: a node where it is a leaf, else what it does."""
         path = self.path_of_module(m)
         with ScopeContextManager(self.scope, Scope(path, type(m))):
@@ -247,12 +249,12 @@ class Tracer(TracerBase):
             finally:
                 self.module_stack.popitem()
 
-    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Argument:
         """What an attribute of a module is while it is traced: parameters become nodes."""
         return self._module_getattr(attr, attr_val, parameter_proxy_cache)
 
-    def _module_getattr(self, attr: str, attr_val: Any, cache: dict[str, Any]) -> Any:
-        def found_in(pairs: Any, make: Any) -> Any:
+    def _module_getattr(self, attr: str, attr_val: Any, cache: dict[str, Any]) -> Argument:
+        def found_in(pairs: Any, make: Any) -> Argument:
             for name, value in pairs:
                 if attr_val is value:
                     if name not in cache:
@@ -286,7 +288,7 @@ class Tracer(TracerBase):
         self._qualname_counter[prefix] = i + 1
         return f"{prefix}{i}"
 
-    def create_arg(self, a: Any) -> Any:
+    def create_arg(self, a: Any) -> Argument:
         """A value as a node holds it: tensors and modules of the root by their path, other tensors
         as new attributes of it."""
         if isinstance(a, Parameter):
@@ -357,7 +359,7 @@ class Tracer(TracerBase):
             return root_fn, args
         self.graph._codegen = _PyTreeCodeGen(_PyTreeInfo(names[:total], spec, None))
 
-        def flat_fn(*args: Any) -> Any:
+        def flat_fn(*args: Any) -> Argument:
             result = root_fn(*pytree.tree_unflatten(list(args), spec))
             out, out_spec = pytree.tree_flatten(result)
             codegen: Any = self.graph._codegen
@@ -366,7 +368,7 @@ class Tracer(TracerBase):
 
         return flat_fn, flat
 
-    def _placeholder(self, name: str, concrete_args: Any, signature: inspect.Signature) -> Any:
+    def _placeholder(self, name: str, concrete_args: Any, signature: inspect.Signature) -> Argument:
         if concrete_args is not None and name in concrete_args:
             return self._concrete(name, concrete_args[name], signature)
         default: tuple[Any, ...] = ()
@@ -377,13 +379,13 @@ class Tracer(TracerBase):
             kind = self._annotation_of(name)
         return self.create_proxy("placeholder", name, default, {}, type_expr=kind)
 
-    def _annotation_of(self, name: str) -> Any:
+    def _annotation_of(self, name: str) -> Argument:
         return self._annotations.get(name)
 
-    def _concrete(self, name: str, value: Any, signature: inspect.Signature) -> Any:
+    def _concrete(self, name: str, value: Any, signature: inspect.Signature) -> Argument:
         count = 0
 
-        def place(x: Any) -> Any:
+        def place(x: Any) -> Argument:
             nonlocal count
             count += 1
             parameter = signature.parameters[name]
@@ -457,10 +459,10 @@ class Tracer(TracerBase):
         cache: dict[str, Any] = {}
         original_getattr, original_call = Module.__getattr__, Module.__call__
 
-        def module_getattr(mod: Any, attr: str) -> Any:
+        def module_getattr(mod: Any, attr: str) -> Argument:
             return self.getattr(attr, original_getattr(mod, attr), cache)
 
-        def module_call(mod: Any, *args: Any, **kwargs: Any) -> Any:
+        def module_call(mod: Any, *args: Any, **kwargs: Any) -> Argument:
             self._autowrap_check(patches, getattr(type(mod).forward, "__globals__", {}))
             return self.call_module(mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs)
 

@@ -7,6 +7,7 @@ import copy as copying
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from torchlike.fx import _names
@@ -22,7 +23,7 @@ from torchlike.fx._codegen import (
     magic_methods,
     reflectable_magic_methods,
 )
-from torchlike.fx.node import Node, _get_qualified_name, map_arg
+from torchlike.fx.node import Argument, Node, _get_qualified_name, map_arg
 from torchlike.nn.modules.module import Module
 
 __all__ = [
@@ -88,7 +89,7 @@ class Graph:
         self._co_fields: dict[str, Any] = {}
 
     @property
-    def owning_module(self) -> Any:
+    def owning_module(self) -> Argument:
         """The GraphModule that runs it, or None."""
         return self._owning_module
 
@@ -190,7 +191,7 @@ class Graph:
 
     def graph_copy(
         self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
-    ) -> Any:
+    ) -> Argument:
         """Copies of all nodes of another graph, noted in ``val_map``. Gives what it returns."""
         for node in g.nodes:
             if node in val_map:
@@ -319,7 +320,9 @@ class Graph:
             for node, shown in before:
                 node._repr_fn = shown
 
-    def on_generate_code(self, make_transformer: Callable[[Any], Any]) -> Any:
+    def on_generate_code(
+        self, make_transformer: Callable[[Any], Any]
+    ) -> AbstractContextManager[None]:
         """Register what changes the lines of the source before it is compiled: it is given the
         present one, or None. A context manager that takes it back."""
         previous = self._codegen._body_transformer
@@ -334,11 +337,11 @@ class Graph:
 
         return context()
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: Any) -> Argument:
         """The values of the placeholders for a call's arguments."""
         return self._codegen.process_inputs(*args)
 
-    def process_outputs(self, out: Any) -> Any:
+    def process_outputs(self, out: Any) -> Argument:
         """A call's result for what the output node has."""
         return self._codegen.process_outputs(out)
 

@@ -9,6 +9,7 @@ import linecache
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import torchlike
 from torchlike._core.tensor import Tensor
 from torchlike.fx._codegen import PythonCode, _custom_builtins, _PyTreeCodeGen
 from torchlike.fx.graph import Graph
+from torchlike.fx.node import Argument
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import Parameter
 
@@ -24,7 +26,9 @@ __all__ = ["GraphModule", "reduce_graph_module"]
 _numbers = itertools.count()
 
 
-def _forward_from_src(src: str, names: dict[str, Any], func_name: str = "forward") -> Any:
+def _forward_from_src(
+    src: str, names: dict[str, Any], func_name: str = "forward"
+) -> Callable[..., Any]:
     """The function that a source defines. Its lines can be found, for tracebacks and for
     ``torchlike.jit``."""
     path = f"<eval_with_key>.{next(_numbers)}"
@@ -135,7 +139,7 @@ class _WrappedCall:
     def __init__(self, cls: type) -> None:
         self.cls = cls
 
-    def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Argument:
         try:
             return Module.__call__(module, *args, **kwargs)
         except Exception as error:
@@ -145,7 +149,7 @@ class _WrappedCall:
             raise
 
 
-def _generated_frame(error: Exception) -> Any:
+def _generated_frame(error: Exception) -> traceback.FrameSummary | None:
     frames = traceback.extract_tb(error.__traceback__)
     found = [f for f in frames if "<eval_with_key>" in f.filename]
     return found[-1] if found else None
@@ -170,7 +174,7 @@ class GraphModule(Module):
     RuntimeError where it lacks one.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Argument:
         # A class for each instance, whose forward is its own.
         for base in cls.__mro__:
             if base.__qualname__ == "GraphModule":
@@ -251,7 +255,7 @@ class GraphModule(Module):
         if "_wrapped_call" not in vars(cls):
             cls._wrapped_call = wrapped = _WrappedCall(cls)
 
-            def call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+            def call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Argument:
                 return wrapped(self, *args, **kwargs)
 
             cls.__call__ = call_wrapped
@@ -303,7 +307,7 @@ class GraphModule(Module):
 
     # -- copies and files --------------------------------------------------------------------------
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         body = dict(vars(self))
         written = self.recompile()
         body = {**body, "_code": self._code}
@@ -311,10 +315,10 @@ class GraphModule(Module):
         block = _format_import_block(written.globals)
         return reduce_graph_module, (body, block)
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return self.__reduce__()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
         body = {k: v for k, v in vars(self).items() if k != "_graph"}
         holder = Module()
         vars(holder).update(copying.deepcopy(body, memo))
@@ -331,7 +335,7 @@ class GraphModule(Module):
                 vars(made)[name] = value
         return made
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> GraphModule:
         made = GraphModule(self, copying.deepcopy(self.graph), type(self).__name__)
         made.meta = dict(getattr(self, "meta", {}))
         return made
@@ -372,7 +376,7 @@ class GraphModule(Module):
         readable = "# To see more debug info, please use `graph_module.print_readable()`"
         return f"{original}\n{self._code}\n{readable}"
 
-    def _replicate_for_data_parallel(self) -> Any:
+    def _replicate_for_data_parallel(self) -> GraphModule:
         made = self.__copy__()
         made._is_replica = True
         return made

@@ -31,7 +31,7 @@ class immutable_list(list[Any]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return immutable_list, (tuple(self),)
 
 
@@ -44,7 +44,7 @@ class immutable_dict(dict[Any, Any]):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return immutable_dict, (dict(self),)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from torchlike.fx._symbolic_trace import Tracer
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
-from torchlike.fx.node import Node, map_aggregate, map_arg
+from torchlike.fx.node import Argument, Node, map_aggregate, map_arg
 from torchlike.fx.proxy import Proxy
 from torchlike.nn.modules.module import Module
 
@@ -43,7 +43,7 @@ class Interpreter:
     def run(
         self, *args: Any, initial_env: dict[Node, Any] | None = None,
         enable_io_processing: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Argument:  # fmt: skip
         """The result for arguments. ``initial_env`` has values of nodes that are not run again."""
         self.env = initial_env if initial_env is not None else {}
         if enable_io_processing:
@@ -72,7 +72,7 @@ class Interpreter:
                     del self.env[n]
         return None
 
-    def boxed_run(self, args_list: list[Any]) -> Any:
+    def boxed_run(self, args_list: list[Any]) -> Argument:
         """``run`` of a list of arguments, which is emptied so that they can be freed."""
         inputs = list(args_list)
         args_list.clear()
@@ -82,13 +82,13 @@ class Interpreter:
     def _set_current_node(self, node: Node) -> Iterator[None]:
         yield
 
-    def run_node(self, n: Node) -> Any:
+    def run_node(self, n: Node) -> Argument:
         """The value of a node."""
         with self._set_current_node(n):
             args, kwargs = self.fetch_args_kwargs_from_env(n)
             return getattr(self, n.op)(n.target, args, kwargs)
 
-    def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def placeholder(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """The next argument, or the default. RuntimeError where there is neither."""
         if target.startswith("*"):
             return list(self.args_iter)
@@ -101,28 +101,28 @@ class Interpreter:
                 f"Expected positional argument for parameter {target}, but one was not passed in!"
             ) from None
 
-    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """The attribute of the module."""
         return self.fetch_attr(target)
 
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """The function's result."""
         return target(*args, **kwargs)
 
-    def call_method(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def call_method(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """The result of a method of the first argument."""
         owner, *rest = args
         return getattr(owner, target)(*rest, **kwargs)
 
-    def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def call_module(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """The submodule's result."""
         return self.fetch_attr(target)(*args, **kwargs)
 
-    def output(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def output(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """The result of the run."""
         return args[0]
 
-    def fetch_attr(self, target: str) -> Any:
+    def fetch_attr(self, target: str) -> Argument:
         """The attribute at a path. RuntimeError where there is none."""
         here: Any = self.module
         parts = target.split(".")
@@ -138,11 +138,11 @@ class Interpreter:
         kwargs = self.map_nodes_to_values(n.kwargs, n)
         return args, kwargs
 
-    def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+    def map_nodes_to_values(self, args: Any, n: Node) -> Argument:
         """Arguments with the nodes in them exchanged for their values. RuntimeError for a node that
         has none yet."""
 
-        def value(arg: Node) -> Any:
+        def value(arg: Node) -> Argument:
             if arg not in self.env:
                 raise RuntimeError(
                     f"Node {n} referenced nonexistent value {arg}! Run Graph.lint() to diagnose "
@@ -179,16 +179,16 @@ class Transformer(Interpreter):
         default = next(iter(args)) if args else inspect.Signature.empty
         return Proxy(self.new_graph.placeholder(target, default_value=default), self.tracer)
 
-    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def get_attr(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """An attribute in the new graph."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
-    def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def call_module(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """A call of the submodule in the new graph."""
         return self.tracer.call_module(self.fetch_attr(target), self.fetch_attr(target).forward,
                                        args, kwargs)  # fmt: skip
 
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Argument:
         """A call of the function in the new graph."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import torchlike
 from torchlike._core import devices, dtypes, layouts
@@ -22,6 +22,8 @@ base_types = (
 )  # fmt: skip
 BaseArgumentTypes = str | int | float | bool | complex | dtypes.dtype | Tensor | devices.device
 Target = Callable[..., Any] | str
+#: What a node holds among its arguments, and what one gives when it runs: a tensor, a number, a
+#: list of them, or in a graph a node.
 Argument = Any
 
 _OPERATIONS = ("placeholder", "call_method", "call_module", "call_function", "get_attr", "output",
@@ -30,13 +32,13 @@ _OPERATIONS = ("placeholder", "call_method", "call_module", "call_function", "ge
 _side_effectful_functions: set[Any] = {torchlike._assert, operator.setitem}
 
 
-def has_side_effect(fn: Any) -> Any:
+def has_side_effect(fn: Any) -> Argument:
     """Mark a function: calls of it are not dropped as dead code. Gives the function."""
     _side_effectful_functions.add(fn)
     return fn
 
 
-def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
+def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Argument:
     """Arguments with ``fn`` applied to each that is no tuple, list, dict or slice; lists and dicts
     become immutable ones."""
     if isinstance(a, tuple):
@@ -51,7 +53,7 @@ def map_aggregate(a: Any, fn: Callable[[Any], Any]) -> Any:
     return fn(a)
 
 
-def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
+def map_arg(a: Any, fn: Callable[[Node], Any]) -> Argument:
     """Arguments with ``fn`` applied to each node."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
@@ -292,7 +294,7 @@ class Node:
             return getattr(target, "_is_impure", False)
         return False
 
-    def normalized_arguments(self, root: Any, *args: Any, **kwargs: Any) -> Any:
+    def normalized_arguments(self, root: Any, *args: Any, **kwargs: Any) -> NoReturn:
         """NotImplementedError: read ``args`` and ``kwargs``, or bind them with inspect."""
         raise NotImplementedError(
             "torch.fx.Node.normalized_arguments: there are no schemas of all overloads. Use "

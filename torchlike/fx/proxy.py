@@ -8,16 +8,17 @@ import inspect
 import operator
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from torchlike import overrides
 from torchlike._core import protocol
+from torchlike._core.size import Size
 from torchlike.fx import _names
 from torchlike.fx._codegen import magic_methods, reflectable_magic_methods
 from torchlike.fx.graph import Graph
-from torchlike.fx.node import Node, base_types, map_aggregate
+from torchlike.fx.node import Argument, Node, base_types, map_aggregate
 
 __all__ = [
     "Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "Scope", "ScopeContextManager",
@@ -97,7 +98,7 @@ class TracerBase:
     def create_proxy(
         self, kind: str, target: Any, args: Any, kwargs: Any, name: str | None = None,
         type_expr: Any = None, proxy_factory_fn: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Argument:  # fmt: skip
         """A node for a call, and what stands for its value."""
         node = self.create_node(
             kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr
@@ -107,7 +108,7 @@ class TracerBase:
             proxy.node.stack_trace = "".join(_user_frames())
         return proxy
 
-    def create_arg(self, a: Any) -> Any:
+    def create_arg(self, a: Any) -> Argument:
         """A value as a node holds it. NotImplementedError for what no node can."""
         if isinstance(a, Proxy):
             return a.node
@@ -133,10 +134,10 @@ class TracerBase:
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 
-    def _checked_key(self, key: Any) -> Any:
+    def _checked_key(self, key: Any) -> Argument:
         made = self.create_arg(key)
 
-        def refuse(x: Any) -> Any:
+        def refuse(x: Any) -> Argument:
             if isinstance(x, Node):
                 raise RuntimeError(
                     "Keys for dictionaries used as an argument cannot contain a Node. Got key: "
@@ -160,7 +161,7 @@ class TracerBase:
             return (obj[i] for i in range(count))
         raise TraceError(_ITERATED)
 
-    def keys(self, obj: Proxy) -> Any:
+    def keys(self, obj: Proxy) -> Proxy:
         """What ``proxy.keys()`` is (``**proxy`` asks)."""
         return Attribute(obj, "keys")()
 
@@ -223,7 +224,7 @@ class Proxy:
     def __setstate__(self, d: dict[str, Any]) -> None:
         vars(self).update(d)
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: Any) -> Proxy:
         made = Proxy(self.node, self.tracer)
         memo[id(self)] = made
         return made
@@ -248,7 +249,7 @@ class Proxy:
             return True
         return self.tracer.to_bool(self)
 
-    def keys(self) -> Any:
+    def keys(self) -> Proxy:
         """What ``**proxy`` asks."""
         return self.tracer.keys(self)
 
@@ -258,7 +259,7 @@ class Proxy:
     @classmethod
     def __torch_function__(
         cls, orig_method: Any, types: Any, args: Any = None, kwargs: Any = None
-    ) -> Any:
+    ) -> Argument:
         args, kwargs = args or (), kwargs or {}
         tracers: dict[Any, None] = {}
 
@@ -280,7 +281,7 @@ class Proxy:
         return tracer.create_proxy("call_function", orig_method, args, kwargs, name=name)
 
 
-def _torch_assert() -> Any:
+def _torch_assert() -> Callable[..., None]:
     return sys.modules["torchlike"]._assert
 
 
@@ -324,10 +325,10 @@ class ParameterProxy(Proxy):
         return f"ParameterProxy({self.name})"
 
     @property
-    def shape(self) -> Any:
+    def shape(self) -> Size:
         return self.param.shape
 
-    def size(self) -> Any:
+    def size(self) -> Size:
         """The parameter's."""
         return self.param.size()
 
@@ -348,7 +349,7 @@ class ParameterProxy(Proxy):
         return self.param.nelement()
 
 
-def _operator_method(name: str) -> Any:
+def _operator_method(name: str) -> Callable[..., Proxy]:
     def method(self: Proxy, *args: Any, **kwargs: Any) -> Proxy:
         function = getattr(operator, name)
         return self.tracer.create_proxy("call_function", function, (self, *args), kwargs)
@@ -357,7 +358,7 @@ def _operator_method(name: str) -> Any:
     return method
 
 
-def _reflected_method(name: str) -> Any:
+def _reflected_method(name: str) -> Callable[..., Proxy]:
     def method(self: Proxy, other: Any) -> Proxy:
         function = getattr(operator, name)
         return self.tracer.create_proxy("call_function", function, (other, self), {})

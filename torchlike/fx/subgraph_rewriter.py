@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from torchlike.fx._symbolic_trace import symbolic_trace
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
-from torchlike.fx.node import Node
+from torchlike.fx.node import Argument, Node
 from torchlike.fx.passes.utils.matcher_utils import InternalMatch, SubgraphMatcher
 from torchlike.nn.modules.module import Module
 
@@ -132,7 +132,7 @@ def _replace_one(
 def _take_attributes(gm: GraphModule, replacement: Module) -> None:
     gm.delete_all_unused_submodules()
 
-    def at(module: Any, path: str) -> Any:
+    def at(module: Any, path: str) -> Argument:
         for part in path.split("."):
             module = getattr(module, part, None)
         return module

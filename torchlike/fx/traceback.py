@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from torchlike.fx.node import Argument
 
 __all__ = ["annotate", "annotate_fn", "format_stack", "get_current_meta", "has_preserved_node_meta",
            "preserve_node_meta", "set_current_meta", "set_stack_trace"]  # fmt: skip
@@ -66,11 +68,13 @@ def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
             current_meta["custom"] = before
 
 
-def annotate_fn(annotation_dict: dict[str, Any]) -> Any:
+def annotate_fn(
+    annotation_dict: dict[str, Any],
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """``annotate`` as a decorator."""
 
-    def decorate(function: Any) -> Any:
-        def annotated(*args: Any, **kwargs: Any) -> Any:
+    def decorate(function: Any) -> Callable[..., Any]:
+        def annotated(*args: Any, **kwargs: Any) -> Argument:
             with annotate(annotation_dict):
                 return function(*args, **kwargs)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchlike._core.tensor import Tensor
-from torchlike.fx.node import Node, _get_qualified_name
+from torchlike.fx.node import Argument, Node, _get_qualified_name
 
 __all__ = ["OpSupports", "OperatorSupport", "OperatorSupportBase", "any_chain", "chain",
            "create_op_support"]  # fmt: skip
@@ -67,7 +67,7 @@ class OperatorSupport(OperatorSupportBase):
         return True
 
 
-def _dtype(node: Any) -> Any:
+def _dtype(node: Any) -> Argument:
     meta = node.meta.get("tensor_meta")
     value = node.meta.get("val", meta)
     return value.dtype if isinstance(value, Tensor) else getattr(meta, "dtype", None)
@@ -81,7 +81,9 @@ class _Functional(OperatorSupportBase):
         return self._function(submodules, node)
 
 
-def create_op_support(is_node_supported: Callable[[Mapping[str, Any], Node], bool]) -> Any:
+def create_op_support(
+    is_node_supported: Callable[[Mapping[str, Any], Node], bool],
+) -> OperatorSupportBase:
     """One made of a function."""
     return _Functional(is_node_supported)
 

@@ -8,7 +8,7 @@ import torchlike
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike.fx.interpreter import Interpreter
-from torchlike.fx.node import Node, map_aggregate
+from torchlike.fx.node import Argument, Node, map_aggregate
 
 __all__ = ["ShapeProp", "TensorMetadata"]
 
@@ -46,11 +46,11 @@ class ShapeProp(Interpreter):
         super().__init__(gm)
         self.fake_mode, self.real_module = fake_mode, self.module
 
-    def run_node(self, n: Node) -> Any:
+    def run_node(self, n: Node) -> Argument:
         result = super().run_node(n)
         found = False
 
-        def note(value: Any) -> Any:
+        def note(value: Any) -> Argument:
             nonlocal found
             if isinstance(value, Tensor):
                 found = True
@@ -63,6 +63,6 @@ class ShapeProp(Interpreter):
         n.meta["type"] = type(result)
         return result
 
-    def propagate(self, *args: Any) -> Any:
+    def propagate(self, *args: Any) -> Argument:
         """The result of a run that notes."""
         return super().run(*args)

@@ -9,7 +9,7 @@ from typing import Any
 
 from torchlike.fx.graph import Graph
 from torchlike.fx.graph_module import GraphModule
-from torchlike.fx.node import Node, map_arg
+from torchlike.fx.node import Argument, Node, map_arg
 from torchlike.nn.modules.module import Module
 
 __all__ = ["Partition", "split_module"]
@@ -109,7 +109,7 @@ class _BaseGraph:
         self.env: dict[str, Any] = {}
         self.attributes: dict[str, Any] = {}
 
-    def value(self, target: str) -> Any:
+    def value(self, target: str) -> Argument:
         here: Any = self.m
         for part in target.split("."):
             if not hasattr(here, part):
@@ -145,7 +145,7 @@ class _BaseGraph:
             made.meta = dict(node.meta)
             part.environment[node] = made
 
-    def outside(self, node: Node) -> Any:
+    def outside(self, node: Node) -> Argument:
         return self.env[node.name]
 
     def assemble(self, order: list[str], keep_input_names: bool) -> GraphModule:

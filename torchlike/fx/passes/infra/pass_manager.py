@@ -10,7 +10,7 @@ from torchlike.fx.passes.infra.pass_base import PassResult
 __all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
 
 
-def pass_result_wrapper(fn: Any) -> Any:
+def pass_result_wrapper(fn: Any) -> Callable[..., PassResult] | None:
     """A function of a module as a pass: one that gives nothing has changed it."""
     if fn is None:
         return None

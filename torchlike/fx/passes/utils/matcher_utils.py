@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torchlike.fx.graph import Graph
-from torchlike.fx.node import Node
+from torchlike.fx.node import Argument, Node
 
 __all__ = ["InternalMatch", "SubgraphMatcher"]
 
@@ -107,7 +107,7 @@ class SubgraphMatcher:
         return True
 
     def _attributes_equal(self, pattern: Node, mine: Node) -> bool:
-        def value(node: Node) -> Any:
+        def value(node: Node) -> Argument:
             here: Any = node.graph.owning_module
             for part in node.target.split("."):
                 here = getattr(here, part, None)
