@@ -270,12 +270,7 @@ def get_default_nowrap_functions() -> set[Callable[..., Any]]:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether it is a method of Tensor or the accessor of a property of it."""
-    return func in _methods() or getattr(func, "__name__", "") in ("__get__", "__set__")
-
-
-@functools.cache
-def _methods() -> frozenset[Any]:
-    return frozenset(f for _, path, _, f in _public() if path.startswith("torch.Tensor"))
+    return func in _asking.accessors() or getattr(func, "__name__", "") in ("__get__", "__set__")
 
 
 @functools.cache

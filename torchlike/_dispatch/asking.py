@@ -9,6 +9,7 @@ code that looks at the classes of its arguments and at the modes, and goes on to
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
@@ -117,6 +118,18 @@ def attributes() -> Iterator[tuple[str, Any]]:
             asks = name not in _TENSOR_SILENT
         if asks and isinstance(value, (FunctionType, property)):
             yield name, value
+
+
+@functools.cache
+def accessors() -> frozenset[Any]:
+    """Tensor's methods that ask, and the accessors of its properties."""
+    found: set[Any] = set()
+    for name, value in attributes():
+        if isinstance(value, property):
+            found |= {value.__get__, value.__set__, value.__delete__}
+        else:
+            found.add(getattr(Tensor, name))
+    return frozenset(found)
 
 
 def functions(namespaces: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str, FunctionType]]:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from torchlike import overrides
 from torchlike._core import protocol
 from torchlike._core.size import Size
+from torchlike._dispatch.asking import accessors
 from torchlike.fx import _names
 from torchlike.fx._codegen import magic_methods, reflectable_magic_methods
 from torchlike.fx.graph import Graph
@@ -275,7 +275,7 @@ class Proxy:
                 f"operations {orig_method}"
             )
         tracer = next(iter(tracers))
-        if overrides.is_tensor_method_or_property(orig_method):
+        if orig_method in accessors():
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
         name = tracer.graph._target_to_str(orig_method)
         return tracer.create_proxy("call_function", orig_method, args, kwargs, name=name)
