@@ -103,7 +103,10 @@ def is_coalesced(self: Tensor) -> bool:
 def as_subclass(self: Tensor, cls: type) -> Any:
     """The same tensor (memory and history) as an instance of a subclass."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError("cls must be a type (that inherits from Tensor)")
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            "possible. Make sure your class inherits from Tensor."
+        )
     with protocol.DisableTorchFunction():
         same = alias(self)
     made = cls._on(same._storage)
