@@ -7,6 +7,8 @@ import sys
 import jax
 import pytest
 
+from torchlike._core import protocol
+from torchlike._dispatch import asking
 from torchlike._runtime.first_calls.settings import set_first_calls, settings
 
 # Errors of NumPy rules would otherwise only be logged, and the form compiled. Each program made
@@ -16,6 +18,14 @@ settings.strict = settings.check = True
 #: A process that ran every test held 10 GB of compiled programs; past this they are dropped (and
 #: come back from the persistent cache).
 _MOST = 3 << 30
+
+
+@pytest.fixture(autouse=True)
+def _functions_ask_only_where_a_test_makes_them():
+    """``__torch_function__`` costs nothing until something could be asked: nor do other tests."""
+    yield
+    if protocol.is_awake():
+        asking.rest()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest takes out what is marked

@@ -27,6 +27,7 @@ FLOORS = [
         "_core.modes",
         "_core.running_capture",
         "_core.printing",
+        "_core.protocol",
         "_core.layouts",
         "_core.mapped_files",
         "_core.shared_hooks",

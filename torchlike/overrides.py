@@ -1,49 +1,58 @@
-"""``torch.overrides``: which functions would ask an argument's class to act in their place.
+"""``torch.overrides``: classes and modes that act in the place of public functions.
 
-Differs from PyTorch: ``__torch_function__`` is not called by torchlike's functions. The protocol is
-here for libraries that use it themselves: ``has_torch_function`` and ``handle_torch_function``.
+Public functions ask once something exists that could be asked: an instance of a Tensor subclass, a
+mode, a proxy of ``torch.fx``, or this module, which code with classes of its own imports.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
-from torchlike._compat.unsupported import Gap as _Gap
-from torchlike._compat.unsupported import raising as _raising
-from torchlike._core.tensor import Tensor
-from torchlike._core.tensor import no_protocol as _no_protocol
+from torchlike._core import protocol as _protocol
+from torchlike._core.protocol import Result as _Result
+from torchlike._core.protocol import no_protocol as _no_protocol
+from torchlike._core.tensor import Tensor, not_converted
+from torchlike._dispatch import asking as _asking
 from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
 
 __all__ = [
+    "BaseTorchFunctionMode",
+    "TorchFunctionMode",
+    "enable_reentrant_dispatch",
     "get_default_nowrap_functions",
     "get_ignored_functions",
     "get_overridable_functions",
+    "get_testing_overrides",
     "handle_torch_function",
     "has_torch_function",
     "has_torch_function_unary",
     "has_torch_function_variadic",
     "is_tensor_like",
     "is_tensor_method_or_property",
+    "redispatch_function",
     "resolve_name",
     "wrap_torch_function",
 ]
 
-
-def _overrides(value: Any) -> bool:
-    """Whether its class has the protocol, and is not Tensor itself or without one of its own."""
-    return getattr(type(value), "__torch_function__", None) not in (None, _no_protocol)
+_protocol.wake()
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether an argument's class has ``__torch_function__``."""
-    return any(_overrides(value) for value in relevant_args)
+    """Whether a mode is on, or an argument's class has ``__torch_function__`` and is asked."""
+    if _protocol.state.off:
+        return False
+    return bool(_protocol.state.modes or _protocol.overloaded(relevant_args))
 
 
 def has_torch_function_unary(value: Any) -> bool:
     """The same of one argument."""
-    return _overrides(value)
+    return has_torch_function((value,))
 
 
 def has_torch_function_variadic(*values: Any) -> bool:
@@ -53,27 +62,10 @@ def has_torch_function_variadic(*values: Any) -> bool:
 
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
-) -> Any:
-    """What the first class that does not decline makes of the call: subclasses are asked before
-    their bases, else from left to right. TypeError when all decline."""
-    asked: list[Any] = []
-    for value in relevant_args:
-        if not _overrides(value) or type(value) in map(type, asked):
-            continue
-        # Before the first of its bases, so that a subclass can override what they do.
-        at = next((i for i, other in enumerate(asked) if issubclass(type(value), type(other))),
-                  len(asked))  # fmt: skip
-        asked.insert(at, value)
-    types = tuple(type(value) for value in asked)
-    for value in asked:
-        result = value.__torch_function__(public_api, types, args, kwargs)
-        if result is not NotImplemented:
-            return result
-    name = f"{public_api.__module__}.{public_api.__name__}"
-    raise TypeError(
-        f"no implementation found for '{name}' on types that implement __torch_function__: "
-        f"{list(types)}"
-    )
+) -> _Result:
+    """What the innermost mode, or the first class that does not decline, makes of the call:
+    subclasses are asked before their bases, else from left to right. TypeError when all decline."""
+    return _protocol.ask(public_api, _protocol.overloaded(relevant_args), args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,57 +86,215 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_tensor_like(inp: Any) -> bool:
     """Whether it is a Tensor, or its class has ``__torch_function__``."""
-    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
-def is_tensor_method_or_property(func: Any) -> bool:
-    """Whether it is an attribute of Tensor."""
-    name = getattr(func, "__name__", None)
-    if isinstance(func, property):
-        return any(value is func for value in Tensor.__dict__.values())
-    return name is not None and Tensor.__dict__.get(name) is func
+# -- modes -----------------------------------------------------------------------------------------
 
 
-def resolve_name(f: Any) -> str | None:
-    """Where a function is public, ``torch.Tensor.add``; its own text for what torchlike lacks."""
-    for space, table in _NAMESPACES.items():
-        if table.get(getattr(f, "__name__", "")) is f:
-            return ".".join(part for part in ("torch", space, f.__name__) if part)
-    if is_tensor_method_or_property(f) and hasattr(f, "__name__"):
-        return f"torch.Tensor.{f.__name__}"
-    return None if f is None else str(f)
+class TorchFunctionMode:
+    """``with mode:`` every public function called inside becomes
+    ``mode.__torch_function__(func, types, args, kwargs)``, the makers of tensors too.
+
+    Modes nest: the innermost is asked first, and while it runs those around it are. What it calls
+    inside goes to them.
+    """
+
+    inner: Any = None
+
+    def __init__(self) -> None:
+        pass
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> _Result:
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchFunctionMode:
+        _protocol.push(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _protocol.pop()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
+        """An instance; ``with Mode():`` is what is meant."""
+        warnings.warn(
+            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
+            stacklevel=2,
+        )
+        return cls(*args, **kwargs)
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that calls the function and nothing else."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> _Result:
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    modes = _protocol.state.modes
+    return modes[-1] if modes else None
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    return list(_protocol.state.modes)
+
+
+def _push_mode(mode: TorchFunctionMode) -> None:
+    _protocol.push(mode)
+
+
+def _pop_mode() -> object:
+    return _protocol.pop()
+
+
+_pop_mode_temporarily = _protocol.popped
+
+
+class enable_reentrant_dispatch(_protocol.EnableTorchFunction):
+    """``with enable_reentrant_dispatch():`` inside an implementation, classes are asked again."""
+
+
+def redispatch_function(
+    func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+) -> _Result:
+    """The call without the classes of its arguments being asked."""
+    with _protocol.DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+# -- what there is ---------------------------------------------------------------------------------
+
+#: Public functions that ask where a mode is on, but that PyTorch keeps no test for.
+_UNTESTED_TEXT = """
+    arange as_tensor asarray bartlett_window blackman_window empty empty_permuted empty_quantized
+    empty_strided eye fill from_file frombuffer full hamming_window hann_window kaiser_window
+    linspace logspace normal ones rand rand_like randint randint_like randn randn_like randperm
+    range result_type scalar_tensor sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor
+    sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor tensor tril_indices triu_indices vander
+    zeros as_strided"""
+_UNTESTED = frozenset(_UNTESTED_TEXT.split())
+#: Attributes of Tensor that PyTorch keeps no test for.
+_UNTESTED_ATTRIBUTES_TEXT = """
+    new new_empty new_empty_strided new_full new_ones new_tensor new_zeros stride unflatten
+    to_padded_tensor to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr
+    """
+_UNTESTED_ATTRIBUTES = frozenset(_UNTESTED_ATTRIBUTES_TEXT.split())
+#: What stands in torch.functional.
+_IN_FUNCTIONAL_TEXT = """
+    atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cdist chain_matmul
+    einsum lu meshgrid norm split stft tensordot unique unique_consecutive unravel_index
+    """
+_IN_FUNCTIONAL = frozenset(_IN_FUNCTIONAL_TEXT.split())
+
+
+def _module(space: str) -> ModuleType | None:
+    return sys.modules.get(f"torchlike.{space}" if space else "torchlike")
+
+
+def _public() -> Iterator[tuple[Any, str, str, Any]]:
+    """Module, path, name and function of each that asks."""
+    for space, name, function in _asking.functions(_NAMESPACES):
+        if not name.startswith("_"):
+            yield _module(space), ".".join(filter(None, ("torch", space))), name, function
+            if not space and name in _IN_FUNCTIONAL:
+                yield _module("functional"), "torch.functional", name, function
+    for function in _asking.of_rooms_above():
+        room = function.__module__.partition(".")[2]
+        if room == "nn.init":
+            yield _module(room), f"torch.{room}", function.__name__, function
+    for name, value in _asking.attributes():
+        if isinstance(value, property):
+            yield value, f"torch.Tensor.{name}", "__get__", value.__get__
+            if value.fset is not None:
+                yield None, f"torch.Tensor.{name}", "__set__", value.__set__
+        else:
+            yield Tensor, "torch.Tensor", name, getattr(Tensor, name)
 
 
 @functools.cache
-def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """The public functions by namespace: none of them asks, but all have tensors as arguments."""
-    found: dict[Any, list[Callable[..., Any]]] = {
-        f"torch.{space}" if space else "torch": list(table.values())
-        for space, table in _NAMESPACES.items()
-    }
-    found[Tensor] = [v for n, v in vars(Tensor).items() if callable(v) and not n.startswith("_")]
+def _names() -> dict[Any, str]:
+    found: dict[Any, str] = {}
+    for _, path, name, function in _public():
+        # torch.conv2d is nn.functional.conv2d, and of methods the one with its own name.
+        if function not in found or path in ("torch.functional", "torch.nn.functional"):
+            found[function] = f"{path}.{name}"
     return found
 
 
+def resolve_name(f: Any) -> str | None:
+    """Where a function is public, as ``torch.Tensor.add``; None for what is not."""
+    if isinstance(f, str):
+        return f
+    return _names().get(f)
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The public functions that ask, by module, and Tensor's by class or property."""
+    return _overridable()
+
+
+@functools.cache
+def _overridable() -> dict[Any, list[Callable[..., Any]]]:
+    found: dict[Any, list[Callable[..., Any]]] = {}
+    for owner, _, name, function in _public():
+        untested = _UNTESTED_ATTRIBUTES if owner is Tensor else _UNTESTED
+        if owner is not None and name not in untested:
+            found.setdefault(owner, []).append(function)
+    return found
+
+
+@functools.cache
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Those that PyTorch never gives away: they make tensors from none, or ask about settings."""
-    names = ("arange", "as_tensor", "empty", "eye", "from_numpy", "full", "is_storage", "is_tensor",
-             "linspace", "logspace", "ones", "promote_types", "rand", "randint", "randn",
-             "randperm", "range", "scalar_tensor", "tensor", "tril_indices", "triu_indices",
-             "zeros")  # fmt: skip
-    return {_NAMESPACES[""][name] for name in names if name in _NAMESPACES[""]}
+    """Those that are never asked for, or that make tensors from none."""
+    found = {f for _, _, name, f in _public() if name in _UNTESTED | _UNTESTED_ATTRIBUTES}
+    asking = {id(f) for _, _, f in _asking.functions(_NAMESPACES)}
+    for space, table in _NAMESPACES.items():
+        if space != "aten":
+            found.update(f for f in table.values() if id(f) not in asking)
+    attributes = ("__hash__", "__init__", "__new__", "__iter__", "__delitem__", "as_subclass",
+                  "_make_subclass", "_make_wrapper_subclass", "__torch_function__")  # fmt: skip
+    found.update(getattr(Tensor, name) for name in attributes if hasattr(Tensor, name))
+    return found
 
 
-def get_default_nowrap_functions() -> set[Any]:
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
     """Accessors whose results are not made a subclass."""
-    return {vars(Tensor)[n] for n in ("grad", "_base", "_grad") if n in vars(Tensor)}
+    return set(not_converted())
 
 
-_MODE = _Gap(
-    "torchlike's functions call no __torch_function__",
-    "a function of your own around them, torch.library.custom_op, or torchlike.jit.explain to see "
-    "what runs",
-)
-globals().update({name: _raising(f"overrides.{name}", _MODE) for name in (
-    "TorchFunctionMode", "BaseTorchFunctionMode", "get_testing_overrides",
-    "enable_reentrant_dispatch", "redispatch_function")})  # fmt: skip
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Whether it is a method of Tensor or the accessor of a property of it."""
+    return func in _asking.accessors() or getattr(func, "__name__", "") in ("__get__", "__set__")
+
+
+@functools.cache
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function that asks, one with the same parameters that returns -1."""
+    found: dict[Callable[..., Any], Callable[..., Any]] = {}
+    for functions in get_overridable_functions().values():
+        for function in functions:
+            found[function] = _answering(function)
+    return found
+
+
+def _answering(function: Any) -> Callable[..., Any]:
+    def answer(*args: Any, **kwargs: Any) -> int:
+        signature.bind(*args, **kwargs)
+        return -1
+
+    try:
+        signature = inspect.signature(getattr(function, "__wrapped__", function))
+    except (TypeError, ValueError):
+        signature = inspect.signature(lambda self, *args: -1)
+    answer.__signature__ = signature  # type: ignore[attr-defined]
+    assert isinstance(answer, FunctionType)
+    return answer
+
+
+_disabled_torch_function_impl = _no_protocol

@@ -9,6 +9,7 @@ import jax
 from tools.generate import signatures
 from torchlike._compat.unsupported import GAPS
 from torchlike._core import absent_dtypes, dtypes
+from torchlike._core.extension import first_of
 from torchlike._dispatch.spec import OpSpec
 
 INTRODUCTION = """# Operators
@@ -98,7 +99,7 @@ def text(namespaces: dict[str, dict[str, Any]], tensor: type) -> str:
             twin = name.endswith("_") and name[:-1] in namespaces[space]
             if twin or name.startswith("_") or name in GAPS.get(space, {}):
                 continue  # a twin stands in the row of its op, a gap in the list at the end
-            key = (name, id(function))
+            key = (name, id(first_of(function)))
             where.setdefault(key, []).append(space)
             functions[key] = function
     methods = {n for n in vars(tensor) if not n.startswith("_")}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from torchlike._core.extension import first_of
 from torchlike._dispatch import schema
 from torchlike._dispatch.spec import OpSpec
 
@@ -195,7 +196,7 @@ def of(function: Callable[..., Any]) -> Signature:
     spec = getattr(function, "spec", None)
     if spec is None:
         return of_composite(function)
-    return of_op(spec, in_place=function is spec.in_place)
+    return of_op(spec, in_place=first_of(function) is first_of(spec.in_place))
 
 
 def public(table: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:

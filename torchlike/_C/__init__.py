@@ -5,38 +5,137 @@ What only a C++ core could answer is missing and says so.
 
 from __future__ import annotations
 
-import contextlib
+import enum
 from typing import Any
 
-from torchlike._C import _distributed_c10d, _distributed_rpc, _functorch, _nn
+from torchlike._C import (
+    _distributed_c10d,
+    _distributed_rpc,
+    _fft,
+    _functorch,
+    _linalg,
+    _nn,
+    _special,
+)
 from torchlike._C._dispatch import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from torchlike._core import boxes as _boxes
 from torchlike._core import devices as _devices
 from torchlike._core import modes as _modes
+from torchlike._core import protocol as _protocol
 from torchlike._core.devices import device
 from torchlike._core.dtypes import dtype
 from torchlike._core.layouts import layout, memory_format
+from torchlike._core.protocol import DisableTorchFunction, DisableTorchFunctionSubclass
+from torchlike._core.protocol import EnableTorchFunction as _EnableTorchFunction
+from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
-from torchlike._core.tensor import no_protocol as _disabled_torch_function_impl
 from torchlike.random import Generator
 
 __all__ = [
-    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet",
-    "Generator", "Size", "TensorBase", "_ExcludeDispatchKeyGuard", "_TensorBase", "_TensorMeta",
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "DispatchKey",
+    "DispatchKeySet",
+    "Generator",
+    "Size",
+    "TensorBase",
+    "_ExcludeDispatchKeyGuard",
+    "_TensorBase",
+    "_TensorMeta",
     "_are_functorch_transforms_active",
-    "_disabled_torch_function_impl", "_distributed_c10d", "_distributed_rpc", "_functorch",
-    "_get_default_device", "_get_privateuse1_backend_name", "_get_tracing_state",
-    "_is_torch_function_mode_enabled", "_is_tracing", "_log_api_usage_once", "_nn",
-    "device", "dtype", "layout", "memory_format",
+    "_disabled_torch_function_impl",
+    "_distributed_c10d",
+    "_distributed_rpc",
+    "_fft",
+    "_functorch",
+    "_get_default_device",
+    "_get_privateuse1_backend_name",
+    "_get_tracing_state",
+    "_is_torch_function_mode_enabled",
+    "_is_tracing",
+    "_linalg",
+    "_log_api_usage_once",
+    "_nn",
+    "_special",
+    "device",
+    "dtype",
+    "layout",
+    "memory_format",
 ]  # fmt: skip
 
 #: The class under Tensor, and the class of that class: here Tensor and what it is made by.
 TensorBase = _TensorBase = Tensor
 _TensorMeta = type(Tensor)
 
-#: Inside, no ``__torch_function__`` of a Tensor subclass is asked; none ever is.
-DisableTorchFunction = DisableTorchFunctionSubclass = contextlib.nullcontext
+
+class _TorchFunctionState(enum.Enum):
+    """Who is asked: modes and classes, modes alone, nobody."""
+
+    ENABLED = 0
+    SUBCLASSES_DISABLED = 1
+    ALL_DISABLED = 2
+
+
+def _get_torch_function_state() -> _TorchFunctionState:
+    state = _protocol.state
+    if state.off:
+        return _TorchFunctionState.ALL_DISABLED
+    if state.subclasses_off:
+        return _TorchFunctionState.SUBCLASSES_DISABLED
+    return _TorchFunctionState.ENABLED
+
+
+def _set_torch_function_state(value: _TorchFunctionState) -> None:
+    _protocol.state.off = value is _TorchFunctionState.ALL_DISABLED
+    _protocol.state.subclasses_off = value is _TorchFunctionState.SUBCLASSES_DISABLED
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether the classes of arguments are asked."""
+    return not (_protocol.state.off or _protocol.state.subclasses_off)
+
+
+def _is_torch_function_all_disabled() -> bool:
+    """Whether nobody is asked."""
+    return _protocol.state.off
+
+
+def _has_torch_function(values: Any) -> bool:
+    """Whether a mode is on, or a value's class is asked."""
+    if _protocol.state.off:
+        return False
+    return bool(_protocol.state.modes or _protocol.overloaded(values))
+
+
+def _has_torch_function_unary(value: Any) -> bool:
+    """The same of one value."""
+    return _has_torch_function((value,))
+
+
+def _has_torch_function_variadic(*values: Any) -> bool:
+    """The same of several."""
+    return _has_torch_function(values)
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes are on."""
+    return len(_protocol.state.modes)
+
+
+def _get_function_stack_at(level: int) -> object:
+    """The mode at a place of the stack, the outermost at 0."""
+    return _protocol.state.modes[level]
+
+
+def _push_on_torch_function_stack(mode: Any) -> None:
+    """Switch a mode on."""
+    _protocol.push(mode)
+
+
+def _pop_torch_function_stack() -> object:
+    """Switch the innermost mode off, and give it."""
+    return _protocol.pop()
 
 
 def _log_api_usage_once(event: str) -> None:
@@ -65,8 +164,8 @@ def _get_privateuse1_backend_name() -> str:
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """False: there are no modes that see calls."""
-    return False
+    """Whether a mode is on that sees calls."""
+    return bool(_protocol.state.modes)
 
 
 def _are_functorch_transforms_active() -> bool:

@@ -22,6 +22,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 
 def __getattr__(name: str) -> Any:
+    name = {"log_sigmoid": "logsigmoid"}.get(name, name)
     found = _NAMESPACES["nn.functional"].get(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

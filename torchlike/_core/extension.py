@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from torchlike._core.tensor import Tensor
 
 
+def copy_of(function: FunctionType, name: str) -> FunctionType:
+    """Another function object that runs the same code, with its documentation and marks;
+    ``first_of`` it is the one that it was made from."""
+    made = FunctionType(
+        function.__code__, function.__globals__, name, function.__defaults__, function.__closure__
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__annotations__ = function.__annotations__
+    made.__dict__.update(function.__dict__)
+    made.__dict__["first_of"] = first_of(function)
+    made.__doc__, made.__module__, made.__qualname__ = function.__doc__, function.__module__, name
+    return made
+
+
+def first_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that others of further names are copies of; itself where it is no copy."""
+    return getattr(function, "first_of", function)
+
+
 def add_method(name: str, function: Any, of: type = Tensor) -> None:
     """Put a method on a class of this room. TypeError when the name is taken.
 
-    This is the only way in which a room gives something to a class below it.
+    This is the only way in which a room gives something to a class below it. Tensor gets an object
+    of its own: ``__torch_function__`` tells ``torch.add`` from ``torch.Tensor.add``.
     """
     if name in of.__dict__:
         raise TypeError(f"{of.__name__}.{name} is defined twice")
+    if of is Tensor and isinstance(function, FunctionType):
+        function = copy_of(function, name)
+        function.__module__, function.__qualname__ = "torchlike", f"Tensor.{name}"
+    elif of is Tensor and isinstance(function, property):
+        parts: tuple[Any, ...] = (function.fget, function.fset, function.fdel)
+        function = property(
+            *(copy_of(f, name) if isinstance(f, FunctionType) else f for f in parts),
+            doc=function.__doc__,
+        )
     setattr(of, name, function)

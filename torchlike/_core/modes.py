@@ -33,6 +33,8 @@ class _Modes(threading.local):
         self.backward_pass: Any = None
         #: The torch.func transforms that run in this thread (boxes.Level), outermost first.
         self.levels: tuple[Any, ...] = ()
+        #: Whether a TorchFunctionMode is on: it sees calls, so jitted functions run eagerly.
+        self.seen_by_mode: bool = False
         #: What torch.autocast has on in this thread (dispatch.autocast.State), or None.
         self.autocast: Any = None
 

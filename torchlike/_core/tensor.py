@@ -7,6 +7,7 @@ defaults, so that making an op's result sets only what differs (two attributes).
 from __future__ import annotations
 
 import copy as copying
+import functools
 import math
 import warnings
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import boxes, devices, dtypes, errors, modes, printing, views
+from torchlike._core import boxes, devices, dtypes, errors, modes, printing, protocol, views
 from torchlike._core.layouts import strided
 from torchlike._core.meta import MetaArray
 from torchlike._core.python_values import PythonValues
@@ -45,8 +46,14 @@ class _TensorMeta(type):
         cell: type | None = None, **kwargs: Any,
     ) -> Any:  # fmt: skip
         """``cell``: what the storages of this class hold, where that is no array."""
-        cls = super().__new__(mcs, name, bases, namespace, **kwargs)
+        cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
         TENSOR_TYPES.add(cls)
+        asked = cls.__torch_function__ is not protocol.no_protocol
+        ours = namespace.get("__module__", "").partition(".")[0] == "torchlike"
+        if not asked or (ours and ("__torch_function__" not in namespace or name == "Tensor")):
+            protocol.PLAIN.add(cls)
+        else:
+            cls._on = classmethod(_on_asking)
         if cell is not None:
             _CLASS_OF[cell] = cls
         announce(cls)
@@ -101,7 +108,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Tensor:
             return Tensor._legacy_new(*args, **kwargs)
-        check_subclass(cls)
+        protocol.wake()
         self = object.__new__(cls)
         if args and isinstance(args[0], Tensor):  # what follows is for the subclass's __init__
             args, kwargs = args[:1], {}
@@ -120,6 +127,19 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         if view is not None:
             t._view = view
         return t
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> protocol.Result:
+        """What a subclass does that says nothing of its own: the function runs as on plain tensors,
+        and its results are instances of the class. NotImplemented where a type is no base of it.
+        """
+        if not all(issubclass(cls, kind) for kind in types):
+            return NotImplemented
+        with protocol.DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+        return result if func in not_converted() else _converted(result, cls)
 
     # -- reading and writing -----------------------------------------------------------------------
 
@@ -287,7 +307,12 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return len(self._storage.shape if view is None else view.geometry.size)
 
     ndimension = dim
-    ndim = property(dim)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        view = self._view
+        return len(self._storage.shape if view is None else view.geometry.size)
 
     def numel(self) -> int:
         """The number of elements."""
@@ -377,10 +402,18 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     is_cpu = property(lambda self: self.device.type == "cpu")
     is_xla = property(lambda self: self.device.type == "xla")
     is_meta = property(lambda self: self.device.type == "meta")
-    is_mps = is_xpu = is_sparse = is_quantized = is_nested = is_mkldnn = property(
-        lambda self: False
-    )
-    is_sparse_csr = is_mtia = is_vulkan = is_maia = is_ipu = is_mps
+    # A property each: ``__torch_function__`` is told which was asked.
+    is_mps = property(lambda self: False)
+    is_xpu = property(lambda self: False)
+    is_sparse = property(lambda self: False)
+    is_quantized = property(lambda self: False)
+    is_nested = property(lambda self: False)
+    is_mkldnn = property(lambda self: False)
+    is_sparse_csr = property(lambda self: False)
+    is_mtia = property(lambda self: False)
+    is_vulkan = property(lambda self: False)
+    is_maia = property(lambda self: False)
+    is_ipu = property(lambda self: False)
     names = property(lambda self: (None,) * self.dim())
 
     def get_device(self) -> int:
@@ -653,19 +686,28 @@ def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.
     return np.array(values.transpose(views.dense_order(values.shape, strides)), order="C")
 
 
-def no_protocol(*args: Any, **kwargs: Any) -> Any:
-    """What a subclass says for ``__torch_function__`` that wants no part in it: its operators give
-    plain tensors."""
-    return NotImplemented
+def _on_asking(cls: Any, storage: Storage, view: View | None = None) -> Tensor:
+    """``Tensor._on`` for a class that may be asked before a public function runs."""
+    protocol.wake()
+    return Tensor._on.__func__(cls, storage, view)  # type: ignore[attr-defined]
 
 
-def check_subclass(cls: type) -> None:
-    """NotImplementedError for a class whose ``__torch_function__`` nobody would call."""
-    if getattr(cls, "__torch_function__", None) not in (None, no_protocol):
-        raise NotImplementedError(
-            f"{cls.__name__} defines __torch_function__, which torchlike's functions do not call. "
-            "Use instead: functions of your own around them, or torch.library.custom_op."
-        )
+@functools.cache
+def not_converted() -> frozenset[Any]:
+    """Accessors whose results are what they are, not made a subclass."""
+    return frozenset(vars(Tensor)[n].__get__ for n in ("grad",))
+
+
+def _converted(result: Any, cls: Any) -> protocol.Result:
+    """Tensors in a result, also in tuples and lists, as instances of a class."""
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)  # type: ignore[attr-defined]
+    if isinstance(result, (tuple, list)) and not isinstance(result, Size):
+        parts = [_converted(r, cls) for r in result]
+        return type(result)._make(parts) if hasattr(result, "_make") else type(result)(parts)  # type: ignore[attr-defined]
+    return result
 
 
 def wrap(array: Any) -> Tensor:

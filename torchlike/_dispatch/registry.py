@@ -12,11 +12,12 @@ its arguments, ``MulBackward0`` and its gradients to any order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any, Unpack
 
-from torchlike._core import dtypes
-from torchlike._core.extension import add_method
-from torchlike._dispatch import autocast, call
+from torchlike._core import dtypes, protocol
+from torchlike._core.extension import add_method, copy_of
+from torchlike._dispatch import asking, autocast, call
 from torchlike._dispatch import inplace as in_place
 from torchlike._dispatch.facts import Facts
 from torchlike._dispatch.spec import OpSpec
@@ -37,6 +38,7 @@ def clear_executables() -> None:
 
 
 dtypes.on_default_dtype_change(clear_executables)
+protocol.when_woken(lambda: asking.wake_up(NAMESPACES))
 
 
 def export(function: Callable[..., Any], name: str, namespaces: Iterable[str]) -> None:
@@ -44,7 +46,7 @@ def export(function: Callable[..., Any], name: str, namespaces: Iterable[str]) -
 
     The first of them that has it under its own name is where pickles will look for it.
     """
-    placed = False
+    placed = id(function) in _public
     for space in namespaces:
         if space != "aten" and not placed and getattr(function, "__qualname__", None) == name:
             function.__module__ = f"torchlike.{space}" if space else "torchlike"
@@ -52,7 +54,29 @@ def export(function: Callable[..., Any], name: str, namespaces: Iterable[str]) -
         table = NAMESPACES.setdefault(space, {})
         if name in table:
             raise TypeError(f"{space or 'torchlike'}.{name} is defined twice")
-        table[name] = function
+        own = space == "aten" or id(function) not in _public or name in _SAME_IN_BOTH
+        table[name] = function if own else _renamed(function, name, space)
+        _public.add(id(table[name]))
+
+
+#: The public function objects. They live as long as the process.
+_public: set[int] = set()
+#: What torch and torch.nn.functional have as one object, as in PyTorch.
+_SAME_IN_BOTH_TEXT = """
+    adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc
+    conv_transpose1d conv_transpose2d conv_transpose3d cosine_similarity hardshrink
+    native_channel_shuffle pairwise_distance pdist pixel_shuffle pixel_unshuffle prelu relu_ rrelu_
+    selu_ threshold_"""
+_SAME_IN_BOTH = frozenset(_SAME_IN_BOTH_TEXT.split())
+
+
+def _renamed(function: Any, name: str, space: str) -> Callable[..., Any]:
+    """Another object for a further public name: ``__torch_function__`` is told which was called."""
+    if not isinstance(function, FunctionType):
+        return function
+    made = copy_of(function, name)
+    made.__module__ = f"torchlike.{space}" if space else "torchlike"
+    return made
 
 
 def op(
@@ -115,6 +139,8 @@ def composite(
 
     def register(fn: Callable[..., Any]) -> Callable[..., Any]:
         own = name or fn.__name__.removesuffix("_op")
+        if id(fn) in _public:
+            fn = copy_of(fn, own)
         fn.__name__ = own
         fn.__qualname__ = own
         fn = with_synonyms(autocast.composite(fn, own))

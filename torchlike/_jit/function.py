@@ -133,8 +133,9 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         current = modes.current.__dict__  # of this thread: one look instead of six
-        if current["capture"] is not None or current["levels"]:
-            # Nested: part of the graph being captured, or of what a torch.func transform runs.
+        if current["capture"] is not None or current["levels"] or current["seen_by_mode"]:
+            # Nested: part of the graph being captured, of what a torch.func transform runs, or of
+            # what a TorchFunctionMode sees.
             return self._fn(*args, **kwargs)
         latest = self._cache.latest
         if latest is not None and (recognize := latest.state.inline_cache):

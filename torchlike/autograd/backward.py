@@ -21,6 +21,7 @@ from torchlike._core.tape import (
     gradient_edge,
 )
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.asking import asks
 from torchlike._dispatch.boxed import VmapLevel
 from torchlike._dispatch.record import still
 from torchlike.autograd import engine
@@ -123,6 +124,10 @@ def _edge_of_input(t: Any) -> Edge:
     return gradient_edge(t) or (Node("Unreachable", []), 0)
 
 
+@asks(
+    "grad: outputs inputs | grad_outputs=None retain_graph=None create_graph=False "
+    "only_inputs=True allow_unused=None is_grads_batched=False materialize_grads=False"
+)
 def grad(
     outputs: Any,
     inputs: Any,

@@ -1,26 +1,30 @@
-"""``torch.fx``: programs as graphs of Python are not there; ``torchlike.jit`` captures them."""
+"""``torch.fx``: programs as graphs of Python calls, which can be read, changed and run.
 
-from __future__ import annotations
+``symbolic_trace(model)`` runs the model once on proxies and gives a GraphModule, which runs eagerly
+and in ``torchlike.jit``.
+"""
 
-from typing import Any
-
-from torchlike._compat.unsupported import functions as _unsupported
 from torchlike.fx import experimental as experimental
+from torchlike.fx import immutable_collections as immutable_collections
+from torchlike.fx import passes as passes
+from torchlike.fx import traceback as traceback
+from torchlike.fx._symbolic_trace import (
+    PH,
+    ProxyableClassMeta,
+    Tracer,
+    is_fx_tracing,
+    symbolic_trace,
+    wrap,
+)
+from torchlike.fx.graph import CodeGen, Graph
+from torchlike.fx.graph_module import GraphModule
+from torchlike.fx.interpreter import Interpreter, Transformer
+from torchlike.fx.node import Node, has_side_effect, map_arg
+from torchlike.fx.proxy import Proxy
+from torchlike.fx.subgraph_rewriter import replace_pattern
 
-
-def wrap(fn_or_name: Any) -> Any:
-    """Its argument: no tracer would stop at the function. RuntimeError for what is neither a
-    function nor a name."""
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
-    return fn_or_name
-
-
-def has_side_effect(fn: Any) -> Any:
-    """Its argument: no graph is made from which a call could be dropped."""
-    return fn
-
-
-globals().update(_unsupported("fx"))
+__all__ = [
+    "PH", "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "ProxyableClassMeta",
+    "Tracer", "Transformer", "has_side_effect", "is_fx_tracing", "map_arg", "replace_pattern",
+    "symbolic_trace", "wrap",
+]  # fmt: skip

@@ -8,6 +8,8 @@ from torchlike._dispatch import registry as _registry
 from torchlike.nn import grad as grad  # as PyTorch's has it
 
 globals().update(_registry.NAMESPACES["nn.functional"])
+#: As graphs name it.
+_threshold = _registry.NAMESPACES["nn.functional"]["threshold"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

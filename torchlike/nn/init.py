@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.asking import asks
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._ops.creation.creation import finish
 from torchlike._ops.random.random import randperm
@@ -61,18 +62,21 @@ def _put(tensor: Tensor, values: np.ndarray) -> Tensor:
 # -- plain fills -----------------------------------------------------------------------------------
 
 
+@asks("uniform_:  | tensor a=0.0 b=1.0 generator=None")
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Fill from the uniform distribution on ``[a, b)``."""
     return tensor.uniform_(a, b, generator=generator)
 
 
+@asks("normal_:  | tensor mean=0.0 std=1.0 generator=None")
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fill from the normal distribution."""
     return tensor.normal_(mean, std, generator=generator)
 
 
+@asks("constant_:  | tensor val")
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
@@ -209,6 +213,7 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
+@asks("kaiming_uniform_:  | tensor a=0 mode='fan_in' nonlinearity='leaky_relu' generator=None")
 @no_grad()
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchlike._core import errors, modes
 from torchlike._core.dtypes import get_default_dtype
+from torchlike._core.protocol import no_protocol
 from torchlike._core.tensor import _FIELDS, TENSOR_TYPES, Tensor
 from torchlike._ops.creation.conversion import clone
 from torchlike._ops.creation.creation import finish
@@ -37,6 +38,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __module__ = "torchlike.nn.parameter"
     _is_param: bool = True
+    __torch_function__ = no_protocol
 
     def __new__(cls, data: Any = None, requires_grad: Any = True, **fields: Any) -> Self:
         # Code that makes a Parameter of another's class and ``__dict__`` hands over what is empty

@@ -1,0 +1,283 @@
+"""``__torch_function__``: whose classes are asked before a public function runs.
+
+Nothing of it is on an op's path until something exists that could be asked. Then ``wake`` lets the
+rooms above exchange the code of every public function for one that comes here first (see
+``_dispatch/asking.py``). State is kept for each thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from types import EllipsisType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from torchlike._core import modes
+
+#: What a call of a public function gives: a tensor, a tuple of them, a number, a size.
+Result = Any
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        #: The modes that are on, innermost last.
+        self.modes: list[Any] = []
+        #: Whether nobody is asked, and whether the classes of arguments are not.
+        self.off = False
+        self.subclasses_off = False
+
+
+state = _State()
+
+#: Exact classes of arguments that have nothing to say: a set look-up. Tensor's own classes join.
+PLAIN: set[type] = {
+    int, float, bool, complex, str, bytes, type(None), slice, EllipsisType, type, FunctionType,
+    MethodType, ModuleType, type(len),
+}  # fmt: skip
+#: Containers in which arguments are looked for.
+_NESTS = (tuple, list)
+#: Accessors and methods of Tensor that say the class of their tensor to modes, plain as it may be.
+of_self: set[Any] = set()
+_awake: list[Callable[[], None]] = []
+_woken = False
+
+
+def when_woken(act: Callable[[], None]) -> None:
+    """Have ``act`` called once, when the protocol is first needed."""
+    _awake.append(act)
+
+
+def wake() -> None:
+    """Let public functions ask from now on. Called before anything that could be asked exists."""
+    global _woken
+    if not _woken:
+        _woken = True
+        for act in _awake:
+            act()
+
+
+def fall_asleep() -> None:
+    """Have ``wake`` act again: see ``_dispatch.asking.rest``."""
+    global _woken
+    _woken = False
+
+
+def is_awake() -> bool:
+    """Whether public functions ask."""
+    return _woken
+
+
+class _NoProtocol:
+    """No function, since those would take the instance they are looked up on as an argument."""
+
+    __name__ = "_disabled_torch_function_impl"
+
+    def __call__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Result:
+        with DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+
+#: What a class says for ``__torch_function__`` that wants no part in it: functions run as they do
+#: on plain tensors, and give plain tensors.
+no_protocol = _NoProtocol()
+
+
+def asked(kind: type) -> bool:
+    """Whether instances of a class are asked."""
+    if kind in PLAIN:
+        return False
+    return getattr(kind, "__torch_function__", None) not in (None, no_protocol)
+
+
+def _collect(
+    values: Iterable[Any], found: list[Any], kinds: list[type], depth: int, tensors: bool = False
+) -> None:
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN and not (tensors and hasattr(kind, "__torch_function__")):
+            continue
+        if isinstance(value, _NESTS) and not hasattr(kind, "__torch_function__"):
+            if depth:
+                _collect(value, found, kinds, depth - 1, tensors)
+        elif kind not in kinds and (asked(kind) or (tensors and kind in PLAIN and
+                                    kind.__torch_function__ is not no_protocol)):  # fmt: skip
+            # Before the first of its bases, so that a subclass can override what they do.
+            at = next((i for i, k in enumerate(kinds) if issubclass(kind, k)), len(kinds))
+            found.insert(at, value)
+            kinds.insert(at, kind)
+
+
+def overloaded(values: Iterable[Any], depth: int = 0) -> list[Any]:
+    """The values whose classes are to be asked, one of each class, in the order of asking:
+    subclasses before their bases, else from left to right. ``depth``: of lists to look into."""
+    found: list[Any] = []
+    if not (state.off or state.subclasses_off):
+        _collect(values, found, [], depth)
+    return found
+
+
+def _asked(
+    public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
+    kwargs: dict[str, Any], operator: bool,
+) -> Result:  # fmt: skip
+    now = state
+    if now.off:
+        return plain(*args, **kwargs)
+    found = overloaded((*args, *kwargs.values()) if kwargs else args, 2)
+    if not found and not now.modes:
+        return plain(*args, **kwargs)
+    if form is None:
+        return ask(public, found, args, kwargs or None, False, operator)
+    passed = form.passed(args, kwargs)
+    if passed is None:  # which it is to refuse
+        return plain(*args, **kwargs)
+    args, kwargs = passed
+    found = []  # plain tensors are counted among those asked
+    if not now.subclasses_off:
+        _collect((*args, *kwargs.values()), found, [], 2, True)
+    return ask(public, found, args, kwargs, True, operator)
+
+
+def enter(
+    public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Result:  # fmt: skip
+    """A call of a public function: its ``plain`` code, unless a mode or an argument's class acts in
+    its place. ``form``: how it passes itself on (see ``_dispatch/forms.py``), None for as it came.
+    """
+    return _asked(public, plain, form, args, kwargs, False)
+
+
+def enter_operator(
+    public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Result:  # fmt: skip
+    """``enter`` for a binary operator, which leaves it to Python where all decline."""
+    return _asked(public, plain, form, args, kwargs, True)
+
+
+def enter_maker(
+    public: Any, plain: Callable[..., Any], form: Any, args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Result:  # fmt: skip
+    """``enter`` for a function that modes see, but not the classes of what it is given."""
+    if state.modes and not state.off:
+        return ask(public, (), args, kwargs or None, False)
+    with DisableTorchFunctionSubclass():
+        return plain(*args, **kwargs)
+
+
+def ask(
+    public: Any, found: Sequence[Any], args: Any, kwargs: Any, in_python: bool = True,
+    operator: bool = False,
+) -> Result:  # fmt: skip
+    """What the innermost mode or the first class that does not decline makes of a call.
+
+    TypeError when all decline; its words depend on whether the function is written in Python. An
+    ``operator`` is NotImplemented then.
+    """
+    types = tuple(map(type, found))
+    if not found and public in of_self and not state.subclasses_off:
+        types = (type(args[0]),)
+    mode = None
+    if state.modes:
+        with popped() as mode:
+            result = mode.__torch_function__(public, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    for value in found:
+        result = value.__torch_function__(public, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    if operator:
+        return NotImplemented
+    raise TypeError(_nobody(public, types, mode, in_python))
+
+
+def _nobody(public: Any, types: Any, mode: Any, in_python: bool) -> str:
+    name = name_of(public)
+    if in_python:
+        room, _, own = name.rpartition(".")
+        name = {"torch": "torch.functional", "torch.Tensor": "torch._tensor"}.get(room, room)
+        name += f".{own}"
+        said = f"no implementation found for '{name}' on types that implement __torch_function__: "
+        return f"{said}{list(types)}" + ("" if mode is None else f" nor in mode {mode}")
+    said = f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned "
+    said += "NotImplemented:\n\n"
+    said += "" if mode is None else f"  - mode object {mode!r}\n"
+    said += "".join(f"  - tensor subclass {kind!r}\n" for kind in types)
+    return f"{said}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+
+
+def name_of(public: Any) -> str:
+    """A public function's name in messages."""
+    owner = getattr(public, "__self__", None)
+    if isinstance(owner, property):  # Tensor.shape.__get__
+        own = getattr(owner.fget, "__name__", "")
+        return f"torch.Tensor.{own}.{public.__name__}"
+    name = getattr(public, "__name__", None) or type(public).__name__
+    if getattr(public, "__qualname__", "").startswith("Tensor."):
+        return f"torch.Tensor.{name}"
+    module = getattr(public, "__module__", None) or "torch"
+    return f"{module.replace('torchlike', 'torch', 1)}.{name}"
+
+
+def push(mode: Any) -> None:
+    """Switch a mode on."""
+    wake()
+    state.modes.append(mode)
+    modes.current.seen_by_mode = True
+
+
+def pop() -> object:
+    """Switch the innermost mode off, and give it."""
+    mode = state.modes.pop()
+    modes.current.seen_by_mode = bool(state.modes)
+    return mode
+
+
+class popped:
+    """``with popped() as mode:`` without the innermost mode, which is given."""
+
+    def __enter__(self) -> Any:
+        self._mode = pop()
+        return self._mode
+
+    def __exit__(self, *exc: object) -> None:
+        push(self._mode)
+
+
+class _Disabling:
+    _field = ""
+
+    def __enter__(self) -> None:
+        self._previous = getattr(state, self._field)
+        setattr(state, self._field, True)
+
+    def __exit__(self, *exc: object) -> None:
+        setattr(state, self._field, self._previous)
+
+
+class DisableTorchFunctionSubclass(_Disabling):
+    """``with DisableTorchFunctionSubclass():`` classes of arguments are not asked; modes are."""
+
+    _field = "subclasses_off"
+
+
+class DisableTorchFunction(_Disabling):
+    """``with DisableTorchFunction():`` neither classes of arguments nor modes are asked."""
+
+    _field = "off"
+
+
+class EnableTorchFunction:
+    """``with EnableTorchFunction():`` both are asked again, inside of those that disable it."""
+
+    def __enter__(self) -> None:
+        self._previous = state.off, state.subclasses_off
+        state.off = state.subclasses_off = False
+
+    def __exit__(self, *exc: object) -> None:
+        state.off, state.subclasses_off = self._previous

@@ -1,0 +1,382 @@
+"""A module whose ``forward`` is the source that a graph gives."""
+
+from __future__ import annotations
+
+import contextlib
+import copy as copying
+import itertools
+import linecache
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torchlike
+from torchlike._core.tensor import Tensor
+from torchlike.fx._codegen import PythonCode, _custom_builtins, _PyTreeCodeGen
+from torchlike.fx.graph import Graph
+from torchlike.fx.node import Argument
+from torchlike.nn.modules.module import Module
+from torchlike.nn.parameter import Parameter
+
+__all__ = ["GraphModule", "reduce_graph_module"]
+
+_numbers = itertools.count()
+
+
+def _forward_from_src(
+    src: str, names: dict[str, Any], func_name: str = "forward"
+) -> Callable[..., Any]:
+    """The function that a source defines. Its lines can be found, for tracebacks and for
+    ``torchlike.jit``."""
+    path = f"<eval_with_key>.{next(_numbers)}"
+    linecache.cache[path] = (len(src), None, src.splitlines(keepends=True), path)
+    table = dict(names)
+    table.setdefault("torch", torchlike)
+    exec(compile(src, path, "exec"), table)
+    return table[func_name]
+
+
+def _format_import_block(names: dict[str, Any]) -> str:
+    """The imports that give a source its global names."""
+    return "\n".join(sorted(_import_of(name, value) for name, value in names.items()))
+
+
+def _import_of(name: str, value: Any) -> str:
+    if name in _custom_builtins:
+        return _custom_builtins[name].import_str
+    if value is torchlike:
+        return "import torch"
+    module, own = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if module is None or own is None or "<" in own:
+        raise RuntimeError(f"cannot pickle {value!r}, which the graph calls: it has no place")
+    head, _, rest = own.partition(".")
+    line = f"from {module} import {head} as {name}"
+    return line if not rest else f"{line}\n{name} = {name}.{rest}"
+
+
+def reduce_graph_module(body: dict[str, Any], import_block: str) -> Module:
+    """Unpickle: the source is traced again."""
+    source = body.get("_code") or body.get("code")
+    names: dict[str, Any] = {}
+    block = import_block.replace("import torch.fx._pytree as fx_pytree",
+                                 "import torchlike.fx._pytree as fx_pytree")  # fmt: skip
+    block = block.replace("import torch.utils._pytree as pytree",
+                          "import torchlike.utils._pytree as pytree")  # fmt: skip
+    block = re.sub(r"(?m)^import torch$", "import torchlike as torch", block)
+    block = block.replace("from torch import device", "from torchlike import device")
+    exec(block, names)
+    names.pop("__builtins__", None)
+    forward = _forward_from_src(str(source), names)
+    return _retraced(forward, body)
+
+
+def _retraced(forward: Any, body: dict[str, Any]) -> Module:
+    class CodeOnlyModule(Module):
+        def __init__(self, body: dict[str, Any]) -> None:
+            super().__init__()
+            vars(self).update(body)
+
+    CodeOnlyModule.forward = forward
+    name = "GraphModule"
+    tracer_cls = body.get("_tracer_cls")
+    if tracer_cls is None:
+        tracer_cls = sys.modules["torchlike.fx._symbolic_trace"].Tracer
+
+    class KeepModules(tracer_cls):
+        # All modules are leaves: what the graph called before is called now.
+        def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
+            return True
+
+    com = CodeOnlyModule(body)
+    tracer_extras = body.get("_tracer_extras", {})
+    graph = KeepModules().trace(com, **(tracer_extras or {}))
+    graph._tracer_cls = tracer_cls
+    made = GraphModule(com, graph, class_name=name)
+    for key, value in body.items():
+        if not hasattr(made, key):
+            setattr(made, key, value)
+    return made
+
+
+def _copy_attr(from_module: Any, to_module: Module, target: str) -> None:
+    """Give a module the attribute that another has at a path, with what lies on the way."""
+    *path, field = target.split(".")
+    for part in path:
+        below = getattr(from_module, part)
+        if below is getattr(to_module, part, None):
+            return  # the whole submodule is there
+        if not hasattr(to_module, part):
+            setattr(to_module, part, Module())
+        from_module, to_module = below, getattr(to_module, part)
+    _assign(getattr(from_module, field), to_module, field)
+
+
+def _assign_attr(value: Any, to_module: Module, target: str) -> None:
+    """Set an attribute at a path."""
+    *path, field = target.split(".")
+    for part in path:
+        if getattr(to_module, part, None) is None:
+            setattr(to_module, part, Module())
+        to_module = getattr(to_module, part)
+    _assign(value, to_module, field)
+
+
+def _assign(value: Any, module: Module, field: str) -> None:
+    plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
+    if plain and (field in module._buffers or not hasattr(module, field)):
+        module._buffers.pop(field, None)
+        module.register_buffer(field, value)
+        return
+    setattr(module, field, value)
+
+
+class _WrappedCall:
+    """A GraphModule's call: what fails inside is shown with the line of the source."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def __call__(self, module: Any, *args: Any, **kwargs: Any) -> Argument:
+        try:
+            return Module.__call__(module, *args, **kwargs)
+        except Exception as error:
+            frame = _generated_frame(error)
+            if frame is not None:
+                error.add_note(_shown(frame))
+            raise
+
+
+def _generated_frame(error: Exception) -> traceback.FrameSummary | None:
+    frames = traceback.extract_tb(error.__traceback__)
+    found = [f for f in frames if "<eval_with_key>" in f.filename]
+    return found[-1] if found else None
+
+
+def _shown(frame: Any) -> str:
+    lines = linecache.getlines(frame.filename)
+    at = frame.lineno - 1
+    around = "".join(f"    {'>' if i == at else ' '} {lines[i].rstrip()}\n"
+                     for i in range(max(at - 2, 0), min(at + 2, len(lines))))  # fmt: skip
+    return (
+        f"Call using an FX-traced Module, line {frame.lineno} of the traced Module's generated "
+        f"forward function:\n{around}"
+    )
+
+
+class GraphModule(Module):
+    """A module made of a graph: ``graph`` and ``code``; assign ``graph`` or call ``recompile()``
+    after it changed.
+
+    ``root`` is the module (or dictionary of paths) that gets its attributes and submodules.
+    RuntimeError where it lacks one.
+    """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Argument:
+        # A class for each instance, whose forward is its own.
+        for base in cls.__mro__:
+            if base.__qualname__ == "GraphModule":
+                cls = base
+                break
+
+        class GraphModuleImpl(cls):  # type: ignore[misc, valid-type]
+            pass
+
+        return super().__new__(GraphModuleImpl)
+
+    def __init__(
+        self, root: Module | dict[str, Any], graph: Graph, class_name: str = "GraphModule"
+    ) -> None:
+        super().__init__()
+        type(self).__name__ = class_name
+        if isinstance(root, Module):
+            if hasattr(root, "training"):
+                self.training = root.training
+            for node in graph.nodes:
+                if node.op in ("get_attr", "call_module"):
+                    _copy_attr(root, self, node.target)
+        elif isinstance(root, dict):
+            wanted = []
+            for node in graph.nodes:
+                if node.op in ("get_attr", "call_module"):
+                    if node.target not in root:
+                        raise RuntimeError(
+                            f"Node {node} referenced target {node.target} but that target was not "
+                            "provided in ``root``!"
+                        )
+                    wanted.append(node.target)
+            for target in sorted(wanted, key=lambda t: t.count(".")):
+                _assign_attr(root[target], self, target)
+        else:
+            raise RuntimeError(f"Unsupported type {root} passed for root!")
+        self.graph = graph
+        self._tracer_cls = None
+        if graph._tracer_cls and "<locals>" not in graph._tracer_cls.__qualname__:
+            self._tracer_cls = graph._tracer_cls
+        self._tracer_extras = graph._tracer_extras or {}
+        self.meta: dict[Any, Any] = {}
+        self._replace_hooks: list[Any] = []
+        self._create_node_hooks: list[Any] = []
+        self._erase_node_hooks: list[Any] = []
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self._graph
+
+    @graph.setter
+    def graph(self, g: Graph) -> None:
+        if not isinstance(g, Graph):
+            raise AssertionError(f"Expected a Graph instance, but got {type(g)}")
+        self._graph = g
+        g.owning_module = self
+        self.recompile()
+
+    @property
+    def code(self) -> str:
+        """The source of ``forward``."""
+        if not hasattr(self, "_code"):
+            raise RuntimeError("Code has not been generated! Please report a bug to PyTorch")
+        return self._code
+
+    def recompile(self) -> PythonCode:
+        """Write the source anew after the graph changed."""
+        graph = self._graph
+        if isinstance(graph._codegen, _PyTreeCodeGen):
+            self._in_spec = graph._codegen.pytree_info.in_spec
+            self._out_spec = graph._codegen.pytree_info.out_spec
+        written = graph.python_code(root_module="self")
+        self._code = written.src
+        self._lineno_map = written._lineno_map
+        cls: Any = type(self)
+        cls.forward = _forward_from_src(self._code, written.globals, graph._codegen._func_name)
+        if "_wrapped_call" not in vars(cls):
+            cls._wrapped_call = wrapped = _WrappedCall(cls)
+
+            def call_wrapped(self: Any, *args: Any, **kwargs: Any) -> Argument:
+                return wrapped(self, *args, **kwargs)
+
+            cls.__call__ = call_wrapped
+        return written
+
+    # -- submodules --------------------------------------------------------------------------------
+
+    def add_submodule(self, target: str, m: Module) -> bool:
+        """Put a module at a path, with empty ones on the way. False where something else is."""
+        *path, field = target.split(".")
+        here: Any = self
+        for part in path:
+            below = getattr(here, part, None)
+            if below is None:
+                below = Module()
+                setattr(here, part, below)
+            if not isinstance(below, Module):
+                return False
+            here = below
+        here.add_module(field, m)
+        return True
+
+    def delete_submodule(self, target: str) -> bool:
+        """Take the module at a path away. False where there is none."""
+        *path, field = target.split(".")
+        here: Any = self
+        for part in path:
+            here = getattr(here, part, None)
+            if not isinstance(here, Module):
+                return False
+        if not isinstance(getattr(here, field, None), Module):
+            return False
+        delattr(here, field)
+        return True
+
+    def delete_all_unused_submodules(self) -> None:
+        """Take away the modules that no node names, nor anything of them."""
+        used: set[str] = set()
+        for node in self.graph.nodes:
+            if node.op in ("call_module", "get_attr"):
+                parts = node.target.split(".")
+                used.update(".".join(parts[:i]) for i in range(1, len(parts) + 1))
+                if node.op == "call_module":
+                    with contextlib.suppress(AttributeError):
+                        below = self.get_submodule(node.target)
+                        used.update(f"{node.target}.{n}" for n, _ in below.named_modules() if n)
+        for name in [n for n, _ in self.named_modules() if n and n not in used]:
+            self.delete_submodule(name)
+
+    # -- copies and files --------------------------------------------------------------------------
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        body = dict(vars(self))
+        written = self.recompile()
+        body = {**body, "_code": self._code}
+        body.pop("_graph", None)
+        block = _format_import_block(written.globals)
+        return reduce_graph_module, (body, block)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return self.__reduce__()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
+        body = {k: v for k, v in vars(self).items() if k != "_graph"}
+        holder = Module()
+        vars(holder).update(copying.deepcopy(body, memo))
+        made = GraphModule.__new__(type(self))
+        memo[id(self)] = made
+        GraphModule.__init__(made, holder, copying.deepcopy(self._graph, memo),
+                             type(self).__name__)  # fmt: skip
+        for hooks in ("_state_dict_hooks", "_forward_pre_hooks", "_forward_hooks"):
+            if hooks in vars(holder):
+                vars(made)[hooks] = vars(holder)[hooks]
+        made.meta = dict(getattr(self, "meta", {}))
+        for name, value in vars(holder).items():
+            if name not in vars(made) and not name.startswith("_"):
+                vars(made)[name] = value
+        return made
+
+    def __copy__(self) -> GraphModule:
+        made = GraphModule(self, copying.deepcopy(self.graph), type(self).__name__)
+        made.meta = dict(getattr(self, "meta", {}))
+        return made
+
+    def to_folder(self, folder: Any, module_name: str = "FxModule") -> None:
+        """NotImplementedError: write ``code`` to a file, and the state by torch.save."""
+        raise NotImplementedError(
+            "torch.fx.GraphModule.to_folder: modules are not written as packages. Use instead: "
+            f"Path({str(Path(folder))!r}) for .code, and torch.save(module.state_dict(), ...)."
+        )
+
+    # -- what it says ------------------------------------------------------------------------------
+
+    def print_readable(
+        self, print_output: bool = True, include_stride: bool = False,
+        include_device: bool = False, colored: bool = False, **kwargs: Any,
+    ) -> str:  # fmt: skip
+        """The source of this module and of those below it, printed and returned."""
+        body = self._code.strip("\n").rstrip(" ")
+        lines = body.rstrip().split("\n")
+        text = f"class {type(self).__name__}(torch.nn.Module):\n"
+        head, rest = lines[0], lines[1:]
+        text += f"    {head}\n        # No stacktrace found for following nodes\n"
+        text += "".join(f"    {line}\n" for line in rest)
+        parts = [text]
+        for name, child in self.named_children():
+            if isinstance(child, GraphModule):
+                below = child.print_readable(print_output=False)
+                parts.append("\n".join("    " + x for x in below.replace(
+                    f"class {type(child).__name__}", f"class {name}", 1).split("\n")))  # fmt: skip
+        result = "\n".join(parts) + "\n"
+        if print_output:
+            print(result)  # noqa: T201
+        return result
+
+    def __str__(self) -> str:
+        original = super().__str__()
+        readable = "# To see more debug info, please use `graph_module.print_readable()`"
+        return f"{original}\n{self._code}\n{readable}"
+
+    def _replicate_for_data_parallel(self) -> GraphModule:
+        made = self.__copy__()
+        made._is_replica = True
+        return made
