@@ -52,7 +52,8 @@ def said(t):
 
 found = {"mesh": [repr(mesh), repr(mesh["tp"]),
                   mesh["tp"].mesh.tolist(), mesh["dp"].mesh.tolist(),
-                  list(mesh.get_coordinate()), mesh.size(), mesh["tp"].get_local_rank()]}  # fmt: skip
+                  list(mesh.get_coordinate()), mesh.size(),
+                  mesh["tp"].get_local_rank()]}  # fmt: skip
 kinds = (Replicate(), Shard(0), Shard(1), Shard(-1))
 for a in kinds:
     for b in kinds:

@@ -145,7 +145,7 @@ def _write(folder: Path, snapshot: _Snapshot, rank: int, count: int) -> None:
         collectives.barrier()
 
 
-def _same_for_all(value: Any, count: int) -> Any:
+def _same_for_all(value: str, count: int) -> str:
     if count == 1:
         return value
     held = [value]
