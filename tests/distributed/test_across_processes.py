@@ -15,6 +15,7 @@ jax.distributed.initialize(address, 2, rank)
 
 import torchlike as torch
 from torchlike import nn
+from torchlike.distributed import checkpoint as dcp
 from torchlike.distributed import init_device_mesh
 from torchlike.distributed.fsdp import fully_shard
 from torchlike.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
@@ -60,6 +61,12 @@ for way in (lambda f: f, torch.jit):
     for _ in range(2):
         assert torch.allclose(first(w), second(own).full_tensor(), rtol=1e-5)
 assert cut[0].weight.detach().to_local().shape == (4, 4)
+try:
+    dcp.save({"w": d}, checkpoint_id="never")
+except RuntimeError as error:
+    assert "a world of 1 of the 2 processes" in str(error)
+else:
+    raise AssertionError("each process wrote an index")
 try:
     cut(w)
 except NotImplementedError as error:

@@ -155,7 +155,7 @@ class Storage:
         """A new storage of this kind for an array."""
         return type(self)(array)
 
-    def placed(self, array: Any) -> Any:
+    def placed(self, array: Any) -> jax.Array:
         """An array of the contents' shape where the contents lie; `is_placed` says that it may
         move."""
         return array

@@ -29,6 +29,7 @@ from torchlike.distributed.tensor.parallel import (
     parallelize_module,
 )
 from torchlike.distributed.tensor.placement_types import _StridedShard
+from torchlike.utils.checkpoint import checkpoint
 
 LINE = init_device_mesh("cpu", (8,))
 MESH = init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"))
@@ -123,8 +124,8 @@ WAYS = {
 
 
 FULL = [
-    ("no second gathering", False), ("no second gathering", True), ("replicas and parts", True),
-    ("tensor parallel", False),
+    ("no second gathering", False), ("no second gathering", True), ("replicas and parts", False),
+    ("replicas and parts", True), ("tensor parallel", False),
 ]  # fmt: skip
 
 
@@ -391,7 +392,7 @@ def test_refused():
 
 
 @pytest.mark.parametrize("strategy", [
-    "FULL_SHARD", pytest.param("HYBRID_SHARD", marks=pytest.mark.full)
+    pytest.param("FULL_SHARD", marks=pytest.mark.full), "HYBRID_SHARD"
 ])  # fmt: skip
 def test_the_older_form_trains_as_one_device_does(strategy):
     plain = build()
@@ -449,3 +450,22 @@ def test_mixed_precision_of_the_older_form():
     assert out.dtype is torch.bfloat16
     out.sum().backward()
     assert net.module.weight.grad.dtype is torch.float32
+
+
+@pytest.mark.parametrize("jit", [False, pytest.param(True, marks=pytest.mark.full)])
+def test_checkpointed_modules_are_sharded_too(jit):
+    class Checkpointed(nn.Module):
+        def __init__(self, module):
+            super().__init__()
+            self.module = module
+
+        def forward(self, x):
+            return checkpoint(self.module, x, use_reentrant=False)
+
+    plain, cut = build(), build()
+    cut.blocks = nn.ModuleList(map(Checkpointed, cut.blocks))
+    sharded(cut)
+    first, second = stepping(plain), stepping(cut)
+    if jit:
+        second = torch.jit(second)
+    assert_equal_training(first, second, (plain, cut), [data(), data()])

@@ -155,7 +155,7 @@ class Program:
         return work
 
 
-def _copied(array: Any) -> Any:
+def _copied(array: Any) -> jax.Array:
     """The same values in memory of their own, on the devices where they lie."""
     if len(array.sharding.device_set) > 1:
         return jax.device_put(array, array.sharding, may_alias=False)

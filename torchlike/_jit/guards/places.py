@@ -24,7 +24,7 @@ class PlaceGuard(Guard):
     def check(self, arguments: Sequence[Tensor] = ()) -> bool:
         return self._now(arguments) == self.sharding
 
-    def _now(self, arguments: Sequence[Tensor]) -> Any:
+    def _now(self, arguments: Sequence[Tensor]) -> NamedSharding | None:
         found = getattr(arguments[self.position]._storage.cell, "sharding", None)
         return found if isinstance(found, NamedSharding) else None
 

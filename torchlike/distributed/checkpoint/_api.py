@@ -66,10 +66,16 @@ def _folder(checkpoint_id: Any, storage: Any) -> Path:
 
 
 def _processes(no_dist: bool) -> tuple[int, int]:
-    """(rank, how many)."""
-    if no_dist or not is_initialized():
+    """(rank, how many). RuntimeError where JAX knows of more, for each would write an index."""
+    if no_dist:
         return 0, 1
-    return get_rank(), get_world_size()
+    rank, count = (get_rank(), get_world_size()) if is_initialized() else (0, 1)
+    if count != jax.process_count():
+        raise RuntimeError(
+            f"a world of {count} of the {jax.process_count()} processes that JAX runs: call "
+            "init_process_group() in each of them before a checkpoint is saved"
+        )
+    return rank, count
 
 
 def save(
@@ -145,7 +151,7 @@ def _write(folder: Path, snapshot: _Snapshot, rank: int, count: int) -> None:
         collectives.barrier()
 
 
-def _same_for_all(value: Any, count: int) -> Any:
+def _same_for_all(value: str, count: int) -> str:
     if count == 1:
         return value
     held = [value]

@@ -9,15 +9,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module
+from torchlike.nn.state import _IncompatibleKeys
 from torchlike.optim.optimizer import Optimizer
 
+_T = TypeVar("_T")
 #: What wrappers put into the names of what they wrap.
 _WRAPPERS = ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.", "_orig_mod.")
 
@@ -54,7 +56,7 @@ def _clean(name: str, model: Any) -> str:
     return name
 
 
-def _shown(t: Any, options: StateDictOptions) -> Any:
+def _shown(t: _T, options: StateDictOptions) -> _T | Tensor:
     if not isinstance(t, Tensor):
         return t
     found = t.detach()
@@ -86,7 +88,7 @@ def get_model_state_dict(
 
 def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
-) -> Any:
+) -> _IncompatibleKeys:
     """Load a state dict with names as of ``get_model_state_dict``; whole tensors are cut as the
     model's are. Gives the missing and unexpected names. RuntimeError for such with ``strict``."""
     said = options or StateDictOptions()
@@ -237,7 +239,7 @@ def _groups(optimizer: Any, own: dict[str, Any], number: dict[str, int], given: 
     return found
 
 
-def _placed(value: Any, p: Tensor) -> Any:
+def _placed(value: _T, p: Tensor) -> _T | Tensor:
     """A state tensor where its parameter lies, if it has the parameter's size."""
     if not isinstance(value, Tensor) or value.shape != p.shape or not p._storage.is_placed:
         return value
@@ -261,7 +263,7 @@ def get_state_dict(
 def set_state_dict(
     model: Module, optimizers: Any, *, model_state_dict: dict[str, Any],
     optim_state_dict: dict[str, Any], options: StateDictOptions | None = None,
-) -> Any:  # fmt: skip
+) -> _IncompatibleKeys:  # fmt: skip
     """``set_optimizer_state_dict`` and ``set_model_state_dict``; gives what the latter does."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
@@ -25,6 +25,7 @@ from torchlike.nn.modules.container import ModuleDict, ModuleList
 from torchlike.nn.modules.module import Module
 from torchlike.nn.parameter import is_lazy
 
+_M = TypeVar("_M")  # a module, or a list of them
 _STATE = "_fully_sharded"
 
 
@@ -109,7 +110,7 @@ def _states(module: Any) -> list[Sharded]:
     return [vars(m)[_STATE] for m in module.modules() if _STATE in vars(m)]
 
 
-def _forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _forward(self: Any, *args: Any, **kwargs: Any) -> object:
     cls = type(self).__mro__[2]
     return run(vars(self)[_STATE], functools.partial(cls.forward, self), args, kwargs)
 
@@ -123,11 +124,11 @@ def _class_of(cls: type) -> type:
 
 
 def fully_shard(
-    module: Any, *, mesh: DeviceMesh | None = None, reshard_after_forward: Any = None,
+    module: _M, *, mesh: DeviceMesh | None = None, reshard_after_forward: Any = None,
     shard_placement_fn: Callable[[Tensor], Any] | None = None,
     mp_policy: MixedPrecisionPolicy | None = None, offload_policy: OffloadPolicy | None = None,
     ignored_params: Iterable[Tensor] | None = None,
-) -> Any:  # fmt: skip
+) -> _M:  # fmt: skip
     """Put the module's parameters onto the mesh in parts, in place; gives the module.
 
     Applied bottom-up: a module takes the parameters that no module inside it has taken. They become
@@ -140,7 +141,8 @@ def fully_shard(
     Differs from PyTorch: the process holds the global batch, and the loss is that of the whole. A
     parameter whose dimension 0 does not divide is cut in the first one that does, or replicated.
     """
-    modules: list[Module] = list(module) if isinstance(module, (list, tuple)) else [module]
+    given: Any = module
+    modules: list[Module] = list(given) if isinstance(given, (list, tuple)) else [given]
     for m in modules:
         _check(m)
     if type(reshard_after_forward) is int:
@@ -248,7 +250,7 @@ def register_fsdp_forward_method(module: Any, method_name: str) -> None:
     method = getattr(module, method_name)
 
     @functools.wraps(method)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> object:
         return run(_state(module), method, args, kwargs)
 
     object.__setattr__(module, method_name, wrapped)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -23,6 +23,8 @@ from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._layouts import batch_along
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import entries_of
+
+_T = TypeVar("_T")
 
 
 class _Running(threading.local):
@@ -50,7 +52,7 @@ class Sharded:
         self.axes = tuple(a for axes in mesh.axes for a in axes)
         self.batch = NamedSharding(mesh.jax_mesh, PartitionSpec(self.axes))
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: Any) -> Sharded:
         raise NotImplementedError(
             "copy.deepcopy() of a fully sharded module: make another one, shard it, and load the "
             "state_dict of this"
@@ -63,7 +65,7 @@ class Sharded:
         return NamedSharding(sharding.mesh, spec)
 
 
-def run(state: Sharded, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def run(state: Sharded, function: Callable[..., _T], args: Any, kwargs: Any) -> _T:
     """``function(*args, **kwargs)`` with the module's parameters gathered."""
     is_root = not _running.depth
     if is_root:
@@ -83,17 +85,19 @@ def run(state: Sharded, function: Callable[..., Any], args: Any, kwargs: Any) ->
     return out
 
 
-def _each_tensor(function: Callable[[Tensor], Tensor], nested: Any) -> Any:
+def _each_tensor(function: Callable[[Tensor], Tensor], nested: _T) -> _T:
     """Nested tuples, lists and dictionaries with each tensor replaced; others as they are."""
-    if isinstance(nested, Tensor):
-        return function(nested)
-    if type(nested) in (tuple, list):
-        return type(nested)([_each_tensor(function, x) for x in nested])
-    if isinstance(nested, tuple) and hasattr(nested, "_fields"):
-        return type(nested)(*[_each_tensor(function, x) for x in nested])
-    if type(nested) is dict:
-        return {k: _each_tensor(function, v) for k, v in nested.items()}
-    return nested
+    found: Any = nested
+    if isinstance(found, Tensor):
+        found = function(found)
+    elif type(found) in (tuple, list):
+        found = type(found)([_each_tensor(function, x) for x in found])
+    elif isinstance(found, tuple) and hasattr(found, "_fields"):
+        make: Any = type(found)
+        found = make(*[_each_tensor(function, x) for x in found])
+    elif type(found) is dict:
+        found = {k: _each_tensor(function, v) for k, v in found.items()}
+    return cast("_T", found)
 
 
 def _cast(t: Tensor, dtype: Any) -> Tensor:
@@ -169,7 +173,7 @@ class _Shards:
 def _letting_go(saved: dict[int, tuple[Any, ...]]) -> saved_tensors_hooks:
     """Hooks that save the shards of what was gathered, and gather them again."""
 
-    def pack(t: Tensor) -> Any:
+    def pack(t: Tensor) -> Tensor | _Shards:
         known = saved.get(id(t._read()))
         if known is None:
             return t

@@ -37,6 +37,7 @@ from torchlike.distributed.fsdp.api import (
 from torchlike.distributed.fsdp.wrap import wrap_children
 from torchlike.distributed.tensor._api import full_tensor, where
 from torchlike.nn.modules.module import Module
+from torchlike.nn.state import _IncompatibleKeys
 from torchlike.nn.utils.clip_grad import clip_grad_norm_
 
 __all__ = [
@@ -86,7 +87,7 @@ class FullyShardedDataParallel(Module):
                 "ignored_states": [x for x in ignored if isinstance(x, Tensor)],
             }  # fmt: skip
 
-            def wrapper(child: Any, **own: Any) -> Any:
+            def wrapper(child: Any, **own: Any) -> Module:
                 return FullyShardedDataParallel(child, **{**same, **own})
 
             wrap_children(module, auto_wrap_policy, wrapper, {id(x) for x in ignored})
@@ -107,14 +108,14 @@ class FullyShardedDataParallel(Module):
         self.add_module(_WRAPPED, module)
 
     @property
-    def module(self) -> Any:
+    def module(self) -> Module:
         """The module that it wraps."""
         return self._modules[_WRAPPED]
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> object:
         return self.module(*args, **kwargs)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         try:
             return super().__getattr__(name)
         except AttributeError:
@@ -122,8 +123,9 @@ class FullyShardedDataParallel(Module):
                 raise
             return getattr(self._modules[_WRAPPED], name)
 
-    def __getitem__(self, key: int) -> Any:
-        return self.module[key]
+    def __getitem__(self, key: int) -> Module:
+        wrapped: Any = self.module
+        return wrapped[key]
 
     # -- training ----------------------------------------------------------------------------------
 
@@ -164,7 +166,7 @@ class FullyShardedDataParallel(Module):
 
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
-    ) -> Any:
+    ) -> dict[str, Any]:
         """The wrapped module's, by its own names; whole tensors unless ``set_state_dict_type`` said
         otherwise."""
         found = super().state_dict(
@@ -181,7 +183,7 @@ class FullyShardedDataParallel(Module):
             found[_clean(name)] = value.cpu() if offload else value
         return found
 
-    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> _IncompatibleKeys:
         """Load by the wrapped module's own names."""
         own = {_clean(name): name for name in super().state_dict()}
         given = {own.get(name, name): value for name, value in state_dict.items()}

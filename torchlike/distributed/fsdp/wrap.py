@@ -9,6 +9,7 @@ from typing import Any
 
 from torchlike.nn.modules.attention import MultiheadAttention
 from torchlike.nn.modules.container import ModuleDict, ModuleList
+from torchlike.nn.modules.module import Module
 
 #: Parameters of a module from which on ``size_based_auto_wrap_policy`` wraps it.
 _LARGE = int(1e8)
@@ -141,7 +142,7 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any) -> Iterator[None]:
         _active.settings = before
 
 
-def wrap(module: Any, **wrap_overrides: Any) -> Any:
+def wrap(module: Any, **wrap_overrides: Any) -> Module:
     """The module, wrapped inside ``enable_wrap``; itself elsewhere."""
     if _active.settings is None:
         return module

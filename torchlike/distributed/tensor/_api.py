@@ -74,7 +74,7 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
 
     __module__ = "torch.distributed.tensor"
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: Any, **kwargs: Any) -> DTensor:
         raise TypeError("make a DTensor with distribute_tensor() or DTensor.from_local()")
 
     @staticmethod
@@ -107,7 +107,7 @@ class _OnMesh:
         self._is_property = is_property
         self.__doc__ = function.__doc__
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Any, owner: Any = None) -> object:
         if instance is None:
             return self if self._is_property else self._function
         if where(instance) is None:

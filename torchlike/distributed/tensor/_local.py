@@ -43,7 +43,9 @@ def to_local(t: Tensor) -> Tensor:
     return wrap(_own_part(t._read()))
 
 
-def from_local(local: Tensor, mesh: DeviceMesh, placements: tuple[Any, ...], shape: Any) -> Any:
+def from_local(
+    local: Tensor, mesh: DeviceMesh, placements: tuple[Any, ...], shape: Any
+) -> tuple[Tensor, NamedSharding]:
     """(the tensor that the processes' parts make up, its sharding)."""
     if mesh.is_local:
         whole = tuple(local.shape)

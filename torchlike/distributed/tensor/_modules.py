@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh
 from torchlike.distributed.tensor._api import Placements, place_, where
 from torchlike.distributed.tensor._specs import checked, sharding_for
+
+_M = TypeVar("_M")  # a module, whose room stands above this one
 
 
 def place_parameter(module: Any, name: str, mesh: DeviceMesh, placements: Placements) -> None:
@@ -27,10 +29,10 @@ def place_parameter(module: Any, name: str, mesh: DeviceMesh, placements: Placem
 
 
 def distribute_module(
-    module: Any, device_mesh: DeviceMesh | None = None,
+    module: _M, device_mesh: DeviceMesh | None = None,
     partition_fn: Callable[[str, Any, DeviceMesh], None] | None = None,
     input_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None,
-) -> Any:  # fmt: skip
+) -> _M:  # fmt: skip
     """Put the parameters and buffers of a module onto the mesh as ``partition_fn(name, submodule,
     mesh)`` does; what it leaves is replicated.
 
@@ -43,7 +45,8 @@ def distribute_module(
             "called on this module!"
         )
     mesh = device_mesh or current_mesh()
-    for name, part in module.named_modules():
+    given: Any = module
+    for name, part in given.named_modules():
         if partition_fn is not None:
             partition_fn(name, part, mesh)
         for table in (part._parameters, part._buffers):
@@ -51,11 +54,11 @@ def distribute_module(
                 place_parameter(part, key, mesh, None)
     if input_fn is not None:
         before = _with_module(input_fn, "input_fn", "inputs")
-        module.register_forward_pre_hook(lambda m, inputs: before(m, inputs, mesh))
+        given.register_forward_pre_hook(lambda m, inputs: before(m, inputs, mesh))
     if output_fn is not None:
         after = _with_module(output_fn, "output_fn", "outputs")
-        module.register_forward_hook(lambda m, inputs, outputs: after(m, outputs, mesh))
-    module._distribute_module_applied = True
+        given.register_forward_hook(lambda m, inputs, outputs: after(m, outputs, mesh))
+    given._distribute_module_applied = True
     modes.epoch.advance()
     return module
 

@@ -28,7 +28,7 @@ def _executable(
 ) -> Executable:
     constrain = jax.lax.with_sharding_constraint
 
-    def forward(x: Any) -> Any:
+    def forward(x: Any) -> jax.Array:
         if barrier:  # or XLA would take it for the same all-gather as the first
             x = jax.lax.optimization_barrier(x)
         if dtype is not None:
@@ -37,7 +37,7 @@ def _executable(
 
     def moving(kind: Any) -> Callable[..., Any]:
         @jax.custom_vjp
-        def move(x: Any) -> Any:
+        def move(x: Any) -> jax.Array:
             return forward(x)
 
         def backward(_: None, g: Any) -> tuple[Any]:
@@ -50,7 +50,7 @@ def _executable(
         move.defvjp(lambda x: (forward(x), None), backward)
         return move
 
-    def pure(x: Any) -> Any:
+    def pure(x: Any) -> jax.Array:
         return moving(x.dtype)(x)
 
     return Executable("RedistributeBackward", pure, mask, 1, kept=(), library=True)

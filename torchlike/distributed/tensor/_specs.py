@@ -23,7 +23,9 @@ from torchlike.distributed.tensor.placement_types import (
 )
 
 
-def checked(placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int) -> Any:
+def checked(
+    placements: Sequence[Placement] | None, mesh: DeviceMesh, ndim: int
+) -> tuple[Placement, ...]:
     """The placements, one for each dimension of the mesh, with dimensions counted from the front;
     all replicated where none are given. ValueError where their number does not fit."""
     if placements is None:

@@ -39,7 +39,7 @@ class PlacedStorage(Storage):
             )
         super().write(self.placed(array))
 
-    def placed(self, array: Any) -> Any:
+    def placed(self, array: Any) -> jax.Array:
         return put(array, self.sharding) if getattr(array, "shape", None) == self.shape else array
 
     def alike(self, array: Any) -> Storage:
@@ -68,7 +68,7 @@ def _on_cpu(array: jax.Array) -> bool:
     return next(iter(array.sharding.device_set)).platform == "cpu"
 
 
-def put(array: Any, sharding: NamedSharding) -> Any:
+def put(array: Any, sharding: NamedSharding) -> jax.Array:
     """An array as it lies under a sharding: traced, it is told to; a meta array is anywhere."""
     kind = type(array)
     if kind is MetaArray:
@@ -78,8 +78,8 @@ def put(array: Any, sharding: NamedSharding) -> Any:
         and array.sharding != sharding
     ):  # fmt: skip
         return jax.lax.with_sharding_constraint(array, sharding)
+    if isinstance(array, jax.Array) and array.sharding == sharding:
+        return array
     if isinstance(array, (jax.Array, np.ndarray)):
-        if getattr(array, "sharding", None) == sharding:
-            return array
         return in_own_memory(array, sharding)
     return array  # a box of a transform: what is inside is placed by what reads it

@@ -6,17 +6,20 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from fnmatch import fnmatch
-from typing import Any
+from typing import Any, TypeVar
 
 from torchlike.distributed.device_mesh import DeviceMesh, current_mesh
 from torchlike.distributed.tensor.parallel._styles import ParallelStyle
+from torchlike.nn.modules.module import Module
+
+_M = TypeVar("_M", bound=Module)
 
 
 def parallelize_module(
-    module: Any, device_mesh: DeviceMesh | None = None,
+    module: _M, device_mesh: DeviceMesh | None = None,
     parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None, *,
     src_data_rank: int | None = 0,
-) -> Any:  # fmt: skip
+) -> _M:  # fmt: skip
     """Put a module onto a mesh of one dimension as a style, or a plan of them by dotted names
     (``"layers.*.wq"``), says; gives the module.
 
@@ -37,7 +40,8 @@ def parallelize_module(
         )
     if isinstance(parallelize_plan, ParallelStyle):
         parallelize_plan.src_data_rank = src_data_rank
-        return parallelize_plan._apply(module, mesh)
+        parallelize_plan._apply(module, mesh)
+        return module
     if not isinstance(parallelize_plan, dict):
         raise TypeError(
             "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, "

@@ -18,7 +18,11 @@ from torchlike.distributed.tensor._layouts import laid_out
 from torchlike.distributed.tensor._modules import distribute_module, place_parameter
 from torchlike.distributed.tensor.placement_types import Placement, Replicate, Shard
 from torchlike.nn.modules.linear import Linear
+from torchlike.nn.modules.module import Module
 from torchlike.nn.modules.sparse import Embedding
+
+#: The positional arguments of a call.
+Inputs = tuple[object, ...]
 
 
 class ParallelStyle(ABC):
@@ -27,11 +31,11 @@ class ParallelStyle(ABC):
     src_data_rank: int | None = 0
 
     @abstractmethod
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         """Put the module onto the mesh, in place."""
 
 
-def _with_first(inputs: tuple[Any, ...], mesh: DeviceMesh, layouts: Sequence[Placement]) -> Any:
+def _with_first(inputs: tuple[Any, ...], mesh: DeviceMesh, layouts: Sequence[Placement]) -> Inputs:
     """The inputs of a call with the first laid out."""
     if not inputs or not isinstance(inputs[0], Tensor):
         return inputs
@@ -60,14 +64,14 @@ class _OfWeights(ParallelStyle):
         elif isinstance(module, Embedding):
             place_parameter(module, "weight", mesh, (self.embedding,))
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         if not isinstance(module, (Linear, Embedding)):
             raise NotImplementedError(
                 f"{type(self).__name__} currently only support nn.Linear and nn.Embedding!"
             )
         desired = self._desired(module)
 
-        def before(module: Any, inputs: Any, mesh: DeviceMesh) -> Any:
+        def before(module: Any, inputs: Any, mesh: DeviceMesh) -> Inputs:
             return _with_first(inputs, mesh, desired)
 
         def after(module: Any, output: Tensor, mesh: DeviceMesh) -> Tensor:
@@ -128,8 +132,8 @@ class SequenceParallel(ParallelStyle):
         self.sequence_sharding: tuple[Placement, ...] = (Shard(sequence_dim),)
         self.use_local_output = use_local_output
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
-        def before(module: Any, inputs: Any, mesh: DeviceMesh) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
+        def before(module: Any, inputs: Any, mesh: DeviceMesh) -> Inputs:
             if not isinstance(inputs[0], Tensor):
                 raise ValueError(
                     f"expecting input of {module} to be a torch.Tensor or DTensor, but got "
@@ -148,7 +152,7 @@ def _as_tuple(given: Any) -> tuple[Any, ...]:
     return (given,) if given is None or isinstance(given, Placement) else tuple(given)
 
 
-def _each(values: Any, layouts: tuple[Any, ...], mesh: DeviceMesh, what: str) -> Any:
+def _each(values: Any, layouts: tuple[Any, ...], mesh: DeviceMesh, what: str) -> object:
     """Values, each with its layout (None: as it is). ValueError where their numbers differ."""
     single = not isinstance(values, tuple)
     given = (values,) if single else values
@@ -193,8 +197,8 @@ class PrepareModuleInput(ParallelStyle):
                 "input_kwarg_layouts and desired_input_kwarg_layouts should have same length!"
             )
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
-        def before(module: Any, args: Any, kwargs: Any) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
+        def before(module: Any, args: Any, kwargs: Any) -> tuple[object, dict[str, object]]:
             if self.desired_input_layouts is not None and self.input_layouts is not None:
                 args = _each(args, self.desired_input_layouts, device_mesh, "inputs")
             wanted = self.desired_input_kwarg_layouts
@@ -231,7 +235,7 @@ class PrepareModuleOutput(ParallelStyle):
                 "output_layouts and desired_output_layouts should have same length!"
             )
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         module.register_forward_hook(
             lambda m, inputs, outputs: _each(
                 outputs, self.desired_output_layouts, device_mesh, "outputs"
@@ -267,6 +271,6 @@ class PrepareModuleInputOutput(ParallelStyle):
             use_local_output=use_local_output,
         )  # fmt: skip
 
-    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
+    def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         self.prepare_module_input._apply(module, device_mesh)
         return self.prepare_module_output._apply(module, device_mesh)
