@@ -1,5 +1,6 @@
 """The launcher: what it tells its workers, what it does when one fails, what it leaves behind."""
 
+import json
 import os
 import re
 import signal
@@ -122,8 +123,8 @@ def test_two_launchers(tmp_path):
 
 def test_the_cause_of_several_failures_comes_first(tmp_path):
     file = tmp_path / "error.json"
-    file.write_text('{"message": {"message": "x", "extraInfo": {"py_callstack": "all_reduce: another '
-                    'rank has ended (...)", "timestamp": "1"}}}')  # fmt: skip
+    told = {"py_callstack": "all_reduce: another rank has ended (...)", "timestamp": "1"}
+    file.write_text(json.dumps({"message": {"message": "x", "extraInfo": told}}))
     after = failures.Failure(0, 0, 10, 1, file, 5.0)
     cause = failures.Failure(1, 1, 11, -9, tmp_path / "none", 5.0)
     text = failures.report("s.py", [after, cause])
