@@ -1,5 +1,6 @@
 """The launcher: what it tells its workers, what it does when one fails, what it leaves behind."""
 
+import json
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ from datetime import timedelta
 import pytest
 
 from tests.distributed.launching import COMMAND, HERE, free_port, launch
-from torchlike._runtime.launching import arguments
+from torchlike._runtime.launching import arguments, failures
 from torchlike.distributed import rendezvous
 from torchlike.distributed.stores import DistNetworkError, DistStoreError, HashStore, TCPStore
 
@@ -118,6 +119,16 @@ def test_two_launchers(tmp_path):
     assert [p.returncode for p in processes] == [0, 0]
     assert "told 1 0 2 1 1 2 2.0" in told[0]
     assert "told 0 0 2 1 0 2 2.0" in told[1]
+
+
+def test_the_cause_of_several_failures_comes_first(tmp_path):
+    file = tmp_path / "error.json"
+    told = {"py_callstack": "all_reduce: another rank has ended (...)", "timestamp": "1"}
+    file.write_text(json.dumps({"message": {"message": "x", "extraInfo": told}}))
+    after = failures.Failure(0, 0, 10, 1, file, 5.0)
+    cause = failures.Failure(1, 1, 11, -9, tmp_path / "none", 5.0)
+    text = failures.report("s.py", [after, cause])
+    assert text.index("rank      : 0") < text.index("Root cause") < text.index("rank      : 1")
 
 
 def test_arguments():

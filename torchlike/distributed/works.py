@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from torchlike._core import modes
+from torchlike._runtime.launching.failures import CONSEQUENCE
 from torchlike._runtime.meeting import coordination
 from torchlike.distributed.groups import ProcessGroup, World, behind, store_of
 from torchlike.distributed.stores import DistBackendError, DistStoreError
@@ -159,7 +160,7 @@ def settle(arrays: Sequence[Any], call: Call, seconds: float | None) -> None:
 def _reason(error: Exception) -> str:
     text = str(error)
     if "onnection closed" in text or "onnection reset" in text or "roken pipe" in text:
-        return f"another rank has ended ({text.strip().splitlines()[0][:200]})"
+        return f"{CONSEQUENCE} ({text.strip().splitlines()[0][:200]})"
     return text
 
 

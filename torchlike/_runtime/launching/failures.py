@@ -8,6 +8,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+#: What the error of a collective says that failed with another rank (``distributed/works.py``).
+CONSEQUENCE = "another rank has ended"
+
 
 @dataclass
 class Failure:
@@ -33,9 +36,11 @@ class Failure:
             extra.get("timestamp", self.when)
         )
 
-    def began(self) -> float:
-        """When it failed, as far as is known: the first of several is the cause."""
-        return min(self._error()[1], self.when) if self.code >= 0 else self.when
+    def order(self) -> tuple[bool, float]:
+        """What several failures are sorted by, the cause first: whether it failed because another
+        rank had ended, and when it failed, as far as is known."""
+        text, when = self._error()
+        return CONSEQUENCE in text, min(when, self.when) if self.code >= 0 else self.when
 
     def __str__(self) -> str:
         code = f"exitcode  : {self.code} (pid: {self.pid})"
@@ -59,7 +64,7 @@ class Failure:
 
 def report(script: str, failures: list[Failure]) -> str:
     """What the launcher says of those that failed by themselves, the first one as the cause."""
-    ordered = sorted(failures, key=Failure.began)
+    ordered = sorted(failures, key=Failure.order)
     rule, line = "=" * 60, "-" * 60
     parts = [rule, f"{script} FAILED", line]
     if len(ordered) > 1:

@@ -79,14 +79,14 @@ def split_like(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
     return [part.view(tuple(p.shape)) for part, p in zip(parts, like, strict=True)]
 
 
-def _averaged(size: int) -> Callable[..., tuple[Any, ...]]:
-    """Inside a program: arrays as one, averaged, and as they were."""
-    mean = bodies.all_reduce("SUM", size)
+def _averaged(size: int, divisor: int) -> Callable[..., tuple[Any, ...]]:
+    """Inside a program over ``size`` ranks: arrays as one, summed and divided, and as they were."""
+    total = bodies.all_reduce("SUM", size)
 
     def body(*arrays: Any) -> tuple[Any, ...]:
         flat = jnp.concatenate([a.reshape(-1) for a in arrays])
-        (whole,) = mean(flat)
-        whole = whole / size
+        (whole,) = total(flat)
+        whole = whole / divisor
         parts, start = [], 0
         for a in arrays:
             stop = start + math.prod(a.shape)
@@ -192,7 +192,9 @@ class Reducer:
             return
         statics = (f"bucket {b}", self.divisor)
         arrays = [g._read() for g in gradients]
-        results, call = run(self.group, "gradients", statics, arrays, _averaged(self.divisor))
+        results, call = run(
+            self.group, "gradients", statics, arrays, _averaged(self.group.size(), self.divisor)
+        )
         self._works.append(Work(results, call))
         arrays = [r.reshape(g.shape) for r, g in zip(results, arrays, strict=True)]
         if self.finds_unused:
