@@ -130,7 +130,7 @@ def _padded(
     return query, key, value, mask
 
 
-def _at_least_2d(mask: Any) -> Any:
+def _at_least_2d(mask: Any) -> jax.Array | None:
     return (
         mask
         if mask is None or mask.ndim >= 2
