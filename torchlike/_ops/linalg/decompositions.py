@@ -335,12 +335,12 @@ def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) ->
     """``jnp.linalg.svd``, and NaN for a matrix that has one or an infinity: LAPACK's gesdd may
     never return from those.
 
-    NotImplementedError for singular vectors on a TPU: as long as JAX has 64-bit types, XLA's
+    NotImplementedError on a TPU: as long as JAX has 64-bit types, XLA's
     compiler for it ends the process there.
     """
-    if compute_uv and targets.name() == "tpu":
+    if targets.name() == "tpu":
         raise NotImplementedError(
-            "singular vectors (svd, pinv, lstsq, and gradients of singular values) cannot be "
+            "singular values and vectors (svd, pinv, lstsq, cond, nuclear norms) cannot be "
             "compiled for a TPU: compute them on the CPU (x.cpu()), or use eigh of x.mT @ x"
         )
     finite = jnp.isfinite(x).all((-2, -1), keepdims=True)
