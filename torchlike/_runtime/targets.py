@@ -157,7 +157,7 @@ def precise(function: Callable[..., Any]) -> Callable[..., Any]:
     its products, in programs for accelerators."""
 
     @functools.wraps(function)
-    def traced(*args: Any) -> Any:
+    def traced(*args: Any) -> object:
         if not _says_precision():
             return function(*args)
         with _precision(float32.products):
@@ -170,7 +170,7 @@ def convolving(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, with the precision of convolutions in its products."""
 
     @functools.wraps(function)
-    def traced(*args: Any, **kwargs: Any) -> Any:
+    def traced(*args: Any, **kwargs: Any) -> object:
         if not _says_precision():
             return function(*args, **kwargs)
         with _precision(float32.convolutions):

@@ -19,6 +19,7 @@ from torchlike._ops.indexing.gathering import type_name
 from torchlike._ops.linalg.partial_cholesky import completed
 from torchlike._ops.outputs import given
 from torchlike._ops.reduce.reduction import _named as named
+from torchlike._runtime import targets
 from torchlike._runtime.lazy import LazyModule
 
 #: SciPy's way to LAPACK.
@@ -332,7 +333,16 @@ def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
 
 def singular(x: Any, *, full_matrices: bool = False, compute_uv: bool = True) -> Any:
     """``jnp.linalg.svd``, and NaN for a matrix that has one or an infinity: LAPACK's gesdd may
-    never return from those."""
+    never return from those.
+
+    NotImplementedError on a TPU: as long as JAX has 64-bit types, XLA's
+    compiler for it ends the process there.
+    """
+    if targets.name() == "tpu":
+        raise NotImplementedError(
+            "singular values and vectors (svd, pinv, lstsq, cond, nuclear norms) cannot be "
+            "compiled for a TPU: compute them on the CPU (x.cpu()), or use eigh of x.mT @ x"
+        )
     finite = jnp.isfinite(x).all((-2, -1), keepdims=True)
     parts: Any = jnp.linalg.svd(jnp.where(finite, x, 0), full_matrices, compute_uv)
     if not compute_uv:

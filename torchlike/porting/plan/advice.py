@@ -51,7 +51,7 @@ def tried(step: Callable[..., Any], batch: Sequence[Any], options: dict[str, Any
     return plans
 
 
-def _half(x: Any) -> Any:
+def _half(x: object) -> object:
     if isinstance(x, Tensor) and x.dim() and x.shape[0] > 1:
         return x[: x.shape[0] // 2].clone()
     return x
@@ -82,7 +82,7 @@ def _is_layer(child: Module, among: Any) -> bool:
 def _again(layer: Module) -> Callable[..., Any]:
     forward = type(layer).forward
 
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+    def checkpointed(*args: Any, **kwargs: Any) -> object:
         return checkpoint(forward, layer, *args, use_reentrant=False, **kwargs)
 
     return checkpointed

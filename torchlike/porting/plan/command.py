@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def run(
     return 0 if found[0].fits else 1
 
 
-def _explained(told: Any) -> Any:
+def _explained(told: Callable[..., None]) -> Callable[..., None]:
     """``told``, whose errors end the script in words instead of a traceback."""
 
     def explained(step: Any, *batch: Any) -> None:

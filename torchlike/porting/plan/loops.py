@@ -67,19 +67,19 @@ class _Rewriter(ast.NodeTransformer):
     def __init__(self) -> None:
         self._functions: list[ast.AST] = []
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self._functions.append(node)
         self.generic_visit(node)
         self._functions.pop()
         return node
 
-    def visit_For(self, node: ast.For) -> Any:
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.AST]:
         return self._loop(node)
 
-    def visit_While(self, node: ast.While) -> Any:
+    def visit_While(self, node: ast.While) -> ast.AST | list[ast.AST]:
         return self._loop(node)
 
-    def _loop(self, node: ast.For | ast.While) -> Any:
+    def _loop(self, node: ast.For | ast.While) -> ast.AST | list[ast.AST]:
         if not _is_step(node) or any(isinstance(x, (ast.Yield, ast.Await)) for x in ast.walk(node)):
             self.generic_visit(node)
             return node
@@ -97,7 +97,9 @@ class _Rewriter(ast.NodeTransformer):
         ))  # fmt: skip
         node.body = [ast.copy_location(x, node.body[0]) for x in (step, call)]
         if changed and self._functions:  # names of this function, for the one within
-            value = [ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in changed]
+            value: list[ast.stmt] = [
+                ast.Assign([ast.Name(n, ast.Store())], ast.Constant(None)) for n in changed
+            ]
             never = ast.If(ast.Constant(False), value, [])
             return [ast.copy_location(never, node), node]
         return node
@@ -106,13 +108,13 @@ class _Rewriter(ast.NodeTransformer):
 class _Leaving(ast.NodeTransformer):
     """``continue`` and ``break`` of the loop itself end the step."""
 
-    def visit_Continue(self, node: ast.Continue) -> Any:
+    def visit_Continue(self, node: ast.Continue) -> ast.AST:
         return ast.copy_location(ast.Return(None), node)
 
-    def visit_Break(self, node: ast.Break) -> Any:
+    def visit_Break(self, node: ast.Break) -> ast.AST:
         return ast.copy_location(ast.Return(None), node)
 
-    def visit_For(self, node: Any) -> Any:
+    def visit_For(self, node: Any) -> ast.AST:
         return node
 
     visit_While = visit_FunctionDef = visit_For

@@ -151,7 +151,7 @@ def plan_of(step: CompiledStep) -> Plan:
     cost = step.executable.cost_analysis() or {}
     text = step.executable.as_text()
     units = captured_step.flops
-    inputs = dict.fromkeys(KINDS, 0)
+    inputs: dict[str, int] = dict.fromkeys(KINDS, 0)
     for leaf, nbytes in shard_bytes(captured_step.leaves, step.placed):
         inputs[leaf.kind] += nbytes
     devices = math.prod(step.mesh.shape.values())

@@ -69,7 +69,7 @@ class Topology:
         return Mesh(found.devices, tuple(axes), axis_types=kinds)
 
     @property
-    def _description(self) -> Any:
+    def _description(self) -> topologies.TopologyDescription:
         return topologies.TopologyDescription(list(self.devices))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import core
 
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import Storage
@@ -50,7 +51,7 @@ def array(shape: tuple[int, ...], dtype: Any) -> jax.Array:
     """An array of its own, of this shape and dtype, that takes no memory."""
     device = jax.devices("cpu")[0]
     sharding = jax.sharding.SingleDeviceSharding(device)
-    aval = jax.core.ShapedArray(shape, np.dtype(dtype))
+    aval = core.ShapedArray(shape, np.dtype(dtype))
     return internals.put(aval, sharding, [_region.array(shape, dtype)], [device], False)
 
 

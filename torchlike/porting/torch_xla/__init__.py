@@ -57,7 +57,7 @@ def step() -> Iterator[None]:
     yield
 
 
-def compile(f: Callable[..., Any] | None = None, full_graph: bool = False, **_: Any) -> Any:
+def compile(f: Callable[..., Any] | None = None, full_graph: bool = False, **_: Any) -> object:
     """``torch.compile`` of a function; without one, a region as ``step``."""
     return step() if f is None else compile_function(f, fullgraph=full_graph)
 

@@ -209,9 +209,9 @@ def scaled_dot_product_attention(
             "is_causal=True"
         )
     if not dropout_p:
-        return attention_op(
-            query, key, value, attn_mask, is_causal, scale, enable_gqa, kernels.said()
-        )
+        if said := kernels.said():
+            return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa, said)
+        return attention_op(query, key, value, attn_mask, is_causal, scale, enable_gqa)
     if not 0 <= dropout_p <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p:g}")
     if not targets.is_cpu() and (

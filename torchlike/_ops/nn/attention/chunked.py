@@ -130,7 +130,7 @@ def _padded(
     return query, key, value, mask
 
 
-def _at_least_2d(mask: Any) -> Any:
+def _at_least_2d(mask: Any) -> jax.Array | None:
     return (
         mask
         if mask is None or mask.ndim >= 2
@@ -241,7 +241,7 @@ def _backward(settings: Settings, residuals: Any, cotangent: Any) -> tuple[Any, 
         x[..., : like.shape[-2], :].astype(like.dtype)
         for x, like in ((dq, query), (dk, key), (dv, value))
     ]
-    if has_bias:
+    if given is not None and has_bias:
         dm = dm[..., : given.shape[-2], : given.shape[-1]].reshape(mask.shape).astype(mask.dtype)
     elif mask is not None:
         dm = np.zeros(mask.shape, jax.dtypes.float0)

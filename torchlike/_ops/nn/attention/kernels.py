@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import jax
@@ -33,6 +34,8 @@ log = logs.logger("kernels")
 
 #: PyTorch's switches, by the names of its kernels.
 allowed = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+#: Those that are not allowed.
+_restricted: list[str] = []
 _SWITCH = {"plain": "math", "chunked": "mem_efficient", "cudnn": "cudnn", "flash": "flash"}
 #: Scores of one head from which on whole rows are no longer made on accelerators.
 _LONG = 512 * 512
@@ -48,6 +51,7 @@ def _switch(kernel: str) -> tuple[Callable[[], bool], Callable[[bool], None]]:
     def hold(enabled: bool) -> None:
         if allowed[kernel] != enabled:
             allowed[kernel] = enabled
+            _restricted[:] = [name for name, on in allowed.items() if not on]
             modes.epoch.advance()
 
     def ask() -> bool:
@@ -77,7 +81,7 @@ class Case(NamedTuple):
 
 def said() -> str:
     """What the switches say, for caches; "" where all kernels are allowed, and on the CPU."""
-    if all(allowed.values()) or targets.is_cpu():
+    if not _restricted or targets.is_cpu():
         return ""
     return ",".join(name for name, on in allowed.items() if on) or "none"
 
@@ -185,7 +189,7 @@ def _by_chunks(case: Case, scale: float, seed: Any, dropout: float) -> jax.Array
     if mask is not None and mask.ndim > 2:
         split = (shared, groups) if mask.shape[-3] == heads else (1, 1)
         mask = mask.reshape(*mask.shape[:-3], *split, *mask.shape[-2:])
-    out = chunked.attend(
+    out: Any = chunked.attend(
         grouped, key[..., None, :, :], value[..., None, :, :], mask, seed, settings
     )
     return out.reshape(*query.shape[:-1], value.shape[-1])
@@ -236,12 +240,12 @@ def _flash_forward(
         return jax.vjp(kernel, query, key, value)
 
 
-def _flash_backward(is_causal: bool, scale: float, vjp: Any, cotangent: Any) -> Any:
+def _flash_backward(is_causal: bool, scale: float, vjp: Any, cotangent: Any) -> tuple[Any, ...]:
     with jax.enable_x64(False), _bits_of(cotangent):
         return vjp(cotangent)
 
 
-def _bits_of(x: Any) -> Any:
+def _bits_of(x: Any) -> AbstractContextManager[Any]:
     return jax.default_matmul_precision("default" if x.dtype.itemsize < 4 else "highest")
 
 

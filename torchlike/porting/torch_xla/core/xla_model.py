@@ -51,7 +51,9 @@ def xla_device_hw(device: Any) -> str:
     return devices.device(device).type.replace("xla", "TPU").upper()
 
 
-def get_xla_supported_devices(devkind: str | None = None, max_devices: int | None = None) -> Any:
+def get_xla_supported_devices(
+    devkind: str | None = None, max_devices: int | None = None
+) -> list[str]:
     """Names of the devices: "xla:0", "cpu"."""
     return [str(torch_xla.device(i)) for i in range(torch_xla.device_count())][:max_devices]
 
@@ -69,7 +71,7 @@ def wait_device_ops(devices: Any = None) -> None:
 def optimizer_step(
     optimizer: Any, barrier: bool = False, optimizer_args: dict[str, Any] | None = None,
     groups: Any = None, pin_layout: bool = True,
-) -> Any:  # fmt: skip
+) -> object:  # fmt: skip
     """Sum the gradients over the processes, of which there is one, and step."""
     return optimizer.step(**(optimizer_args or {}))
 
@@ -81,7 +83,7 @@ def reduce_gradients(optimizer: Any, groups: Any = None, pin_layout: bool = True
 
 def all_reduce(
     reduce_type: str, inputs: Any, scale: float = 1.0, groups: Any = None, pin_layout: bool = True
-) -> Any:
+) -> object:
     """What one process has, times ``scale``."""
     _alone()
     if isinstance(inputs, torchlike.Tensor):
@@ -91,7 +93,7 @@ def all_reduce(
     return inputs
 
 
-def mesh_reduce(tag: str, data: Any, reduce_fn: Callable[[list[Any]], Any]) -> Any:
+def mesh_reduce(tag: str, data: Any, reduce_fn: Callable[[list[Any]], Any]) -> object:
     """``reduce_fn`` of what each process has."""
     _alone()
     return reduce_fn([data])
@@ -149,7 +151,7 @@ def save(
         torchlike.save(data, file_or_path)
 
 
-def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None) -> Any:
+def send_cpu_data_to_device(datas: Any, device: Any, input_sharding: Any = None) -> object:
     """Each of ``datas`` on a device."""
     return [t.to(device) for t in datas]
 

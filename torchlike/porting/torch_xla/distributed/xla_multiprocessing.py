@@ -33,7 +33,7 @@ class MpModelWrapper:
     def __init__(self, model: Any) -> None:
         self._model = model
 
-    def to(self, device: Any) -> Any:
+    def to(self, device: Any) -> object:
         """The model on a device."""
         return self._model.to(device)
 
@@ -41,6 +41,6 @@ class MpModelWrapper:
 class MpSerialExecutor:
     """Runs functions of processes one after another: there is one."""
 
-    def run(self, fn: Callable[[], Any]) -> Any:
+    def run(self, fn: Callable[[], object]) -> object:
         """``fn()``."""
         return fn()

@@ -72,7 +72,7 @@ def mark_sharding(t: Tensor, mesh: Mesh, partition_spec: Sequence[Any]) -> Tenso
     if t._view is not None:
         raise NotImplementedError("mark_sharding of a view: of its base, or of a clone()")
 
-    def named(axis: Any) -> Any:
+    def named(axis: Any) -> str | tuple[Any, ...] | None:
         if isinstance(axis, (tuple, list)):
             return tuple(map(named, axis))
         return mesh.axis_names[axis] if isinstance(axis, int) else axis

@@ -1,0 +1,81 @@
+"""Training steps like the benchmark's, captured for accelerators: no workaround for the CPU is in
+them, and products say the precision that was asked for. Needs no plugin: nothing is compiled."""
+
+import re
+
+import pytest
+
+import torchlike as torch
+from torchlike._runtime import targets
+from torchlike.porting.plan.step import captured
+
+nn = torch.nn
+
+
+class Text(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(20, 16), nn.Linear(16, 20)
+        self.layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.0)
+
+    def forward(self, x):
+        return self.head(self.layer(self.embed(x)).mean(1))
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(20, 16), nn.Linear(16, 20)
+        self.lstm = nn.LSTM(16, 16, batch_first=True)
+
+    def forward(self, x):
+        return self.head(self.lstm(self.embed(x))[0][:, -1])
+
+
+def convolutional():
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, padding=1, groups=8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 64, 20),
+    )  # fmt: skip
+
+
+MODELS = {
+    "cnn": (convolutional, lambda: torch.zeros(4, 3, 16, 16)),
+    "gpt": (Text, lambda: torch.zeros(4, 12, dtype=torch.long)),
+    "lstm": (Recurrent, lambda: torch.zeros(4, 12, dtype=torch.long)),
+}
+
+
+def text_of(name, platform):
+    make, batch = MODELS[name]
+    with torch.device("meta"):
+        model, x, y = make(), batch(), torch.zeros(4, dtype=torch.long)
+    optimizer = torch.optim.Adam(model.parameters())
+
+    def step(x, y):
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    program = captured(step, (x, y), {}, platform).program
+    with targets.platform(platform, 1):
+        traced = program.forward.trace(*program.inputs.avals)
+        return traced.lower(lowering_platforms=(platform,)).as_text()
+
+
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_step_has_no_workaround_for_the_cpu(name, platform):
+    text = text_of(name, platform)
+    assert "optimization_barrier" not in text
+    assert "stablehlo.case" not in text
+    assert not re.search(r"tensor<\d[^>]*f64>", text)  # hyperparameters alone are float64
+    products = [x for x in text.splitlines() if "stablehlo.dot_general" in x]
+    assert products
+    wanted = "HIGHEST" if name != "cnn" else "HIGH"  # PyTorch's defaults: cuDNN may take TF32
+    assert all(wanted in x for x in products)
+    convolutions = [x for x in text.splitlines() if "stablehlo.convolution" in x]
+    assert bool(convolutions) == (name == "cnn")
+    assert len(convolutions) in (0, 5)  # two, and their gradients but that of the images
