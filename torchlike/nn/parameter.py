@@ -38,7 +38,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     __module__ = "torchlike.nn.parameter"
     _is_param: bool = True
-    __torch_function__ = no_protocol
+    __torch_function__: Any = no_protocol
 
     def __new__(cls, data: Any = None, requires_grad: Any = True, **fields: Any) -> Self:
         # Code that makes a Parameter of another's class and ``__dict__`` hands over what is empty

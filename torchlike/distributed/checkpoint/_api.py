@@ -18,7 +18,7 @@ import numpy as np
 
 from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd.grad_mode import no_grad
-from torchlike.distributed import collectives
+from torchlike.distributed import collectives, objects
 from torchlike.distributed.checkpoint import _index, _pieces
 from torchlike.distributed.checkpoint._nested import Leaf, leaves
 from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
@@ -155,7 +155,7 @@ def _same_for_all(value: str, count: int) -> str:
     if count == 1:
         return value
     held = [value]
-    collectives.broadcast_object_list(held, 0)
+    objects.broadcast_object_list(held, 0)
     return held[0]
 
 
@@ -163,7 +163,7 @@ def _from_all(value: Any, count: int) -> list[Any]:
     if count == 1:
         return [value]
     found: list[Any] = [None] * count
-    collectives.all_gather_object(found, value)
+    objects.all_gather_object(found, value)
     return found
 
 
