@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
+from torchlike._runtime import targets
 from torchlike.distributed.reductions import reduced, reduced_of_parts
 
 AXIS = "ranks"
@@ -71,7 +71,7 @@ def reduce_scatter(op: str, size: int) -> Body:
     """This rank's row of the reduction of all ranks' arrays, which have a row for each."""
 
     def body(x: Any) -> tuple[Any, ...]:
-        if op == "SUM" and jax.default_backend() != "cpu":
+        if op == "SUM" and not targets.is_cpu():
             return (lax.psum_scatter(x, AXIS, tiled=True)[0],)
         return (reduced_of_parts(lax.all_to_all(x, AXIS, 0, 0), op, size),)
 
