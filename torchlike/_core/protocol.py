@@ -62,6 +62,25 @@ def fall_asleep() -> None:
     _woken = False
 
 
+class Unasked(TypeError):
+    """A function met an argument that is no tensor and whose class is to be asked, and nothing had
+    woken the protocol. Ops are called again; elsewhere the next call asks."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(
+            f"{said}. It has __torch_function__, which is asked from the next call on; import "
+            "torch.overrides to have it asked from the start"
+        )
+
+
+def no_tensor(value: Any, said: str) -> TypeError:
+    """The error of an argument that should be a tensor; ``said`` in PyTorch's words."""
+    if is_awake() or not asked(type(value)):
+        return TypeError(said)
+    wake()
+    return Unasked(said)
+
+
 def is_awake() -> bool:
     """Whether public functions ask."""
     return _woken

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jax import core
 
-from torchlike._core import boxes, errors, modes, sparse_array
+from torchlike._core import boxes, errors, modes, protocol, sparse_array
 from torchlike._core.casts import NUMBERS
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
@@ -43,26 +43,32 @@ def function_of(spec: OpSpec) -> Callable[..., Any]:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         out = None
+        bound = args
         if kwargs:
             out = kwargs.pop("out", None)
-            args = schema.bind(args, kwargs)
+            bound = schema.bind(args, kwargs)
         elif len(args) != arity:
             rest = completion.get(len(args))
-            args = schema.bind(args, kwargs) if rest is None else args + rest
+            bound = schema.bind(args, kwargs) if rest is None else args + rest
         if only_operands:
-            operands, statics = args, ()
+            operands, statics = bound, ()
         else:
             if operands_first:
-                operands, statics = args[:n_operands], args[n_operands:]
+                operands, statics = bound[:n_operands], bound[n_operands:]
             else:
-                operands = tuple([args[i] for i in schema.operand_positions])
-                statics = tuple([args[i] for i in schema.static_positions])
+                operands = tuple([bound[i] for i in schema.operand_positions])
+                statics = tuple([bound[i] for i in schema.static_positions])
             statics = schema.canonical_statics(statics)
-        if out is not None:
-            return into_out(spec, operands, statics, out)
-        if has_sequence:
-            return run_with_sequences(spec, operands, statics)
-        return run(spec, operands, statics)
+        try:
+            if out is not None:
+                return into_out(spec, operands, statics, out)
+            if has_sequence:
+                return run_with_sequences(spec, operands, statics)
+            return run(spec, operands, statics)
+        except protocol.Unasked:
+            if out is not None:
+                kwargs["out"] = out
+            return function(*args, **kwargs)
 
     return dress(function, spec, "")
 
@@ -225,9 +231,10 @@ def flatten_sequences(spec: OpSpec, operands: Sequence[Any]) -> tuple[list[Any],
             )
         for k, element in enumerate(o):
             if not isinstance(element, Tensor):
-                raise TypeError(
+                raise protocol.no_tensor(
+                    element,
                     f"expected Tensor as element {k} in argument {i}, but got "
-                    f"{type(element).__name__}"
+                    f"{type(element).__name__}",
                 )
         flat.extend(o)
         lengths.append(len(o))
@@ -257,9 +264,10 @@ def coerce(spec: OpSpec, value: Any, bit: int, before: Sequence[Any]) -> Any:
         if spec.takes_uninitialized:
             return value._read()
         raise ValueError(errors.uninitialized(spec.name))
-    raise TypeError(
+    raise protocol.no_tensor(
+        value,
         f"{spec.name}(): argument '{spec.schema.names[position]}' (position {position + 1}) must "
-        f"be {kind.expects}, not {type(value).__name__}"
+        f"be {kind.expects}, not {type(value).__name__}",
     )
 
 

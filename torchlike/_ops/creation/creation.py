@@ -22,6 +22,7 @@ from torchlike._core import (
     layouts,
     literals,
     modes,
+    protocol,
     views,
 )
 from torchlike._core import tensor as tensors
@@ -381,8 +382,11 @@ def _like(name: str, default: Any) -> None:
         requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any,
     ) -> Tensor:  # fmt: skip
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                            f"{type(input).__name__}")  # fmt: skip
+            raise protocol.no_tensor(
+                input,
+                f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(input).__name__}",
+            )
         if type(input) not in TENSOR_TYPES:  # a lazy module's
             raise ValueError(errors.uninitialized(name))
         value = default

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from torchlike._core import casts, dtypes, errors
+from torchlike._core import casts, dtypes, errors, protocol
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Bool, Dims, DType, Input, Int, Number, OptInt, plain_bool
@@ -252,9 +252,10 @@ def _extremum(name: str, whole: Any, along: Any, elementwise: Any) -> None:
             kwargs["dim"] = kwargs.pop("axis")
         other = args[0] if args else kwargs.get("other")
         if not isinstance(input, Tensor):
-            raise TypeError(
+            raise protocol.no_tensor(
+                input,
                 f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                f"{type(input).__name__}"
+                f"{type(input).__name__}",
             )
         if isinstance(other, Tensor):
             return elementwise(input, other, out=out)

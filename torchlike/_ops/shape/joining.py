@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from torchlike._core import dtypes, errors, views
+from torchlike._core import dtypes, errors, protocol, views
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import common_order, of_all
@@ -102,8 +102,8 @@ def _checked_list(tensors: Any, name: str) -> list[Tensor]:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
     for k, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(
-                f"expected Tensor as element {k} in argument 0, but got {type(x).__name__}"
+            raise protocol.no_tensor(
+                x, f"expected Tensor as element {k} in argument 0, but got {type(x).__name__}"
             )
     return list(tensors)
 

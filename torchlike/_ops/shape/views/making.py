@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import modes
+from torchlike._core import modes, protocol
 from torchlike._core.storage import Unread
 from torchlike._core.tape import gradient_edge
 from torchlike._core.tensor import Tensor
@@ -98,8 +98,8 @@ def on_unread(host: np.ndarray) -> Tensor:
 
 def require_tensor(t: Any, name: str) -> Tensor:
     if not isinstance(t, Tensor):
-        raise TypeError(
-            f"{name}(): argument 'input' (position 1) must be Tensor, not {type(t).__name__}"
+        raise protocol.no_tensor(
+            t, f"{name}(): argument 'input' (position 1) must be Tensor, not {type(t).__name__}"
         )
     return t
 
