@@ -46,8 +46,7 @@ def test_a_product_runs_in_one_thread_where_threads_spin(monkeypatch: pytest.Mon
     seen: list[list[int]] = []
 
     def multiply(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        libraries = threadpoolctl.threadpool_info()
-        seen.append([x["num_threads"] for x in libraries if x["user_api"] == "blas"])
+        seen.append([library.get_num_threads() for library in blas_threads._libraries])
         return np.matmul(x, y)
 
     monkeypatch.setattr(blas_threads, "_spin", True)

@@ -8,9 +8,11 @@ import numpy as np
 
 import torchlike as torch
 import torchlike.nn.attention.flex_attention
+from torchlike._ops.nn.attention.attention import dropped_attention_op
 
 F = torch.nn.functional
 S = torch.special
+SEED = torch.tensor([3])
 
 
 def _after_a_step(x, gradient):
@@ -159,6 +161,10 @@ CODE = {
         ("attention_weights_op", "attend_op"),
         (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, dropout_p=0.4),
          *((1, 2, 2),) * 3)),
+    # Of accelerators, where kernels drop weights by a seed.
+    "dropped_attention_op": (
+        lambda q, k, v: dropped_attention_op(q, k, v, None, SEED, 0.4, False, None, False),
+        *((1, 2, 2, 2),) * 3),
     "modified_attention_op": (
         lambda q, k, v: torch.nn.attention.flex_attention.flex_attention(
             q, k, v, lambda score, b, h, i, j: score * (1 + i - j)

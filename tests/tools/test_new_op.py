@@ -36,7 +36,8 @@ def tree(tmp_path):
     for name in ("docs/operators.md", "tests/parity/op_cases_core.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "tests/parity/op_harness.py", tmp_path / "tests/parity")
+    for name in ("op_harness.py", "oracle.py"):
+        shutil.copy(ROOT / "tests/parity" / name, tmp_path / "tests/parity")
     return tmp_path
 
 

@@ -102,7 +102,7 @@ def of_query(result: Any, operands: Sequence[Any], spec: Any, statics: Any) -> N
     Heads of the keys that are shared (``enable_gqa``) are fused, those that broadcast are not.
     """
     query, key, value = (o._geometry for o in operands[:3])
-    mask, enable_gqa = operands[3], statics[-1]
+    mask, enable_gqa = operands[3], statics[2]
     same = query.size[:1] if enable_gqa else query.size[:2]
     fused = len(query.size) == 4 and query.size[3] == value.size[3]
     for g in (query, key, value):

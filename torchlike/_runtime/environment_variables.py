@@ -77,4 +77,11 @@ CHILDREN = Variable(
     stands_for="PYTHON",
 )
 
-ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR, CHILDREN)
+LAUNCHER = Variable(
+    "TORCHLIKE_LAUNCHER",
+    None,
+    "set by torchlike launch for the ranks that it starts: its process, with which they end",
+    stands_for="PID",
+)
+
+ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR, CHILDREN, LAUNCHER)

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 
+from torchlike._runtime.environment_variables import LAUNCHER
 from torchlike._runtime.meeting import coordination
 from torchlike._runtime.meeting.server import Client
 from torchlike._runtime.parents import ends_with_parent
@@ -41,7 +42,7 @@ def explain(error: BaseException) -> None:
 
 def main() -> None:
     """Run the script that the arguments name. SystemExit as of ``launcher.run``."""
-    ends_with_parent(int(os.environ["TORCHLIKE_LAUNCHER"]), signal.SIGKILL)
+    ends_with_parent(int(os.environ[LAUNCHER.name]), signal.SIGKILL)
     argv = sys.argv[1:]
     as_module = argv[0] == "-m"
     join()

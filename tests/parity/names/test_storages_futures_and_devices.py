@@ -116,7 +116,7 @@ NAMES = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_answers(name):
-    compare(NAMES[name], words=60)
+    compare(NAMES[name], words=45)
 
 
 NUMBERS = {

@@ -71,7 +71,6 @@ PLAIN = {
     "x.sum().item()": lambda t, x: x.sum().item(),
     "x.T": lambda t, x: x.T,
     "len": lambda t, x: len(x),
-    "linear": lambda t, x: t.nn.Linear(2, 2).eval() and None,
     "relu": lambda t, x: t.nn.ReLU()(x),
     "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, (2,)),
 }

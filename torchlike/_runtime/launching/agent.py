@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from torchlike._runtime.environment_variables import LAUNCHER
 from torchlike._runtime.launching.arguments import Options, parse
 from torchlike._runtime.launching.failures import Failure, report
 from torchlike._runtime.launching.logs import Output
@@ -135,7 +136,7 @@ class Agent:
             "TORCHELASTIC_RESTART_COUNT": self.attempt,
             "TORCHELASTIC_MAX_RESTARTS": o.max_restarts, "TORCHELASTIC_RUN_ID": o.run_id,
             "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_ERROR_FILE": error_file,
-            "TORCHLIKE_LAUNCHER": os.getpid(),
+            LAUNCHER.name: os.getpid(),
         }  # fmt: skip
         environment = {**os.environ, **{name: str(value) for name, value in own.items()}}
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -59,7 +59,8 @@ class Names:
         """From all modules and optimizers that are alive."""
         names = cls()
         alive = gc.get_objects()
-        modules = [x for x in alive if isinstance(x, Module) and "_modules" in vars(x)]
+        # By their types: to ask objects for their class is to run code of theirs.
+        modules = [x for x in alive if issubclass(type(x), Module) and "_modules" in vars(x)]
         inner = {id(child) for m in modules for child in m._modules.values()}
         roots = [m for m in modules if id(m) not in inner]
         parameters: dict[int, str] = {}
@@ -67,7 +68,7 @@ class Names:
         for n, root in enumerate(roots):
             names._of_module(root, f"{type(root).__name__}." if n else "", parameters)
         for x in alive:
-            if isinstance(x, Optimizer) and "state" in vars(x):
+            if issubclass(type(x), Optimizer) and "state" in vars(x):
                 names._of_optimizer(x, parameters)
         return names
 

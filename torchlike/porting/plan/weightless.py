@@ -61,7 +61,7 @@ def cells() -> Iterator[None]:
     afterwards."""
     given: list[tuple[Storage, Any]] = []
     for x in gc.get_objects():
-        if isinstance(x, Storage) and type(x.cell) is MetaArray:
+        if issubclass(type(x), Storage) and type(x.cell) is MetaArray:
             given.append((x, x.cell))
     for storage, cell in given:
         storage.cell = array(cell.shape, cell.dtype)
