@@ -111,14 +111,18 @@ def mapped(type: str) -> str:
     return _mapped.get(type, type)
 
 
-def available(type: str) -> list[Any]:
-    """The JAX devices that serve a PyTorch device type; empty when there are none."""
+def available(type: str, *, of_all_processes: bool = False) -> list[Any]:
+    """The JAX devices of this process that serve a PyTorch device type, or those of all processes
+    that JAX knows; empty when there are none."""
     type = mapped(type)
     if type != "cpu" and not platforms.started() and platforms.only_cpu():
         return []
     for platform in _PLATFORMS.get(type, ()):
         try:
-            return jax.local_devices(backend=platform)  # a rank has its own alone
+            # A rank has its own alone.
+            return (
+                jax.devices(platform) if of_all_processes else jax.local_devices(backend=platform)
+            )
         except RuntimeError:
             continue  # JAX says "unknown backend" by raising
     return []

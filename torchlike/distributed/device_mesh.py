@@ -315,7 +315,7 @@ def _rebuild(device_type: str, ranks: Any, names: Any, part: Any) -> DeviceMesh:
 
 def _devices_of(device_type: str) -> list[Any]:
     """The devices that ranks are, in the order of their processes."""
-    found = devices.available(device_type)
+    found = devices.available(device_type, of_all_processes=True)
     if not found:
         devices.to_jax(devices.device(device_type))  # raises
     return sorted(found, key=lambda d: (d.process_index, d.id))
