@@ -1,14 +1,15 @@
 """Nothing run before, nothing cached: what a first call takes, and what each new size.
 
-    python -m benchmarks.cold                          everything, some ten minutes
+    python -m benchmarks.cold                          everything, some fifteen minutes
     python -m benchmarks.cold --parts ops --rounds 1   does it run?
 
-Three parts, each measurement in a process of its own with empty caches, frameworks in turn:
+Four parts, each measurement in a process of its own with empty caches, frameworks in turn:
 
 ops      forty operations and modules: the first call, and the call with the third size.
 growing  whole programs whose sizes change: a growing cache of keys and values, fifty lengths of a
          sequence, episodes of random length. The first run, and the second, when all is known.
 steps    a training step of each net: the first, and the sum of the first twenty.
+settling eager steps until all that pays is compiled: their sum, and the median of the last tenth.
 """
 
 from __future__ import annotations
@@ -38,16 +39,19 @@ from benchmarks.pool import ROOT
 from benchmarks.workloads import LONG, TRAINING, cold_ops
 from benchmarks.workloads.growing import GROWING
 
-PARTS = ("ops", "growing", "steps")
+PARTS = ("ops", "growing", "steps", "settling")
 #: Frameworks of each part; the last is what ratios are to.
 COMPARED = {
     "ops": ("torchlike", "jax", "torch"),
     "growing": ("torchlike", "torch"),
     "steps": ("torchlike", "torchlike.jit", "jax", "torch"),
+    "settling": ("torchlike", "torch"),
 }
 NETS = {name: (TRAINING | LONG)[name] for name in ("mlp", "gpt", "resnet", "lstm")}
 SIZES = (33, 34, 37)
 STEPS = 20
+#: Eager steps of each net that are enough to settle.
+SETTLED = {"mlp": 1000, "cnn": 300, "gpt": 100, "lstm": 150}
 
 
 # -- in the process of one framework ---------------------------------------------------------------
@@ -81,11 +85,20 @@ def measure_steps(library: Any, name: str, net: str, framework: Any) -> dict[str
     return {net: [seconds[0], sum(seconds)]}
 
 
+def measure_settling(library: Any, net: str, framework: Any) -> dict[str, list[float]]:
+    """Seconds of all steps, and of a step in the end."""
+    runner = build.runner(framework, library, net)
+    seconds = [clock.timed_call(runner)[0] for _ in range(SETTLED[net])]
+    return {net: [sum(seconds), median(seconds[-len(seconds) // 10 :])]}
+
+
 def worker(part: str, label: str, net: str) -> None:
     framework = frameworks.parse(label)
     library, _ = build.import_library(framework)
     if part == "steps":
         found = measure_steps(library, framework.name, net, framework)
+    elif part == "settling":
+        found = measure_settling(library, net, framework)
     else:
         measure = measure_ops if part == "ops" else measure_growing
         found = measure(library, framework.name)
@@ -112,7 +125,7 @@ def run(part: str, label: str, net: str = "") -> dict[str, list[float]]:
 def gather(part: str, rounds: int, console: Console) -> dict[str, dict[str, list[list[float]]]]:
     """Case -> framework -> one list of seconds a round."""
     found: dict[str, dict[str, list[list[float]]]] = {}
-    nets = list(NETS) if part == "steps" else [""]
+    nets = {"steps": list(NETS), "settling": list(SETTLED)}.get(part, [""])
     for number in range(rounds):
         for net in nets:
             for label in COMPARED[part]:
@@ -129,6 +142,7 @@ def table(part: str, found: dict[str, dict[str, list[list[float]]]]) -> Table:
         "ops": {"first call": 0, "third size": 2},
         "growing": {"first run": 0, "second run": 1},
         "steps": {"first step": 0, f"{STEPS} steps": 1},
+        "settling": {"all steps": 0, "a late step": 1},
     }[part]
     labels = COMPARED[part]
     made = Table(title=f"{part}, nothing cached: ms (ratio to {labels[-1]})", title_justify="left")

@@ -81,6 +81,18 @@ def called(exe: Executable, form: Callable[..., Any], *args: Any) -> Any:
     return capture.unseen(form, *args)
 
 
+def _little(arguments: Any) -> float:
+    """The patience with NumPy (`first_calls.jit`) for a forward that its backward computes again."""
+    return 0.5
+
+
+def _until_residuals(arguments: Any) -> float:
+    """The patience for such a backward: once the forward is compiled, it keeps residuals, and the
+    backward of those is another program."""
+    _, residuals, _ = arguments
+    return 4 if residuals is None else 1
+
+
 @tree_util.register_pytree_node_class
 class Residuals:
     """What a forward saved, as a pytree: arrays, and how to rebuild the vjp from them.
@@ -198,10 +210,13 @@ class Executable:
         self.forward: Callable[..., Any] = form
         #: The same for operands with host values among them, as in ``first_calls``.
         self.by_numpy = form.by_numpy
-        self.forward_vjp = self._jitted(self._forward_vjp)
+        self.forward_vjp = self._jitted(self._forward_vjp, like=form)
 
-    def _jitted(self, function: Callable[..., Any]) -> first_calls.Form:
-        return first_calls.jit(self._traced(function), name=self.name, inline=AT_ONCE)
+    def _jitted(self, function: Callable[..., Any], like: Any = None) -> first_calls.Form:
+        return first_calls.jit(
+            self._traced(function), name=self.name, like=like,
+            patience=_little if self.keeps_residuals and self.mask else None, inline=AT_ONCE,
+        )  # fmt: skip
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         function = targets.precise(function)
@@ -213,7 +228,9 @@ class Executable:
     def donating(self) -> first_calls.Form:
         """``forward`` in the memory of its first operand, for in-place ops."""
         if self._donating is None:
-            self._donating = first_calls.jit(self.pure, name=self.name, donate_argnums=0)
+            self._donating = first_calls.jit(
+                self.pure, name=self.name, like=self.forward, donate_argnums=0
+            )
         return self._donating
 
     @property
@@ -282,7 +299,8 @@ class Executable:
         sizes = tuple([n for a in dropped_avals if a for n in a[0]])
         return first_calls.jit(
             make(sizes), name=f"{self.name}, backward", template=first_calls.Template(make, sizes),
-            families=self._families.setdefault(kinds, {}), inline=AT_ONCE,
+            families=self._families.setdefault(kinds, {}),
+            patience=_until_residuals if self.keeps_residuals else None, inline=AT_ONCE,
         )  # fmt: skip
 
     def passed_on(

@@ -29,7 +29,9 @@ from torchlike.autograd import partial
 from torchlike.autograd.partial import Partial
 
 _add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ONCE)
-_add_donating = first_calls.jit(lambda a, b: a + b, name="sum of gradients", donate_argnums=0)
+_add_donating = first_calls.jit(
+    lambda a, b: a + b, name="sum of gradients", like=_add, donate_argnums=0
+)
 
 
 def _sum(present: Any, gradient: Any) -> Any:

@@ -46,14 +46,10 @@ def _functions(key: Any, rule: Rule, n: int, n_states: int) -> tuple[Any, Any]:
 
         name = f"optimizer step {getattr(rule, '__name__', '')}".rstrip()
         flat = functools.partial(update, functools.partial(_flat, rule))
-        found = (
-            first_calls.jit(
-                unwatched(targets.precise(functools.partial(update, rule))),
-                name=name,
-                inline=AT_ONCE,
-            ),
-            first_calls.jit(flat, name=name, donate_argnums=0),
+        plain = first_calls.jit(
+            unwatched(targets.precise(functools.partial(update, rule))), name=name, inline=AT_ONCE
         )
+        found = plain, first_calls.jit(flat, name=name, like=plain, donate_argnums=0)
         _compiled[key] = found
     return found
 

@@ -2,9 +2,11 @@
 
 Both are estimates from sizes alone, so two runs of a script switch at the same call and give the
 same bits. NumPy is given as much work as compiling is thought to take; what is spent is then at
-most about twice what knowing the number of calls beforehand would have taken.
+most about twice what knowing the number of calls beforehand would have taken. It is given less of
+small work: what has been called a hundred times is in a loop that will go on (`_FEW_CALLS`).
 
-Units: 1 is the time of one addition in a large array, some nanoseconds.
+Units: 1 is the time of one addition of float32 in a large array, about 0.2 ns. Factors were
+measured on 128 Ki elements, and whole programs in the steps of an MLP, a CNN, an LSTM and a GPT.
 """
 
 from __future__ import annotations
@@ -17,29 +19,43 @@ from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.first_calls.settings import settings
 
 #: What NumPy takes for an equation, however small its arrays are.
-_PER_EQUATION = 3e3
-#: What XLA takes for a program, and for each of its equations.
-_COMPILING = 20e6
-_COMPILING_EQUATION = 8e6
+_PER_EQUATION = 5e3
+#: What XLA takes for a program, and for the square root of the number of its equations: 40 ms for
+#: one, 60 for 4, 180 for 60 to 130, and 600 for 1,900 of an optimizer's, which are much alike.
+_COMPILING = 125e6
+_COMPILING_EQUATIONS = 75e6
+#: So many calls say nothing of how many will follow. After c² times as many, the loop is thought to
+#: go on c times as long again, and compiling is due at 1/c of its cost; c is at most `_LONGER`.
+_FEW_CALLS = 30
+_LONGER = 4
 #: A signature is called this often by NumPy at most.
 _MOST_CALLS = 1000
 #: What NumPy takes for a step of a program that has run before; what the call of a compiled program
 #: takes, and the way of each of its operands and results between host and device.
-_PER_STEP = 1.2e3
-_XLA_CALL = 8e3
-_XLA_OPERAND = 2e3
-#: Turns that a loop with a condition is thought to take.
+_PER_STEP = 1.8e3
+_XLA_CALL = 12e3
+_XLA_OPERAND = 3e3
+#: Turns that a loop with a condition is thought to take, and how much dearer equations are within a
+#: loop, which cuts and stacks their arrays.
 _TURNS = 100
+_IN_LOOP = 2
 
-_FREE = frozenset(("broadcast_in_dim", "reshape", "transpose", "squeeze", "slice", "rev"))
-_DEAR = frozenset((
-    "exp", "exp2", "log", "log1p", "expm1", "tanh", "erf", "erf_inv", "pow", "sin", "cos", "tan",
-    "logistic", "threefry2x32", "lgamma", "digamma", "rem", "cbrt", "atan2",
-))  # fmt: skip
-
-
+#: What an element takes, where it is more than an addition.
+_ELEMENT: dict[str, float] = {
+    "broadcast_in_dim": 0, "reshape": 0, "transpose": 0, "squeeze": 0, "slice": 0, "rev": 0,
+    "exp": 4, "exp2": 2, "log": 3, "log1p": 4, "expm1": 3, "tanh": 3, "logistic": 8, "sqrt": 3,
+    "rsqrt": 4, "cbrt": 4, "sin": 6, "cos": 6, "tan": 5, "asin": 4, "acos": 4, "atan": 4,
+    "sinh": 4, "cosh": 4, "asinh": 7, "acosh": 6, "atanh": 5, "atan2": 6, "pow": 7, "sign": 10,
+    "erf": 40, "erfc": 70, "erf_inv": 150, "lgamma": 150, "digamma": 110, "nextafter": 30,
+    "rem": 100, "round": 45, "select_n": 6, "clamp": 7, "cumsum": 20, "cumprod": 20, "cummax": 20,
+    "cummin": 20, "cumlogsumexp": 100, "threefry2x32": 40,
+}  # fmt: skip
 #: Arithmetic on 16-bit floats goes number by number through float32 (integers pay for it, too).
-_SLOW_IN_HALF = frozenset(("add", "sub", "mul", "div", "max", "min", "neg", *_DEAR))
+_SLOW_IN_HALF = frozenset((
+    "add", "sub", "mul", "div", "max", "min", "neg", "exp", "exp2", "log", "log1p", "expm1",
+    "tanh", "erf", "erf_inv", "pow", "sin", "cos", "tan", "logistic", "lgamma", "digamma", "rem",
+    "cbrt", "atan2",
+))  # fmt: skip
 
 
 def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
@@ -48,8 +64,10 @@ def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
     ``value`` gives the number that a size stands for.
     """
     cost, n = _cost(jaxpr, value)
-    calls = int((_COMPILING + _COMPILING_EQUATION * n) / max(cost, 1.0))
-    return min(calls, _MOST_CALLS) if calls >= 2 else 0
+    calls = (_COMPILING + _COMPILING_EQUATIONS * math.sqrt(n)) / max(cost - _xla_call(jaxpr), 1.0)
+    if calls > _FEW_CALLS:
+        calls = max(math.sqrt(_FEW_CALLS * calls), calls / _LONGER)
+    return min(int(calls), _MOST_CALLS) if calls >= 2 else 0
 
 
 def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -> bool:
@@ -62,8 +80,12 @@ def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -
         return False
     work, _ = _cost(jaxpr, value, 0)
     work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
-    call = _XLA_CALL + _XLA_OPERAND * (len(jaxpr.invars) + len(jaxpr.outvars))
-    return _PER_STEP * steps + work <= settings.xla_is_dear * call
+    return _PER_STEP * steps + work <= settings.xla_is_dear * _xla_call(jaxpr)
+
+
+def _xla_call(jaxpr: Any) -> float:
+    """What a call of the compiled program takes beside its work."""
+    return _XLA_CALL + _XLA_OPERAND * (len(jaxpr.invars) + len(jaxpr.outvars))
 
 
 def _has_loops(jaxpr: Any) -> bool:
@@ -85,7 +107,7 @@ def _cost(
         count += 1
         for sub in inner:
             cost, n = _cost(sub, value, per_equation)
-            total += turns * cost
+            total += turns * cost * (_IN_LOOP if turns > 1 else 1)
             count += n
         if not inner:
             total += _elements(eqn, value)
@@ -114,12 +136,14 @@ def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
         return math.prod(map(value, v.aval.shape))
 
     out = sum(map(size, eqn.outvars))
-    if name in _FREE:
-        return 0
-    if eqn.outvars and eqn.outvars[0].aval.dtype.itemsize < 4 and name in _SLOW_IN_HALF:
-        out *= 8
-    if name in _DEAR:
-        return 8 * out
+    if eqn.outvars:
+        dtype = eqn.outvars[0].aval.dtype
+        if dtype.itemsize < 4 and name in _SLOW_IN_HALF:
+            out *= 12
+        elif name == "div" and dtype.kind in "iu":
+            return 120 * out
+    if name in _ELEMENT:
+        return _ELEMENT[name] * out
     if name == "dot_general":
         (summed, _), _ = eqn.params["dimension_numbers"]
         length = math.prod(value(eqn.invars[0].aval.shape[d]) for d in summed)
@@ -130,15 +154,15 @@ def _elements(eqn: Any, value: Callable[[Any], int]) -> float:
         taps = math.prod(kernel) / max(1, kernel[layout.rhs_spec[0]])
         # The column of a position is written once for all channels of the output.
         channels = max(1, value(eqn.outvars[0].aval.shape[layout.out_spec[1]]))
-        return out * (1 + taps / channels * eqn.params["feature_group_count"] + taps / 16)
+        return 3 * out * (1 + taps / channels * eqn.params["feature_group_count"] + taps / 16)
     if name.startswith(("reduce_window", "select_and")):
-        return out * math.prod(map(value, eqn.params["window_dimensions"]))
+        return 3 * out * math.prod(map(value, eqn.params["window_dimensions"]))
     if name.startswith(("reduce", "arg")):
-        return size(eqn.invars[0])
+        return 2 * size(eqn.invars[0])
     if name.startswith("scatter"):
         return out + 20 * size(eqn.invars[2])
     if name == "gather":
         return 5 * out
     if name in ("sort", "top_k"):
-        return 30 * size(eqn.invars[0])
+        return 200 * size(eqn.invars[0])
     return out

@@ -45,7 +45,8 @@ class Form(Protocol):
 
 def jit(
     function: Callable[..., Any], *, name: str = "", template: Template | None = None,
-    families: dict[Any, Family] | None = None, **options: Any,
+    families: dict[Any, Family] | None = None, like: Any = None,
+    patience: Callable[[Any], float] | None = None, **options: Any,
 ) -> Form:  # fmt: skip
     """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
 
@@ -58,6 +59,11 @@ def jit(
 
     ``function`` may itself be made for sizes: ``template`` then makes it for others, and functions
     of one template share their ``families``.
+
+    ``like`` is another form of the same computation, such as one that donates nothing. What NumPy
+    computed for either counts for both: where one is due to be compiled, so is the other.
+
+    ``patience(arguments)`` is how many times as many calls as usual NumPy computes.
     """
     jitted: Any = jax.jit(function, **options)
     if internals.missing:
@@ -66,8 +72,9 @@ def jit(
     template = template or Template(lambda sizes: function, ())
     name = name or getattr(function, "__name__", "?")
     first_calls = _FirstCalls(
-        function, jitted, name, template, {} if families is None else families
-    )
+        function, jitted, name, template, {} if families is None else families,
+        getattr(like, "by_numpy", None), patience,
+    )  # fmt: skip
     hooked: Any = internals.hooked(function, jitted, first_calls.miss)
     hooked = functools.wraps(function)(hooked)
     # What methods of JAX's class (lower, trace, eval_shape) look for.
@@ -104,20 +111,24 @@ class _FirstCalls:
     """Answers the calls of one form for which JAX has no executable, and those by NumPy."""
 
     __slots__ = (
-        "_by_avals", "_compiled", "_families", "_function", "_name", "_programs", "_template",
+        "_by_avals", "_compiled", "_families", "_function", "_like", "_name", "_patience",
+        "_programs", "_template",
     )  # fmt: skip
 
     def __init__(
         self, function: Callable[..., Any], jitted: Any, name: str, template: Template,
-        families: dict[Any, Family],
+        families: dict[Any, Family], like: Any, patience: Callable[[Any], float] | None,
     ) -> None:  # fmt: skip
         self._function = function
         self._compiled = jitted._cache_miss
         self._name = name
         self._template, self._families = template, families
+        self._patience = patience
         #: Programs by their signature, and by what `by_numpy` sees of it.
         self._programs: dict[Any, Program] = {}
         self._by_avals: dict[Any, Program] = {}
+        #: The programs of the form that this one is like.
+        self._like: dict[Any, Program] = getattr(like, "__self__", self)._programs
 
     # -- called by JAX -----------------------------------------------------------------------------
 
@@ -210,6 +221,11 @@ class _FirstCalls:
         program = self._programs.get(key)
         if program is not None:
             return program, None
+        peer = self._like.get(key)
+        if peer is not None and peer.calls_left <= 0:
+            program = self._programs[key] = Program(record_of(self._name))
+            program.calls = peer.calls
+            return program, None
         outs = None
         found = self._of_family(key, leaves, tree)
         if found is None:
@@ -219,6 +235,10 @@ class _FirstCalls:
             values = operands(leaves, program.dtypes) if check and program.calls_left else None
             if values is not None:
                 program, outs = self._checked(key, leaves, tree, values, program)
+        if self._patience is not None:
+            program.calls_left *= self._patience(jax.tree.unflatten(tree, leaves))
+        if peer is not None:
+            program.calls_left = min(program.calls_left, peer.calls_left)
         self._programs[key] = program
         return program, outs
 

@@ -205,9 +205,33 @@ def _complex(eqn: Equation) -> Callable[..., Any]:
     return of_parts
 
 
+#: ``np.where`` branches at each element: where the condition has no pattern, 3.6 ns each, and from
+#: this size on the processor does not learn it by heart either.
+_MANY_BRANCHES = 1 << 13
+
+
+def _select_bits(shape: tuple[int, ...], dtype: np.dtype) -> Callable[..., Any]:
+    """``np.where`` without branches: false ^ ((false ^ true) & mask), 0.6 ns an element."""
+    bits = np.dtype("i4")
+
+    def select(which: Any, false: Any, true: Any) -> np.ndarray:
+        mask = np.array(which, bits)
+        np.negative(mask, out=mask)
+        base = np.asarray(false).view(bits)
+        chosen = np.bitwise_xor(base, np.asarray(true).view(bits))
+        for operation, operand in ((np.bitwise_and, mask), (np.bitwise_xor, base)):
+            chosen = operation(chosen, operand, out=chosen if chosen.shape == shape else None)
+        return chosen.view(dtype)
+
+    return select
+
+
 @rule("select_n")
 def _select_n(eqn: Equation) -> Callable[..., Any]:
     if eqn.operands[0].dtype == np.bool_:
+        shape, dtype = eqn.results[0].shape, np.dtype(eqn.dtype)
+        if math.prod(shape) >= _MANY_BRANCHES and dtype.itemsize == 4 and dtype.kind in "fiu":
+            return _select_bits(shape, dtype)
         return lambda which, false, true: np.where(which, true, false)
     return lambda which, *cases: np.choose(which, cases)
 

@@ -42,6 +42,11 @@ _Q = (
 )  # fmt: skip
 
 
+#: Elements computed at a time, so that the steps between stay in the cache: half a million in 3.6
+#: ms, all at once in 10.3.
+_BLOCK = 1 << 14
+
+
 @rule("erf")
 def _erf(eqn: Equation) -> Callable[..., Any]:
     """In float32 by a rational function: to import SciPy's takes 170 ms."""
@@ -50,15 +55,33 @@ def _erf(eqn: Equation) -> Callable[..., Any]:
         return _scipy_special.erf
 
     def erf(x: Any) -> Any:
-        x = np.clip(x.astype(np.float64), -3.93, 3.93)
-        t = x * x
-        return np.clip(x * _polynomial(_P, t) / _polynomial(_Q, t), -1, 1).astype(dtype)
+        out = np.empty(x.shape, dtype)
+        given, results = x.reshape(-1), out.reshape(-1)
+        scratch = np.empty((4, min(_BLOCK, given.size)))
+        for start in range(0, given.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            _erf_of_block(given[block], results[block], scratch)
+        return out
 
     return erf
 
 
-def _polynomial(coefficients: tuple[float, ...], t: Any) -> Any:
-    value = coefficients[-1]
+def _erf_of_block(x: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
+    """Write erf of ``x`` to ``out``; both are as long as a row of ``scratch`` or shorter."""
+    y, t, p, q = scratch[:, : x.size]
+    y[...] = x
+    np.clip(y, -3.93, 3.93, out=y)
+    np.multiply(y, y, out=t)
+    _polynomial(_P, t, p)
+    _polynomial(_Q, t, q)
+    p *= y
+    p /= q
+    out[...] = np.clip(p, -1, 1, out=p)
+
+
+def _polynomial(coefficients: tuple[float, ...], t: Any, out: Any) -> None:
+    """Write the polynomial of ``t`` to ``out``, by Horner's scheme."""
+    out[...] = coefficients[-1]
     for c in coefficients[-2::-1]:
-        value = value * t + c
-    return value
+        out *= t
+        out += c
