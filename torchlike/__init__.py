@@ -110,6 +110,7 @@ from torchlike.random import (  # noqa: E402
     seed,
     set_rng_state,
 )
+from torchlike.sparse import _compressed_rules as _compressed_rules  # noqa: E402 - the same for CSR and its kin
 from torchlike.sparse import _names as _sparse_names  # noqa: E402 - registers coalesce, spmm
 from torchlike.sparse import _rules as _sparse_rules  # noqa: E402 - what ops do on sparse tensors
 from torchlike.sparse import _tensor as _sparse_tensor  # noqa: E402 - registers sparse_coo_tensor

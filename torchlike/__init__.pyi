@@ -2309,24 +2309,25 @@ def solve(*args: Any, **kwargs: Any) -> Any:
 def sort(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
     """``sort(input, dim=-1, descending=False, *, stable=False)``: values and indices, a named pair."""
 
-def sparse_bsc_tensor(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, **options: Any) -> Any:
+    """``sparse_compressed_tensor`` of layout torch.sparse_bsc: ccol_indices, row_indices, values and a size. RuntimeError as there."""
 
-def sparse_bsr_tensor(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, **options: Any) -> Any:
+    """``sparse_compressed_tensor`` of layout torch.sparse_bsr: crow_indices, col_indices, values and a size. RuntimeError as there."""
 
-def sparse_compressed_tensor(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Any:
+    """A tensor of a compressed ``layout``; its size is the least that holds the indices unless
+given."""
 
 def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, check_invariants: _bool | None = None, is_coalesced: _bool | None = None) -> Any:
     """A sparse tensor of ``indices`` (sparse_dim, nnz) and ``values`` (nnz, …); its size is the
 least that holds the indices unless given. ``sparse_coo_tensor(size=…)`` is empty."""
 
-def sparse_csc_tensor(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, **options: Any) -> Any:
+    """``sparse_compressed_tensor`` of layout torch.sparse_csc: ccol_indices, row_indices, values and a size. RuntimeError as there."""
 
-def sparse_csr_tensor(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, **options: Any) -> Any:
+    """``sparse_compressed_tensor`` of layout torch.sparse_csr: crow_indices, col_indices, values and a size. RuntimeError as there."""
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
     """Views of consecutive pieces: of one size, or of the sizes in a list."""

@@ -24,9 +24,7 @@ class Gap(NamedTuple):
     instead: str
 
 
-_COMPRESSED = Gap(
-    "XLA has no compressed sparse layouts", "torchlike.sparse_coo_tensor and Tensor.to_sparse()"
-)
+_SEMI_STRUCTURED = Gap("XLA has no product with 2:4 sparsity", "the dense tensor")
 _SPARSE = Gap("it is not written for sparse tensors", "x.to_dense() and the dense function")
 _QUANTIZED = Gap(
     "there are no quantized tensors", "a floating dtype of fewer bits, such as bfloat16"
@@ -77,9 +75,6 @@ _MTIA = Gap("JAX has no backend of that kind", "torch.accelerator, which asks fo
 GAPS: dict[str, dict[str, Gap]] = {
     "": {
         **dict.fromkeys(
-            ("sparse_csr_tensor", "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor",
-             "sparse_compressed_tensor"), _COMPRESSED),
-        **dict.fromkeys(
             ("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic",
              "dequantize", "quantized_batch_norm", "quantized_max_pool1d", "quantized_max_pool2d",
              "q_scale", "q_zero_point", "q_per_channel_axis", "q_per_channel_scales",
@@ -91,8 +86,9 @@ GAPS: dict[str, dict[str, Gap]] = {
     },
     "sparse": {
         **dict.fromkeys(
-            ("softmax", "log_softmax", "spdiags", "spsolve", "as_sparse_gradcheck"), _SPARSE),
-        **dict.fromkeys(("to_sparse_semi_structured", "SparseSemiStructuredTensor"), _COMPRESSED),
+            ("spsolve", "as_sparse_gradcheck"), _SPARSE),
+        **dict.fromkeys(
+            ("to_sparse_semi_structured", "SparseSemiStructuredTensor"), _SEMI_STRUCTURED),
     },
     "masked": dict.fromkeys(
         ("masked_tensor", "as_masked_tensor", "is_masked_tensor", "MaskedTensor"), _MASKED),
@@ -169,9 +165,6 @@ GAPS: dict[str, dict[str, Gap]] = {
         **dict.fromkeys(("_sparse_addmm", "_sparse_mm_reduce_impl"), _SPARSE),
     },
     "Tensor": {
-        **dict.fromkeys(
-            ("to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "crow_indices",
-             "ccol_indices", "col_indices", "row_indices"), _COMPRESSED),
         **dict.fromkeys(
             ("align_to", "align_as", "refine_names", "rename", "rename_"), _NAMED),
         **dict.fromkeys(

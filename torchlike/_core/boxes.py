@@ -28,7 +28,7 @@ import numpy as np
 
 from torchlike._core import errors, meta, modes
 from torchlike._core.meta import MetaArray, StandIn
-from torchlike._core.sparse_array import SparseArray, refusal
+from torchlike._core.sparse_array import KINDS, refusal
 
 
 class _Reverse(threading.local):
@@ -163,11 +163,11 @@ class Dual(Box):
 
 BOXES = frozenset((Batched, Dual))
 #: Whatever stands in a cell in place of an array.
-SPECIAL = BOXES | {MetaArray, SparseArray}
+SPECIAL = BOXES | {MetaArray} | KINDS
 
 
 def involved(arrays: Any) -> bool:
-    """Whether a pytree of operands holds a box, a MetaArray or a SparseArray."""
+    """Whether a pytree of operands holds a box, a MetaArray or a sparse array."""
     return any(type(a) in SPECIAL for a in jax.tree_util.tree_leaves(arrays))
 
 
@@ -189,7 +189,7 @@ def top(arrays: Iterable[Any]) -> Level | None:
 def call(function: Callable[..., Any], *arrays: Any) -> Any:
     """``function(*arrays)`` where an array is a box or a MetaArray. NotImplementedError where one
     is sparse."""
-    if any(type(a) is SparseArray for a in arrays):
+    if any(type(a) in KINDS for a in arrays):
         raise NotImplementedError(refusal("this operation"))
     level = top(arrays)
     if level is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class layout:
-    """How elements are stored; torchlike's tensors are all ``strided``."""
+    """How elements are stored: ``strided`` where it is an array."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -15,9 +15,9 @@ class layout:
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
-#: By name only: no tensor has one of these.
 sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
 sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
+#: By name only: no tensor has one of these.
 jagged, mkldnn = layout("jagged"), layout("_mkldnn")
 
 

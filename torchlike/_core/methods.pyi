@@ -402,8 +402,8 @@ class TensorMethods:
     def cauchy_(self, *args: Any, generator: Any = None, **kw: Any) -> Tensor:
         """Fill with random numbers: cauchy of median, sigma."""
 
-    def ccol_indices(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+    def ccol_indices(self) -> Any:
+        """RuntimeError: this tensor is of another layout than has ``ccol_indices``."""
 
     def cdouble(self, memory_format: Any = None) -> Tensor:
         """``to(torch.complex128)``."""
@@ -463,10 +463,10 @@ class TensorMethods:
         """A copy with the same values and (by default) the same memory order."""
 
     def coalesce(self) -> Any:
-        """RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``coalesce``."""
+        """RuntimeError: this tensor is of another layout than has ``coalesce``."""
 
-    def col_indices(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+    def col_indices(self) -> Any:
+        """RuntimeError: this tensor is of another layout than has ``col_indices``."""
 
     def combinations(self, r: _int = 2, with_replacement: Any = False) -> Tensor:
         """All selections of ``r`` elements of a vector, as rows."""
@@ -522,8 +522,8 @@ class TensorMethods:
     def cross(self, other: Tensor, dim: _int | None = None, *, out: Any = None) -> Tensor:
         """The cross product along ``dim`` (the first of size 3 by default)."""
 
-    def crow_indices(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+    def crow_indices(self) -> Any:
+        """RuntimeError: this tensor is of another layout than has ``crow_indices``."""
 
     def cuda(self, device: Any = None, non_blocking: Any = False) -> Tensor:
         """``to("cuda")``. RuntimeError naming JAX's backends when there is no GPU."""
@@ -877,7 +877,7 @@ and the edges: a named pair."""
 first dimension, RuntimeError for others."""
 
     def indices(self) -> Any:
-        """RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``indices``."""
+        """RuntimeError: this tensor is of another layout than has ``indices``."""
 
     def inner(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Products summed over the last dimensions."""
@@ -1447,8 +1447,8 @@ has it."""
     def round_(self, *, decimals: Number = 0) -> Tensor:
         """Half to even, to ``decimals`` places; the gradient is zero."""
 
-    def row_indices(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+    def row_indices(self) -> Any:
+        """RuntimeError: this tensor is of another layout than has ``row_indices``."""
 
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """``rsqrt`` elementwise; integers give the default float dtype."""
@@ -1556,7 +1556,7 @@ out of range, NotImplementedError for integers without ``dtype``."""
         """0: a dense tensor has no dimension with indices."""
 
     def sparse_mask(self, mask: Any) -> Any:
-        """The elements at the places of ``mask``, in coordinate form."""
+        """The elements at the places of ``mask``, in its layout."""
 
     def split(self, split_size: Any, dim: _int = 0) -> _tuple[Tensor, ...]:
         """Views of consecutive pieces: of one size, or of the sizes in a list."""
@@ -1669,22 +1669,22 @@ flattened tensor without ``dim``."""
 
     def to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
         """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
-less than all. JitCaptureError under a jit; NotImplementedError for compressed layouts."""
+less than all, or in a compressed ``layout``. JitCaptureError under a jit."""
 
-    def to_sparse_bsc(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: Any = None) -> Any:
+        """What is not zero in layout torch.sparse_bsc, by blocks; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""
 
-    def to_sparse_bsr(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: Any = None) -> Any:
+        """What is not zero in layout torch.sparse_bsr, by blocks; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""
 
     def to_sparse_coo(self) -> Any:
         """What is not zero in coordinate form: ``to_sparse()``."""
 
-    def to_sparse_csc(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+    def to_sparse_csc(self, dense_dim: Any = None) -> Any:
+        """What is not zero in layout torch.sparse_csc; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""
 
-    def to_sparse_csr(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA has no compressed sparse layouts. Use instead: torchlike.sparse_coo_tensor and Tensor.to_sparse()."""
+    def to_sparse_csr(self, dense_dim: Any = None) -> Any:
+        """What is not zero in layout torch.sparse_csr; the last ``dense_dim`` dimensions stay dense. RuntimeError for sizes that do not fit."""
 
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Sequence[Tensor] | None = None) -> Any:
         """The ``k`` largest (or smallest) values along a dimension, in order, and where they are."""
@@ -1766,7 +1766,7 @@ integers stay."""
         """``unsqueeze`` in place: this tensor's geometry changes, its memory does not."""
 
     def values(self) -> Any:
-        """RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``values``."""
+        """RuntimeError: this tensor is of another layout than has ``values``."""
 
     def var(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None, out: Any = None, axis: Any = None) -> Tensor:
         """The var over ``dim``; ``correction`` 1 (or ``unbiased``) by default."""

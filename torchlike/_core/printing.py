@@ -258,10 +258,13 @@ def _brackets(cells: _Cells, shape: Sequence[int], indent: int, options: _Option
     return block(0, indent)
 
 
-def _with_suffixes(text: str, suffixes: Sequence[str], indent: int, linewidth: float) -> str:
+def with_suffixes(
+    text: str, suffixes: Sequence[str], indent: int, linewidth: float | None = None
+) -> str:
     """Append the suffixes and the parenthesis; a suffix past the linewidth starts a new line."""
     # PyTorch counts two characters more than the last line has. Kept: it decides where lines break.
     used = len(text) - text.rfind("\n") + 1
+    linewidth = _options.linewidth if linewidth is None else linewidth
     for suffix in suffixes:
         if used + len(suffix) + 2 > linewidth:
             text += ",\n" + " " * indent + suffix
@@ -343,7 +346,7 @@ def tensor_repr(
     elif requires_grad:
         suffixes.append("requires_grad=True")
 
-    text = _with_suffixes(prefix + shown, suffixes, indent, options.linewidth)
+    text = with_suffixes(prefix + shown, suffixes, indent, options.linewidth)
     return f"Parameter({text})" if is_parameter_like and prefix != "tensor(" else text
 
 

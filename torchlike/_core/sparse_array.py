@@ -1,8 +1,11 @@
 """What the cell of a sparse tensor holds: indices and values, each a tensor, in an array's place.
 
+A `SparseArray` is in coordinate form, a `CompressedArray` has the indices of one dimension
+compressed.
+
 As for a MetaArray or a box, the hot path does not ask for it: compiled functions refuse it with an
 error, and only then is the call looked at again. An op that knows sparse operands has a *rule*
-(sparse_rules); all others say that they do not.
+for their kind (torchlike/sparse); all others say that they do not.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from typing import Any
 
 from torchlike._core.meta import StandIn
 
-#: Ops on sparse operands: {name: rule(*operands, *statics)}. See sparse_rules.
+#: Ops on sparse operands: {name: rule(*operands, *statics)}. See torchlike/sparse/_rules.py, and
+#: _compressed_rules.py for the second.
 RULES: dict[str, Callable[..., Any]] = {}
+COMPRESSED_RULES: dict[str, Callable[..., Any]] = {}
 
 
 class SparseArray(StandIn):
@@ -31,14 +36,56 @@ class SparseArray(StandIn):
     def dtype(self) -> Any:  # type: ignore[override]
         return self.held.dtype.numpy
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SparseArray, (self.at, self.held, self.shape, self.coalesced)
+
     def parts(self) -> tuple[Any, Any]:
         """The arrays of indices and values."""
         return self.at._read(), self.held._read()
+
+    def tensors(self) -> tuple[Any, ...]:
+        """The tensors that it consists of."""
+        return self.at, self.held
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(refusal("this operation"))
 
     __array__ = __getitem__ = astype = reshape = __jax_array__ = _refuse
+
+
+class CompressedArray(StandIn):
+    """A matrix, or a batch of them, in a compressed layout.
+
+    Rows are compressed in CSR and BSR, columns in CSC and BSC: ``compressed`` (*batch, n + 1) says
+    where the elements of each begin. ``plain`` (*batch, nnz) has their indices in the other
+    dimension, and ``held`` (*batch, nnz, …) the values: blocks in BSR and BSC.
+    """
+
+    __slots__ = ("compressed", "held", "layout", "plain")
+
+    def __init__(
+        self, compressed: Any, plain: Any, held: Any, shape: Iterable[int], layout: Any
+    ) -> None:
+        self.compressed, self.plain, self.held = compressed, plain, held
+        self.shape = tuple(shape)
+        self.layout = layout
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.held.dtype.numpy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompressedArray, (*self.tensors(), self.shape, self.layout)
+
+    def tensors(self) -> tuple[Any, ...]:
+        """The tensors that it consists of."""
+        return self.compressed, self.plain, self.held
+
+    _refuse = SparseArray._refuse
+    __array__ = __getitem__ = astype = reshape = __jax_array__ = _refuse
+
+
+KINDS = frozenset((SparseArray, CompressedArray))
 
 
 def refusal(what: str) -> str:
@@ -48,12 +95,21 @@ def refusal(what: str) -> str:
 
 def involved(arrays: Iterable[Any]) -> bool:
     """Whether one of the operands is sparse."""
-    return any(type(a) is SparseArray for a in arrays)
+    return any(type(a) in KINDS for a in arrays)
 
 
 def run(name: str, args: Iterable[Any]) -> Any:
     """An op of which an operand is sparse. NotImplementedError without a rule for it."""
-    rule = RULES.get(name)
+    args = tuple(args)
+    rules = COMPRESSED_RULES if any(map(_is_compressed, args)) else RULES
+    rule = rules.get(name)
     if rule is None:
         raise NotImplementedError(refusal(f"{name}()"))
     return rule(*args)
+
+
+def _is_compressed(operand: Any) -> bool:
+    if isinstance(operand, (tuple, list)):
+        return any(map(_is_compressed, operand))
+    storage = getattr(operand, "_storage", None)
+    return storage is not None and type(storage.cell) is CompressedArray

@@ -30,7 +30,6 @@ from torchlike._core.boxes import BOXES, adopt
 from torchlike._core.errors import NO_DATA, UNWRAP_TRANSFORMED
 from torchlike._core.mapped_files import is_private
 from torchlike._core.meta import MetaArray
-from torchlike._core.sparse_array import SparseArray
 from torchlike._core.views.geometry import contiguous_strides, dense_order
 from torchlike._runtime import first_calls, shared_memory, x64
 from torchlike._runtime.transfer import to_device
@@ -262,14 +261,14 @@ class SparseStorage(Storage):
         capture = modes.current.capture
         if capture is not None:
             capture.refuse("a write to a sparse tensor", "the operation that gives another one")
-        for part in (self.cell.at, self.cell.held):  # compiled programs look for them again
+        for part in self.cell.tensors():  # compiled programs look for them again
             part._storage.abandoned = True
         modes.epoch.advance()
         self.cell = array
         self.version += 1
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_sparse, (self.cell.at, self.cell.held, self.shape, self.cell.coalesced)
+        return SparseStorage, (self.cell,)
 
     @property
     def device(self) -> devices.device:
@@ -314,11 +313,6 @@ def _rebuild(values: np.ndarray, device: str, strides: tuple[int, ...] | None) -
     storage = Storage(array)
     storage.strides = strides
     return storage
-
-
-def _rebuild_sparse(at: Any, held: Any, shape: tuple[int, ...], coalesced: bool) -> SparseStorage:
-    """Unpickle the storage of a sparse tensor."""
-    return SparseStorage(SparseArray(at, held, shape, coalesced))
 
 
 def _rebuild_meta(

@@ -21,7 +21,7 @@ from torchlike._core.layouts import strided
 from torchlike._core.meta import MetaArray
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
-from torchlike._core.sparse_array import SparseArray
+from torchlike._core.sparse_array import KINDS as _SPARSE_KINDS
 from torchlike._core.storage import SparseStorage, Storage, device_array, host_value
 from torchlike._core.subclasses import announce
 from torchlike._core.tree_leaf import TreeLeaf
@@ -712,8 +712,8 @@ def _converted(result: Any, cls: Any) -> protocol.Result:
 
 def wrap(array: Any) -> Tensor:
     """A new tensor on a new storage holding ``array``."""
-    if type(array) is SparseArray:
-        return _CLASS_OF[SparseArray]._on(SparseStorage(array))
+    if type(array) in _SPARSE_KINDS:
+        return _CLASS_OF[type(array)]._on(SparseStorage(array))
     t = object.__new__(Tensor)  # as `_on` does, without a call
     t._storage = Storage(array)
     return t

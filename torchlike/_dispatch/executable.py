@@ -82,7 +82,7 @@ def called(exe: Executable, form: Callable[..., Any], *args: Any) -> Any:
 
 
 def _little(arguments: Any) -> float:
-    """The patience with NumPy (`first_calls.jit`) for a forward that its backward computes again."""
+    """The patience with NumPy (``first_calls.jit``): backward computes the forward again."""
     return 0.5
 
 

@@ -139,7 +139,7 @@ def _on_sparse(spec: OpSpec, target: Tensor, operands: Sequence[Any], statics: A
     """What is to be written where an operand is sparse. RuntimeError where the target would have to
     become another kind of tensor."""
     result = call.run_on_sparse(spec, operands, statics)
-    if result.shape != target.shape or result.is_sparse is not target.is_sparse:
+    if result.shape != target.shape or result.layout is not target.layout:
         raise RuntimeError(
             f"{spec.name}_() of a sparse and a dense tensor gives another kind of tensor than it "
             f"would be written to: use {spec.name}()"

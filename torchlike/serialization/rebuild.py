@@ -16,7 +16,8 @@ from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import View, step
 from torchlike._ops.creation.creation import empty_strided
 from torchlike.nn.parameter import Parameter
-from torchlike.sparse._tensor import SparseTensor, sparse_coo_tensor
+from torchlike.sparse._compressed import sparse_compressed_tensor
+from torchlike.sparse._tensor import sparse_coo_tensor
 
 # -- storages --------------------------------------------------------------------------------------
 
@@ -170,12 +171,10 @@ def rebuild_meta_tensor(dtype: dtypes.dtype, size: Any, stride: Any, requires_gr
     return made
 
 
-def rebuild_sparse_tensor(layout: layouts.layout, data: Any) -> SparseTensor:
-    """A tensor in coordinate form. NotImplementedError for the compressed layouts."""
+def rebuild_sparse_tensor(layout: layouts.layout, data: Any) -> Any:
+    """A tensor in coordinate form or compressed. RuntimeError for indices that do not fit."""
     if layout is not layouts.sparse_coo:
-        raise NotImplementedError(
-            f"the checkpoint holds a tensor of layout {layout}: save it as to_sparse_coo()"
-        )
+        return sparse_compressed_tensor(*data, layout=layout)
     indices, values, size, *coalesced = data
     return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
 

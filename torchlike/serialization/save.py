@@ -23,6 +23,7 @@ from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGE_OF
 from torchlike.serialization.options import data_is_skipped
+from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._tensor import SparseTensor
 
 
@@ -76,6 +77,9 @@ class _Pickler(_PythonPickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, SparseTensor):
             parts = (obj._indices(), obj._values().detach(), obj.shape, obj.is_coalesced())
+            return _Global("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
+        if isinstance(obj, CompressedTensor):
+            parts = (obj._compressed, obj._plain, obj._held.detach(), obj.shape)
             return _Global("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
         if isinstance(obj, Tensor):
             return self._tensor(obj)

@@ -7,23 +7,25 @@ from typing import Any
 
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
+from torchlike.sparse._kinds import name_of
 from torchlike.sparse._tensor import SparseTensor
 
 
 def _refusing(name: str, layout: str) -> Callable[[Tensor], Any]:
     def method(self: Tensor) -> Any:
-        raise RuntimeError(f"{name} expected {layout} tensor layout but got Strided")
+        raise RuntimeError(f"{name} expected {layout} tensor layout but got {name_of(self.layout)}")
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = (
-        f"RuntimeError: this tensor is dense. ``to_sparse()`` gives one with ``{name}``."
-    )
+    method.__doc__ = f"RuntimeError: this tensor is of another layout than has ``{name}``."
     return method
 
 
 for _name in ("coalesce", "indices"):
     composite(_name, namespaces=())(_refusing(_name, "sparse coordinate"))
 composite("values", namespaces=())(_refusing("values", "sparse"))
+for _name, _of in (("crow_indices", "row"), ("col_indices", "row"), ("ccol_indices", "column"),
+                   ("row_indices", "column")):  # fmt: skip
+    composite(_name, namespaces=())(_refusing(_name, f"sparse {_of} compressed"))
 
 
 @composite(namespaces=())

@@ -22,12 +22,15 @@ from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
+from torchlike.sparse._parts import TensorOfParts
 
 _torch = NAMESPACES[""]
+#: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
+compressing: dict[Any, Any] = {}
 _INSTEAD = "torchlike.nonzero_static, or make the sparse tensor outside the jit"
 
 
-class SparseTensor(Tensor, cell=SparseArray):
+class SparseTensor(TensorOfParts, cell=SparseArray):
     """``indices`` (sparse_dim, nnz), ``values`` (nnz, *dense sizes), a size. Duplicates add up.
 
     Its cell holds a SparseArray of two dense tensors, so gradients are those of the values. Ops
@@ -46,10 +49,6 @@ class SparseTensor(Tensor, cell=SparseArray):
     @property
     def _at(self) -> Tensor:
         return self._storage.cell.at
-
-    @property
-    def _held(self) -> Tensor:
-        return self._storage.cell.held
 
     def sparse_dim(self) -> int:
         """How many dimensions have indices."""
@@ -104,75 +103,6 @@ class SparseTensor(Tensor, cell=SparseArray):
             return self.to(dtype)
         return super().type().replace("torch.", "torch.sparse.", 1)
 
-    def __bool__(self) -> bool:
-        raise RuntimeError(
-            errors.AMBIGUOUS_BOOL.format(what="more than one value")
-            if self.numel() != 1 else "bool() of a sparse tensor: call to_dense() first"
-        )  # fmt: skip
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    # -- what a dense tensor has and this has not --------------------------------------------------
-
-    @property
-    def _geometry(self) -> Any:
-        raise NotImplementedError(refusal("an operation that makes a view"))
-
-    _whole_geometry = _geometry
-
-    def stride(self, dim: int | None = None) -> Any:
-        """Zeros: there is no memory to step through."""
-        return (0,) * self.dim() if dim is None else 0
-
-    def storage_offset(self) -> int:
-        return 0
-
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        return False
-
-    def untyped_storage(self) -> Any:
-        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
-
-    def data_ptr(self) -> int:
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-    def _value(self, asked: str, instead: str = "") -> np.ndarray:
-        raise RuntimeError(
-            f"Cannot access data pointer of Tensor that doesn't have storage: {asked} of a sparse "
-            "tensor, call to_dense() first"
-        )
-
-    def numpy(self, *, force: Any = False) -> np.ndarray:
-        """TypeError: ``to_dense()`` first."""
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return self.numpy()
-
-    # -- autograd: that of the values --------------------------------------------------------------
-
-    @property
-    def requires_grad(self) -> bool:
-        return self._held.requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, value: Any) -> None:
-        self.requires_grad_(value)
-
-    def requires_grad_(self, requires_grad: Any = True) -> SparseTensor:
-        """Let the values require gradients."""
-        self._held.requires_grad_(requires_grad)
-        return self
-
-    @property
-    def grad_fn(self) -> None:
-        return self._held.grad_fn
-
-    @property
-    def is_leaf(self) -> bool:
-        return self._held.is_leaf
-
     @property
     def grad(self) -> SparseTensor | None:
         """The gradient, sparse like this tensor, coalesced (duplicates have it in common)."""
@@ -188,32 +118,6 @@ class SparseTensor(Tensor, cell=SparseArray):
         if value is not None:
             raise NotImplementedError("a sparse tensor's .grad can only be set to None")
         self._held.grad = None
-
-    def detach(self) -> SparseTensor:
-        """Without autograd history."""
-        return self._with(self._held.detach())
-
-    _alias = detach
-
-    @property
-    def data(self) -> SparseTensor:
-        """The same without history."""
-        return self.detach()
-
-    @data.setter
-    def data(self, value: Any) -> None:
-        if not isinstance(value, SparseTensor):
-            raise NotImplementedError(refusal("data = a dense tensor, of a sparse one,"))
-        self._storage.write(value.detach()._storage.cell)
-
-    def detach_(self) -> SparseTensor:
-        """Drop the autograd history."""
-        self._storage.cell = self.detach()._storage.cell
-        return self
-
-    def backward(self, *args: Any, **kwargs: Any) -> None:
-        """RuntimeError: reduce to a dense scalar first."""
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
         if not self.is_leaf:
@@ -256,9 +160,14 @@ class SparseTensor(Tensor, cell=SparseArray):
             return whole + values.sum() if values.requires_grad else whole
         return whole.index_put(tuple(self._at), values, accumulate=True)
 
-    def to_sparse(self, *_: Any, **__: Any) -> SparseTensor:
-        """Itself."""
-        return self
+    def to_sparse(
+        self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
+        dense_dim: Any = None,
+    ) -> Any:  # fmt: skip
+        """Itself, or in a compressed layout."""
+        if layout in (None, sparse_coo):
+            return self
+        return compressing[layout](self, blocksize, dense_dim)
 
     def coalesce(self) -> SparseTensor:
         """Sorted by indices, duplicates added. JitCaptureError under a jit: how many remain
@@ -273,17 +182,9 @@ class SparseTensor(Tensor, cell=SparseArray):
         )  # fmt: skip
         return SparseTensor(make_tensor(unique.astype(np.int64)), values, self.shape, True)
 
-    def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
-        """With another dtype or on another device."""
-        return self._with(self._held.to(*args, **kwargs))
-
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy."""
         return SparseTensor(self._at.clone(), self._held.clone(), self.shape, self.is_coalesced())
-
-    def cpu(self, memory_format: Any = None) -> SparseTensor:
-        """On the host."""
-        return self.to("cpu")
 
     def copy_(self, source: Any, non_blocking: Any = False) -> SparseTensor:
         """Take over indices and values of another sparse tensor."""
@@ -423,9 +324,9 @@ def sparse_coo_tensor(
 def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
               dense_dim: Any = None) -> SparseTensor:  # fmt: skip
     """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is
-    less than all. JitCaptureError under a jit; NotImplementedError for compressed layouts."""
+    less than all, or in a compressed ``layout``. JitCaptureError under a jit."""
     if layout not in (None, sparse_coo):
-        raise NotImplementedError(f"to_sparse(layout={layout}): only torch.sparse_coo")
+        return compressing[layout](self, blocksize, dense_dim)
     n = self.dim() if sparse_dim is None else int(sparse_dim)
     if not (0 <= n <= self.dim()) or (n == 0 and self.dim()):
         raise RuntimeError(
@@ -440,13 +341,15 @@ def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksiz
 
 
 @composite(namespaces=())
-def sparse_mask(self: Any, mask: SparseTensor) -> SparseTensor:
-    """The elements at the places of ``mask``, in coordinate form."""
+def sparse_mask(self: Any, mask: Any) -> Any:
+    """The elements at the places of ``mask``, in its layout."""
     if tuple(self.shape) != tuple(mask.shape):
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} "
             f"but mask has size {list(mask.shape)}"
         )
+    if not isinstance(mask, SparseTensor):
+        return mask.at_its_places(self)
     mask = mask.coalesce()
     return mask._with(self[tuple(mask._indices())])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchlike._core.sparse_array import SparseArray
+from torchlike._core.sparse_array import KINDS
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
@@ -52,7 +52,7 @@ def share(tensors: Iterable[Tensor]) -> None:
 
 def _storage(t: Tensor) -> Storage | None:
     """What is to be shared of a tensor; None on an accelerator."""
-    if isinstance(t._storage.cell, SparseArray):
+    if type(t._storage.cell) in KINDS:
         raise NotImplementedError("Cannot access storage of SparseTensorImpl")
     if t.is_meta:
         raise RuntimeError("_share_fd_: only available on CPU")

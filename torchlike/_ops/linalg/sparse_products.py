@@ -85,3 +85,24 @@ def coalesced_values(values: Input, slot: Input, count: Int, any_of: Bool):
     if any_of:
         return jnp.zeros((count, *values.shape[1:]), np.bool_).at[slot].max(values)
     return jnp.zeros((count, *values.shape[1:]), values.dtype).at[slot].add(values)
+
+
+@op("uncompressed_indices", namespaces=(), method=False, differentiable=False)
+def uncompressed_indices(compressed: Input, count: Int):
+    """The row (*batch, count) of each element, of where the rows begin (*batch, rows + 1)."""
+
+    def of_matrix(begins: Any) -> Any:
+        return jnp.searchsorted(begins, jnp.arange(count, dtype=begins.dtype), side="right") - 1
+
+    for _ in range(compressed.ndim - 1):
+        of_matrix = jax.vmap(of_matrix)
+    return of_matrix(compressed).astype(np.int64)
+
+
+@op("grouped_softmax", namespaces=(), method=False, grad_name="SparseSoftmaxBackward0")
+def grouped_softmax(values: Input, groups: Input, count: Int, log: Bool):
+    """Softmax, or its logarithm, over the values (n, …) of each of ``count`` groups."""
+    largest = lax.stop_gradient(jax.ops.segment_max(values, groups, count))
+    shifted = values - largest[groups]
+    total = jax.ops.segment_sum(jnp.exp(shifted), groups, count)[groups]
+    return shifted - jnp.log(total) if log else jnp.exp(shifted) / total

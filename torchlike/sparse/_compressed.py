@@ -1,0 +1,419 @@
+"""A tensor in a compressed layout (CSR, CSC, BSR, BSC), alone or as a batch of matrices.
+
+Its indices and values are dense tensors, so gradients are those of the values. What can be computed
+with it is in _compressed_rules.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from torchlike._core import dtypes, errors, modes, printing, trees
+from torchlike._core.layouts import sparse_coo, sparse_csr
+from torchlike._core.sparse_array import CompressedArray
+from torchlike._core.storage import SparseStorage
+from torchlike._core.tape import check_in_place
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._dispatch.schema import ints
+from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.linalg.sparse_products import uncompressed_indices
+from torchlike.sparse._invariants import check_indices, check_shapes
+from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
+from torchlike.sparse._parts import TensorOfParts
+from torchlike.sparse._tensor import SparseTensor, compressing
+
+_torch = NAMESPACES[""]
+
+
+class CompressedTensor(TensorOfParts, cell=CompressedArray):
+    """Compressed indices (*batch, n + 1), plain indices (*batch, nnz), values (*batch, nnz, *block,
+    *dense sizes), a size (*batch, rows, columns, *dense sizes) and one of the four layouts.
+
+    Ops without a rule in _compressed_rules.py raise NotImplementedError.
+    """
+
+    __module__ = "torchlike.sparse._compressed"
+
+    def __new__(
+        cls, compressed: Tensor, plain: Tensor, values: Tensor, size: Any, layout: Any
+    ) -> CompressedTensor:
+        return cls._on(SparseStorage(CompressedArray(compressed, plain, values, size, layout)))
+
+    # -- what it is --------------------------------------------------------------------------------
+
+    @property
+    def layout(self) -> Any:
+        return self._storage.cell.layout
+
+    @property
+    def kind(self) -> Kind:
+        """The layout's properties."""
+        return KINDS[self._storage.cell.layout]
+
+    @property
+    def _compressed(self) -> Tensor:
+        return self._storage.cell.compressed
+
+    @property
+    def _plain(self) -> Tensor:
+        return self._storage.cell.plain
+
+    is_sparse_csr = property(lambda self: self.layout is sparse_csr)
+
+    def n_batch(self) -> int:
+        """How many dimensions the batch has."""
+        return self._compressed.dim() - 1
+
+    def blocksize(self) -> tuple[int, int] | None:
+        """Rows and columns of a block; None where values are single elements."""
+        if not self.kind.in_blocks:
+            return None
+        rows, columns = self._held.shape[self.n_batch() + 1 : self.n_batch() + 3]
+        return rows, columns
+
+    def sparse_dim(self) -> int:
+        """2: rows and columns."""
+        return 2
+
+    def dense_dim(self) -> int:
+        """How many dimensions each value has."""
+        return self._held.dim() - self.n_batch() - 1 - 2 * self.kind.in_blocks
+
+    def _nnz(self) -> int:
+        return self._plain.shape[-1]
+
+    def _indices_named(self, name: str) -> Tensor:
+        kind = self.kind
+        if name not in (kind.compressed, kind.plain):
+            of = "row" if name in ("crow_indices", "col_indices") else "column"
+            raise RuntimeError(
+                f"{name} expected sparse {of} compressed tensor layout but got {kind.name}"
+            )
+        return self._compressed if name == kind.compressed else self._plain
+
+    def crow_indices(self) -> Tensor:
+        """Where each row begins. RuntimeError where columns are compressed."""
+        return self._indices_named("crow_indices")
+
+    def col_indices(self) -> Tensor:
+        """The column of each element. RuntimeError where columns are compressed."""
+        return self._indices_named("col_indices")
+
+    def ccol_indices(self) -> Tensor:
+        """Where each column begins. RuntimeError where rows are compressed."""
+        return self._indices_named("ccol_indices")
+
+    def row_indices(self) -> Tensor:
+        """The row of each element. RuntimeError where rows are compressed."""
+        return self._indices_named("row_indices")
+
+    def values(self) -> Tensor:
+        """The values (*batch, nnz, …)."""
+        return self._held
+
+    def _not_coordinates(self, name: str) -> Any:
+        raise RuntimeError(
+            f"{name} expected sparse coordinate tensor layout but got {self.kind.name}"
+        )
+
+    def indices(self) -> Tensor:
+        """RuntimeError: that is for coordinate form."""
+        return self._not_coordinates("indices")
+
+    def coalesce(self) -> Tensor:
+        """RuntimeError: that is for coordinate form."""
+        return self._not_coordinates("coalesce")
+
+    def is_coalesced(self) -> bool:
+        """RuntimeError: that is for coordinate form."""
+        return self._not_coordinates("is_coalesced")
+
+    def stride(self, dim: int | None = None) -> Any:
+        """RuntimeError: there is no memory to step through."""
+        raise RuntimeError("Sparse CSR tensors do not have strides")
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """RuntimeError: there is no memory order."""
+        raise RuntimeError("Sparse CSR tensors do not have is_contiguous")
+
+    def numpy(self, *, force: Any = False) -> np.ndarray:
+        """TypeError: ``to_dense()`` first."""
+        raise TypeError(f"can't convert {self.kind.name} layout tensor to numpy. Use "
+                        "Tensor.to_dense() first.")  # fmt: skip
+
+    @property
+    def grad(self) -> CompressedTensor | None:
+        """The gradient, at the same places."""
+        found = self._held.grad
+        return None if found is None else self._with(found)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            raise NotImplementedError("a sparse tensor's .grad can only be set to None")
+        self._held.grad = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompressedTensor:
+        if not self.is_leaf:
+            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        parts = [deepcopy(part, memo) for part in self._storage.cell.tensors()]
+        copy = memo[id(self)] = self._of(parts, self.shape)
+        return copy
+
+    def __repr__(self) -> str:
+        def part(name: str, t: Tensor) -> str:
+            text = repr(t.detach())
+            if not t.numel():
+                text = f"tensor([], size={tuple(t.shape)})"
+            start = " " * (len(name) + 8)
+            return f"{name}=" + text.replace("\n", "\n" + start).replace(f"\n{start}\n", "\n\n")
+
+        kind, named = self.kind, f", dtype={self.dtype}"
+        values = part("values", self._held)
+        suffixes = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
+        if named in values:
+            suffixes.append(named[2:])
+        suffixes.append(f"layout={self.layout!r}")
+        if self._held.grad_fn is not None:
+            suffixes.append(f"grad_fn=<{self._held.grad_fn.name()}>")
+        elif self.requires_grad:
+            suffixes.append("requires_grad=True")
+        indices = [part(kind.compressed, self._compressed), part(kind.plain, self._plain)]
+        text = ",\n       ".join([*indices, values.replace(named, "")])
+        return printing.with_suffixes(f"tensor({text}", suffixes, 7)
+
+    # -- conversions -------------------------------------------------------------------------------
+
+    def _of(self, parts: Sequence[Tensor], size: Any) -> CompressedTensor:
+        """Other parts in this layout."""
+        compressed, plain, values = parts
+        return CompressedTensor(compressed, plain, values, size, self.layout)
+
+    def _with(self, values: Tensor) -> CompressedTensor:
+        return CompressedTensor(self._compressed, self._plain, values, self.shape, self.layout)
+
+    def coordinates(self) -> tuple[Tensor, Tensor]:
+        """Indices (batch dimensions + 2, n) and values (n, *dense sizes) of every element."""
+        n_batch, block = self.n_batch(), self.blocksize()
+        outer = uncompressed_indices(self._compressed, self._nnz())
+        inner = self._plain.to(dtypes.int64)
+        rows, columns = (outer, inner) if self.kind.by_rows else (inner, outer)
+        if block is not None:
+            high, wide = (_torch["arange"](n) for n in block)
+            rows = rows[..., None, None] * block[0] + high[:, None]
+            columns = columns[..., None, None] * block[1] + wide
+        batch = [
+            _torch["arange"](n).reshape(n, *[1] * (rows.dim() - d - 1))
+            for d, n in enumerate(self.shape[:n_batch])
+        ]
+        whole = _torch["broadcast_tensors"](*batch, rows, columns)
+        at = _torch["stack"]([index.reshape(-1) for index in whole])
+        return at, self._held.reshape(at.shape[1], *self.shape[n_batch + 2 :])
+
+    def at_its_places(self, t: Any) -> CompressedTensor:
+        """The elements of a tensor of this size at the places of this one's."""
+        dense = t.to_dense() if isinstance(t, TensorOfParts) else t
+        at, _ = self.coordinates()
+        return self._with(dense[tuple(at)].reshape(self._held.shape))
+
+    def to_coordinates(self) -> SparseTensor:
+        """The same in coordinate form; indices are sorted where rows of elements are."""
+        at, values = self.coordinates()
+        return SparseTensor(at, values, self.shape, self.layout is sparse_csr)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """The dense tensor. RuntimeError for a dtype, as in PyTorch."""
+        if dtype is not None:
+            raise RuntimeError("dtype argument is not supported by sparse_csr_to_dense")
+        return self.to_coordinates().to_dense()
+
+    def to_sparse(
+        self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
+        dense_dim: Any = None,
+    ) -> Any:  # fmt: skip
+        """In coordinate form, or in another compressed layout."""
+        if sparse_dim not in (None, 2):
+            raise RuntimeError(
+                f"sparse_compressed_to_sparse: conversion from {self.kind.name} to Sparse with "
+                "sparse_dim argument !=2 is not supported"
+            )
+        if layout not in (None, sparse_coo):
+            return compressing[layout](self, blocksize, dense_dim)
+        return self.to_coordinates()
+
+    def to_sparse_coo(self) -> SparseTensor:
+        """In coordinate form."""
+        return self.to_sparse()
+
+    def clone(self, *, memory_format: Any = None) -> CompressedTensor:
+        """A copy."""
+        return self._of([part.clone() for part in self._storage.cell.tensors()], self.shape)
+
+    def copy_(self, source: Any, non_blocking: Any = False) -> CompressedTensor:
+        """Take over indices and values of another tensor of this layout and size."""
+        if not isinstance(source, CompressedTensor) or source.layout is not self.layout:
+            raise RuntimeError(
+                "copy of sparse compressed tensors having different layouts is not supported"
+            )
+        check_in_place(self)
+        self._storage.write(source.clone().to(self.dtype)._storage.cell)
+        return self
+
+    # -- geometry ----------------------------------------------------------------------------------
+
+    def transpose(self, dim0: int, dim1: int) -> CompressedTensor:
+        """Rows and columns swapped: the same indices in the other layout."""
+        n = self.n_batch()
+        a, b = (errors.wrap_dim(d, self.dim()) for d in (dim0, dim1))
+        if a == b:
+            return self._with(self._held)
+        if {a, b} != {n, n + 1}:
+            raise RuntimeError(
+                f"transpose(): can only transpose the sparse dimensions of a {self.kind.name} "
+                "tensor"
+            )
+        values = self._held.transpose(n + 1, n + 2) if self.kind.in_blocks else self._held
+        size = [*self.shape]
+        size[n], size[n + 1] = size[n + 1], size[n]
+        return CompressedTensor(
+            self._compressed, self._plain, values, size, TRANSPOSED[self.layout]
+        )
+
+    def t(self) -> CompressedTensor:
+        """The transpose of a matrix."""
+        return self.transpose(0, 1)
+
+    @property
+    def mT(self) -> CompressedTensor:
+        """Each matrix of a batch transposed."""
+        return self.transpose(self.n_batch(), self.n_batch() + 1)
+
+    T = property(t)
+
+    def select(self, dim: int, index: int) -> Tensor:
+        """One row, column or matrix: sparse, or dense where no sparse dimension is left."""
+        d = errors.wrap_dim(dim, self.dim())
+        if d < self.n_batch():
+            parts = [part.select(d, index) for part in self._storage.cell.tensors()]
+            return self._of(parts, (*self.shape[:d], *self.shape[d + 1 :]))
+        whole = self.to_coordinates().coalesce()
+        return (whole if d == 0 else whole.transpose(0, d).coalesce())[index]
+
+    def __getitem__(self, index: Any) -> Any:
+        """By numbers, one for each of the first dimensions."""
+        given = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(i, int) for i in given):
+            raise RuntimeError("Sparse CSR tensors do not have strides")
+        found: Any = self
+        for i in given:
+            found = found.select(0, i) if isinstance(found, CompressedTensor) else found[i]
+        return found
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self.select(0, i) for i in range(self.shape[0]))
+
+
+# As an argument or a result of a jitted function it is its indices and values.
+trees.register(
+    CompressedTensor,
+    lambda t: ([*t._storage.cell.tensors()], (t.shape, t.layout)),
+    lambda parts, context: CompressedTensor(*parts, *context),
+)
+
+
+# -- making them -----------------------------------------------------------------------------------
+
+
+@composite(method=False)
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *,
+    dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+    requires_grad: bool = False, check_invariants: bool | None = None,
+) -> CompressedTensor:  # fmt: skip
+    """A tensor of a compressed ``layout``; its size is the least that holds the indices unless
+    given.
+
+    RuntimeError for another layout, sizes that do not fit and (eagerly) indices that are out of
+    range, not sorted or not distinct.
+
+    Differs from PyTorch: indices are always checked.
+    """
+    if layout not in KINDS:
+        got = "none" if layout is None else "Strided" if layout is not sparse_coo else "Sparse"
+        raise RuntimeError(
+            f"sparse_compressed_tensor expected sparse compressed tensor layout but got {got}"
+        )
+    kind = KINDS[layout]
+    outer, inner = (
+        index.detach() if isinstance(index, Tensor) else make_tensor(index, dtype=dtypes.int64)
+        for index in (compressed_indices, plain_indices)
+    )
+    held = values if isinstance(values, Tensor) else make_tensor(values)
+    if dtype is not None or device is not None:
+        held = held.to(dtype=dtype or held.dtype, device=device)
+    capture = modes.current.capture
+    if size is None:
+        if capture is not None:
+            capture.refuse(f"{kind.function} without a size", "size=")
+        size = _least_size(kind, outer, inner, held)
+    shape = ints(size)
+    check_shapes(kind, outer, inner, held, shape)
+    if capture is None:
+        block = held.shape[outer.dim() : outer.dim() + 2] if kind.in_blocks else (1, 1)
+        n_inner = shape[outer.dim() - 1 + kind.by_rows] // max(block[kind.by_rows], 1)
+        known = [index._value(kind.function) for index in (outer, inner)]
+        check_indices(kind, known[0], known[1], n_inner)
+    if requires_grad:
+        held = held.detach().requires_grad_()
+    return CompressedTensor(outer, inner, held, shape, layout)
+
+
+def _least_size(kind: Kind, outer: Tensor, inner: Tensor, held: Tensor) -> tuple[int, ...]:
+    n_batch = outer.dim() - 1
+    block = held.shape[n_batch + 1 : n_batch + 3] if kind.in_blocks else (1, 1)
+    largest = int(inner._value(kind.function).max()) if inner.numel() else -1
+    counts = [outer.shape[-1] - 1, largest + 1]
+    rows, columns = counts if kind.by_rows else counts[::-1]
+    dense = held.shape[n_batch + 1 + 2 * kind.in_blocks :]
+    return (*outer.shape[:-1], rows * block[0], columns * block[1], *dense)
+
+
+def _creation(kind: Kind) -> None:
+    """Register the function that makes tensors of one layout, whose arguments have its names."""
+
+    def of_rows(
+        crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+        layout: Any = None, **options: Any,
+    ) -> CompressedTensor:  # fmt: skip
+        return make(crow_indices, col_indices, values, size, dtype, layout, options)
+
+    def of_columns(
+        ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
+        layout: Any = None, **options: Any,
+    ) -> CompressedTensor:  # fmt: skip
+        return make(ccol_indices, row_indices, values, size, dtype, layout, options)
+
+    def make(outer: Any, inner: Any, values: Any, size: Any, dtype: Any, layout: Any, options: Any
+             ) -> CompressedTensor:  # fmt: skip
+        if layout not in (None, kind.layout):
+            raise RuntimeError(f"{kind.function}: expected layout {kind.layout!r}, got {layout!r}")
+        return sparse_compressed_tensor(
+            outer, inner, values, size, dtype=dtype, layout=kind.layout, **options
+        )
+
+    function = of_rows if kind.by_rows else of_columns
+    function.__name__ = function.__qualname__ = kind.function
+    function.__doc__ = (
+        f"``sparse_compressed_tensor`` of layout {kind.layout!r}: {kind.compressed}, {kind.plain}, "
+        "values and a size. RuntimeError as there."
+    )
+    composite(kind.function, method=False)(function)
+
+
+for _kind in KINDS.values():
+    _creation(_kind)

@@ -1,0 +1,130 @@
+"""What sparse tensors have in common: they consist of indices, and of values with the gradients."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from torchlike._core import errors
+from torchlike._core.sparse_array import refusal
+from torchlike._core.tensor import Tensor
+
+
+class TensorOfParts(Tensor):
+    """A tensor without memory of its own. `_held` are its values; `_with` gives the same places
+    with others."""
+
+    __module__ = "torchlike.sparse._parts"
+
+    @property
+    def _held(self) -> Tensor:
+        return self._storage.cell.held
+
+    def _with(self, values: Tensor) -> Self:
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        raise RuntimeError(
+            errors.AMBIGUOUS_BOOL.format(what="more than one value")
+            if self.numel() != 1 else "bool() of a sparse tensor: call to_dense() first"
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    # -- what a dense tensor has and this has not --------------------------------------------------
+
+    @property
+    def _geometry(self) -> Any:
+        raise NotImplementedError(refusal("an operation that makes a view"))
+
+    _whole_geometry = _geometry
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Zeros: there is no memory to step through."""
+        return (0,) * self.dim() if dim is None else 0
+
+    def storage_offset(self) -> int:
+        return 0
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return False
+
+    def untyped_storage(self) -> Any:
+        raise NotImplementedError("Cannot access storage of a sparse tensor")
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def _value(self, asked: str, instead: str = "") -> np.ndarray:
+        raise RuntimeError(
+            f"Cannot access data pointer of Tensor that doesn't have storage: {asked} of a sparse "
+            "tensor, call to_dense() first"
+        )
+
+    def numpy(self, *, force: Any = False) -> np.ndarray:
+        """TypeError: ``to_dense()`` first."""
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.numpy()
+
+    # -- autograd: that of the values --------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._held.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: Any = True) -> Self:
+        """Let the values require gradients."""
+        self._held.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad_fn(self) -> None:
+        return self._held.grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._held.is_leaf
+
+    def detach(self) -> Self:
+        """Without autograd history."""
+        return self._with(self._held.detach())
+
+    _alias = detach
+
+    @property
+    def data(self) -> Self:
+        """The same without history."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, type(self)):
+            raise NotImplementedError(refusal("data = a dense tensor, of a sparse one,"))
+        self._storage.write(value.detach()._storage.cell)
+
+    def detach_(self) -> Self:
+        """Drop the autograd history."""
+        self._storage.cell = self.detach()._storage.cell
+        return self
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        """RuntimeError: reduce to a dense scalar first."""
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+
+    # -- conversions -------------------------------------------------------------------------------
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """With another dtype or on another device."""
+        return self._with(self._held.to(*args, **kwargs))
+
+    def cpu(self, memory_format: Any = None) -> Self:
+        """On the host."""
+        return self.to("cpu")
