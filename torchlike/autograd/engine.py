@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import boxes, errors, modes, sparse_sums, views
+from torchlike._core import boxes, errors, modes, protocol, sparse_sums, views
 from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node
@@ -126,6 +126,18 @@ class Pass:
         )  # fmt: skip
 
 
+def _as_nodes_want(
+    nodes: dict[Node, int], cotangents: Sequence[Any], create_graph: Any
+) -> tuple[Any, Sequence[Any]]:
+    """Whether gradients travel as tensors, and the first ones so: where the pass is recorded, or a
+    node calls operators that classes and modes are to see."""
+    if protocol.dispatch is None or create_graph:
+        return create_graph, cotangents
+    if any(node.in_tensors for node in nodes):
+        return True, [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
+    return False, [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
+
+
 def run(
     roots: Sequence[Edge],
     cotangents: Sequence[Any],
@@ -143,10 +155,11 @@ def run(
     are not run: their gradients are wanted by whoever began the capture. Inside one, gradients may
     be `Partial`, in and out.
     """
-    buffers = _Buffers(create_graph)
+    dependencies = _dependencies([edge[0] for edge in roots], stop_before)
+    in_tensors, cotangents = _as_nodes_want(dependencies, cotangents, create_graph)
+    buffers = _Buffers(in_tensors)
     for edge, cotangent in zip(roots, cotangents, strict=True):
         buffers.add(edge, cotangent)
-    dependencies = _dependencies([edge[0] for edge in roots], stop_before)
     run_only = touched = None
     wanted: dict[Node, list[tuple[int, int]]] = {}
     results: list[Any] = []
@@ -174,7 +187,7 @@ def run(
             if incoming is not None:
                 arrived = incoming
                 if node.pre_hooks or node.hooks is not None or node.retained:
-                    incoming = _before(node, incoming, create_graph, runs)
+                    incoming = _before(node, incoming, in_tensors, runs)
                 for i, nr in wanted.get(node, ()):
                     node.check_whole(nr, incoming)
                     # As in PyTorch: of a node that runs, what was there before its tensors' hooks.
@@ -185,9 +198,9 @@ def run(
                     if accumulate and (targets is None or node in wanted):
                         accumulate_grad(node, incoming[0], create_graph)
                         if node.hooks is not None and node.hooks[1]:
-                            _after(node, (), incoming, create_graph)
+                            _after(node, (), incoming, in_tensors)
                 elif runs:
-                    outgoing = _run_node(node, incoming, create_graph)
+                    outgoing = _run_node(node, incoming, in_tensors)
                     if not retain_graph:
                         node.release()
             if node.sequence < stop_before:
@@ -403,6 +416,12 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         if type(gradient) is Partial or capture.conditions:
             when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
             gradient = partial.array_of(gradient)
+    if not create_graph and isinstance(gradient, Tensor):
+        if protocol.state.dispatch_modes or type(gradient) not in protocol.PLAIN:
+            # In operators, so that who handles them sees them.
+            leaf._set_grad(gradient.detach() if grad is None else grad.add_(gradient))
+            return
+        gradient = gradient._value_now()
     if leaf._storage.is_placed and not create_graph:
         gradient = leaf._storage.placed(gradient)
     if create_graph:
