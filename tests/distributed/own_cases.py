@@ -112,24 +112,47 @@ def case_a_program_of_many_dispatches():
 
 
 def case_under_jit_is_refused():
+    """What is not the same on all ranks, or is no part of a program."""
     import torchlike
     from torchlike._core.errors import JitCaptureError
 
-    @torchlike.jit
-    def step(x):
-        dist.all_reduce(x)
-        return x + 1
+    def refused(step, match, error=JitCaptureError):
+        with pytest.raises(error, match=match):
+            torchlike.jit(step)(torch.ones(2))
 
-    with pytest.raises(JitCaptureError, match=r"all_reduce between processes"):
-        step(torch.ones(2))
-
-    @torchlike.jit
     def waits(x):
         dist.barrier()
         return x + 1
 
-    with pytest.raises(JitCaptureError, match=r"barrier between processes"):
-        waits(torch.ones(2))
+    def gathers(x):
+        dist.gather(x, [x, x] if dist.get_rank() == 0 else None)
+
+    def on_a_condition(x):
+        if x.sum() > 0:
+            dist.all_reduce(x)
+        return x
+
+    def forward_alone(x):
+        return model(x)
+
+    model = DDP(nn.Linear(2, 2))
+    refused(waits, r"barrier between processes")
+    refused(gathers, r"gather, which is not the same on all ranks")
+    refused(on_a_condition, r"a collective inside")
+    refused(forward_alone, r"forward pass of a DistributedDataParallel without its backward")
+
+
+def case_programs_that_differ():
+    """A rank's number in Python's values is an error on all ranks."""
+    import torchlike
+
+    @torchlike.jit
+    def step(x):
+        dist.all_reduce(x)
+        return x + dist.get_rank()
+
+    with pytest.raises(RuntimeError, match=r"mismatch.*rank 0: the compiled .*step.* one program"):
+        step(torch.ones(2))
 
 
 def _trained(step, parameters):
