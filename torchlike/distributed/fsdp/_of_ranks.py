@@ -50,7 +50,8 @@ class Ranks:
             )
         self.axes = mesh.axes[-1]
         self.parts = mesh.get_group(mesh.ndim - 1)
-        self.replicas = mesh.get_group(0) if mesh.ndim > 1 else None
+        several = mesh.ndim > 1 and mesh.size(0) > 1
+        self.replicas = mesh.get_group(0) if several else None
         line = mesh._own_ranks().reshape(-1, self.parts.size())
         if self.parts.ranks not in line.tolist():
             raise NotImplementedError(
@@ -109,7 +110,7 @@ class Ranks:
         def _ended(found: Sequence[Any]) -> tuple[Any, ...]:
             return tuple((x / count).astype(k) for x, k in zip(found, kinds, strict=True))
 
-        statics = (dims, kinds, count, reduced)
+        statics = (dims, kinds, count, reduced, self.replicas is None)
         shapes = [p.sharding.shard_shape(g.shape) for p, g in zip(places, gradients, strict=True)]
         found = _run(self.parts, "gradients of parts", statics, gradients, body)
         if self.replicas is not None:
