@@ -112,24 +112,95 @@ def case_a_program_of_many_dispatches():
 
 
 def case_under_jit_is_refused():
+    """What is not the same on all ranks, or is no part of a program."""
     import torchlike
     from torchlike._core.errors import JitCaptureError
 
-    @torchlike.jit
-    def step(x):
-        dist.all_reduce(x)
-        return x + 1
+    def refused(step, match, error=JitCaptureError):
+        with pytest.raises(error, match=match):
+            torchlike.jit(step)(torch.ones(2))
 
-    with pytest.raises(JitCaptureError, match=r"all_reduce between processes"):
-        step(torch.ones(2))
-
-    @torchlike.jit
     def waits(x):
         dist.barrier()
         return x + 1
 
-    with pytest.raises(JitCaptureError, match=r"barrier between processes"):
-        waits(torch.ones(2))
+    def gathers(x):
+        dist.gather(x, [x, x] if dist.get_rank() == 0 else None)
+
+    def on_a_condition(x):
+        if x.sum() > 0:
+            dist.all_reduce(x)
+        return x
+
+    def forward_alone(x):
+        return model(x)
+
+    model = DDP(nn.Linear(2, 2))
+    refused(waits, r"barrier between processes")
+    refused(gathers, r"gather, which is not the same on all ranks")
+    refused(on_a_condition, r"a collective inside")
+    refused(forward_alone, r"forward pass of a DistributedDataParallel without its backward")
+
+
+def case_a_captured_step():
+    """Collectives, a gradient through one, and a step of data parallelism are one program each,
+    and give what they give eagerly."""
+    import torchlike
+
+    def step(x, y):
+        opt.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        opt.step()
+        total = loss.detach().clone()
+        dist.all_reduce(total)
+        return loss.detach(), total
+
+    found = []
+    for way in (lambda f: f, torchlike.jit):
+        torch.manual_seed(0)
+        model = DDP(nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 2)))
+        opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        run = way(step)
+        torch.manual_seed(dist.get_rank())  # each rank has random numbers of its own
+        losses = [run(torch.randn(4, 8), torch.randn(4, 2)) for _ in range(3)]
+        found.append([*map(torch.stack, losses), *(p.detach() for p in model.parameters())])
+    assert run.compiles == 1
+    torch.testing.assert_close(found[1], found[0], rtol=1e-6, atol=1e-6)
+
+
+def case_a_fully_sharded_step():
+    """The gradient is the mean of all ranks' batches, of which each rank has its own."""
+    from torch.distributed.fsdp import fully_shard
+
+    n = dist.get_world_size()
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4))
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4))
+    fully_shard(model)
+    torch.manual_seed(1)
+    batches = torch.randn(n, 6, 8)
+    own = model(batches[dist.get_rank()])
+    assert own.equal(plain(batches[dist.get_rank()]))
+    own.pow(2).mean().backward()
+    plain(batches.flatten(0, 1)).pow(2).mean().backward()
+    for p, q in zip(model.parameters(), plain.parameters(), strict=True):
+        assert p.to_local().numel() == q.numel() // n
+        torch.testing.assert_close(p.grad.full_tensor(), q.grad, rtol=1e-5, atol=1e-6)
+
+
+def case_programs_that_differ():
+    """A rank's number in Python's values is an error on all ranks."""
+    import torchlike
+
+    @torchlike.jit
+    def step(x):
+        dist.all_reduce(x)
+        return x + dist.get_rank()
+
+    with pytest.raises(RuntimeError, match=r"mismatch.*rank 0: the compiled .*step.* one program"):
+        step(torch.ones(2))
 
 
 def _trained(step, parameters):

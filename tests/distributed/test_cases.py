@@ -11,7 +11,12 @@ import pytest
 from tests.distributed.launching import results
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "distributed.json").read_text())
-CASES = [(file, name) for file, ranks in GOLDEN.items() for name in ranks[0]]
+#: Files of which own_cases.py has a sample.
+LONG = ("captured_cases.py", "sharded_cases.py")
+CASES = [
+    pytest.param(file, name, marks=[pytest.mark.full] if file in LONG else [])
+    for file, ranks in GOLDEN.items() for name in ranks[0]
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +43,7 @@ def close(own, theirs):
     return own == theirs
 
 
-@pytest.mark.parametrize(("file", "name"), CASES, ids=[name for _, name in CASES])
+@pytest.mark.parametrize(("file", "name"), CASES, ids=[c.values[1] for c in CASES])
 def test_case(found, file, name):
     for rank, theirs in enumerate(GOLDEN[file]):
         own = found(file)[rank][name]

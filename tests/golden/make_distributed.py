@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.distributed.launching import results
 
-FILES = ("collective_cases.py", "training_cases.py")
+FILES = ("captured_cases.py", "collective_cases.py", "sharded_cases.py", "training_cases.py")
 
 
 def main():

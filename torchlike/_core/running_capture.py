@@ -101,6 +101,14 @@ class RunningCapture(Protocol):
     def check_gradient(self, gradient: Any) -> None:
         """JitCaptureError where a value decides whether there is this gradient."""
 
+    # -- ranks -------------------------------------------------------------------------------------
+
+    def join_ranks(self, make: Callable[[], Any]) -> Any:
+        """The ranks over which the program runs; ``make`` gives those of the first collective."""
+
+    def check_at_end(self, check: Callable[[], None]) -> None:
+        """``check``, which may refuse, is to be called once the body has run."""
+
     # -- Python ------------------------------------------------------------------------------------
 
     def read_attribute(self, owner: Any, name: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -22,6 +23,20 @@ Body = Callable[..., tuple[Any, ...]]
 def all_reduce(op: str, size: int) -> Body:
     """Each array becomes the reduction of all ranks'."""
     return lambda *arrays: tuple(reduced(x, op, AXIS, size) for x in arrays)
+
+
+def reduce(op: str, size: int, to: int) -> Body:
+    """The array of one rank becomes the reduction of all ranks'; the others' stay."""
+
+    def body(x: Any) -> tuple[Any, ...]:
+        return (jnp.where(lax.axis_index(AXIS) == to, reduced(x, op, AXIS, size), x),)
+
+    return body
+
+
+def only_at(rank: int) -> Body:
+    """The array on one rank, zeros on the others."""
+    return lambda x: (jnp.where(lax.axis_index(AXIS) == rank, x, jnp.zeros_like(x)),)
 
 
 def broadcast(source: int, size: int) -> Body:
@@ -67,6 +82,12 @@ def all_to_all(x: Any) -> tuple[Any, ...]:
     return (lax.all_to_all(x, AXIS, 0, 0, tiled=True),)
 
 
+def all_to_all_list(*arrays: Any) -> tuple[Any, ...]:
+    """The first array of each rank to the first rank, the second to the second."""
+    found = lax.all_to_all(jnp.stack(arrays), AXIS, 0, 0)
+    return tuple(found[i] for i in range(len(arrays)))
+
+
 def reduce_scatter(op: str, size: int) -> Body:
     """This rank's row of the reduction of all ranks' arrays, which have a row for each."""
 
@@ -82,3 +103,10 @@ def reduce_scatter_list(op: str, size: int) -> Body:
     """``reduce_scatter`` of the rows, each by itself."""
     whole = reduce_scatter(op, size)
     return lambda *rows: whole(jnp.stack(rows))
+
+
+def ballast() -> jax.Array:
+    """A result that nobody needs, of 2,048 products. XLA's CPU client computes a program of less
+    than 1,000 operations at once, in the thread that asks for it: that would wait for the other
+    ranks without end and without hearing of signals."""
+    return jnp.arange(2048, dtype=jnp.float32) * lax.axis_index(AXIS).astype(jnp.float32)

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from torchlike._core import modes
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import bodies, meetings
@@ -103,6 +104,14 @@ def _move(target: Any, source: Any, what: str) -> None:
     target.copy_(source.reshape(target.shape))
 
 
+def _refuse_capture(group: ProcessGroup, what: str, instead: str) -> None:
+    """JitCaptureError while a program is captured: it is one for all ranks, and Python gives one of
+    them a list."""
+    capture = modes.current.capture
+    if capture is not None and group.size() > 1:
+        capture.refuse(f"torch.distributed.{what}, which is not the same on all ranks,", instead)
+
+
 def _one(tensors: Any, what: str) -> Tensor | None:
     if not isinstance(tensors, Sequence):
         raise TypeError(f"{what}: expected a list of tensors, got {type(tensors)}")
@@ -178,10 +187,9 @@ def reduce(
     if found.size() < 2:
         return _done(async_op)
     check(op, tensor.dtype)
-    body = bodies.all_reduce(op.name, found.size())
+    body = bodies.reduce(op.name, found.size(), to)
     results, call = run(found, "reduce", (op.name, f"dst {to}"), [_array(tensor, "reduce")], body)
-    if found.rank() == to:
-        _put(tensor, results[0])
+    _put(tensor, results[0])
     return finished(results, call, [tensor], async_op)
 
 
@@ -207,7 +215,7 @@ def _broadcast_coalesced(
     arrays = [_array(t, "broadcast") for t in tensors]
     body = bodies.broadcast(at, group.size())
     results, call = run(group, "broadcast", (f"src {at}",), arrays, body)
-    if group.rank() != at:
+    if group.rank() != at or call is None:  # a program is one for all ranks
         for t, result in zip(tensors, results, strict=True):
             _put(t, result)
     return finished(results, call, tensors, async_op)
@@ -263,6 +271,7 @@ def gather(
     if found.rank() < 0:
         return None
     to = root(found, dst, group_dst, "gather", "dst")
+    _refuse_capture(found, "gather", "all_gather, which gives all ranks the same")
     if found.rank() == to and gather_list is None:
         raise ValueError(_NO_LIST.format("gather_list", "destination"))
     if found.size() < 2:
@@ -292,6 +301,7 @@ def scatter(
     if found.rank() < 0:
         return None
     at = root(found, src, group_src, "scatter", "src")
+    _refuse_capture(found, "scatter", "broadcast, or reduce_scatter")
     if found.rank() == at and scatter_list is None:
         raise ValueError(_NO_LIST.format("scatter_list", "source"))
     if found.size() < 2:
@@ -380,7 +390,14 @@ def _exchanged(
     outputs: Sequence[Tensor], given: Sequence[Tensor], group: ProcessGroup, what: str,
     async_op: bool, then: Callable[[], None] | None = None,
 ) -> Work | None:  # fmt: skip
-    """Send each process a tensor of a shape of its own, and receive as many."""
+    """Send each process a tensor of a shape of its own, and receive as many. While a program is
+    captured the shapes are all the same."""
+    if modes.current.capture is not None and len({t.shape for t in (*outputs, *given)}) == 1:
+        arrays = [_array(t, what) for t in given]
+        results, _ = run(group, what, (), arrays, bodies.all_to_all_list)
+        for t, result in zip(outputs, results, strict=True):
+            _put(t, result)
+        return _done(async_op)
     collect = meetings.exchange(group, what, given, outputs)
 
     def finish(seconds: float | None) -> None:

@@ -12,15 +12,14 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from torchlike._core import modes
+from torchlike.distributed import captured
+from torchlike.distributed.bodies import AXIS, ballast
 from torchlike.distributed.debugging import DebugLevel, get_debug_level
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.works import Call, Work, agree, settle
-
-AXIS = "ranks"
 
 _programs: dict[Hashable, Program] = {}
 
@@ -38,7 +37,7 @@ class Program:
         spec = PartitionSpec(AXIS)
 
         def weighty(*arrays: Any) -> tuple[Any, ...]:
-            return (*body(*arrays), _ballast())
+            return (*body(*arrays), ballast())
 
         over_ranks = jax.shard_map(
             weighty, mesh=group.jax_mesh(), in_specs=spec, out_specs=spec, check_vma=False
@@ -57,26 +56,23 @@ class Program:
         return [result.addressable_data(0) for result in self._compiled(*whole)[:-1]]
 
 
-def _ballast() -> jax.Array:
-    """A result that nobody needs, of 2,048 products. XLA's CPU client computes a program of less
-    than 1,000 operations at once, in the thread that asks for it: that would wait for the other
-    ranks without end and without hearing of signals."""
-    return jnp.arange(2048, dtype=jnp.float32) * lax.axis_index(AXIS).astype(jnp.float32)
-
-
 def run(
     group: ProcessGroup, name: str, statics: tuple[Hashable, ...], arrays: Sequence[Any],
     body: Callable[..., tuple[Any, ...]],
-) -> tuple[list[Any], Call]:  # fmt: skip
-    """Begin a collective: this rank's results, and the call to wait for them by.
+) -> tuple[Sequence[Any], Call | None]:  # fmt: skip
+    """Begin a collective: this rank's results, and the call to wait for them by (None while a
+    program is captured, of which it becomes a part).
 
     ``body`` takes each rank's arrays, which have an axis at least, and gives a tuple of such; it is
     the same for the same ``name``, ``statics`` and shapes. Errors as of ``agree``.
     """
-    call = Call(group, _text(name, statics, arrays))
+    text, capture = _text(name, statics, arrays), modes.current.capture
+    call = Call(group, text) if capture is None else None
     scalars = [not a.ndim for a in arrays]
     if any(scalars):
         arrays = [a.reshape(1) if s else a for a, s in zip(arrays, scalars, strict=True)]
+    if call is None:
+        return captured.collective(capture, group, text, arrays, body), None
     key = (tuple(group.ranks), name, statics, tuple((a.shape, a.dtype) for a in arrays))
     program = _programs.get(key)
     if program is None:
@@ -89,12 +85,13 @@ def run(
 
 
 def finished(
-    results: Sequence[Any], call: Call, written: Sequence[Any], async_op: bool
+    results: Sequence[Any], call: Call | None, written: Sequence[Any], async_op: bool
 ) -> Work | None:
     """The work of a collective, or None once it is done."""
     if async_op:
-        return Work(results, call, written)
-    settle(results, call, None)
+        return Work(results if call else (), call, written)
+    if call is not None:
+        settle(results, call, None)
     return None
 
 

@@ -24,7 +24,7 @@ def refuse_capture(what: str) -> None:
     """JitCaptureError inside a jitted function: it would happen once, while that is captured."""
     capture = modes.current.capture
     if capture is not None:
-        capture.refuse(f"torch.distributed.{what} between processes", "it after the compiled step")
+        capture.refuse(f"torch.distributed.{what} between processes", "it outside of the compiled step")
 
 
 class Call:
@@ -183,8 +183,8 @@ def another_call(call: Call) -> str:
     return ""
 
 
-def agree(call: Call) -> None:
-    """Meet the other members, and see that they call the same.
+def agree(call: Call, advice: str = "") -> None:
+    """Meet the other members, and see that they call the same. ``advice``: what else an error says.
 
     Raises:
         RuntimeError: a rank calls something else, on all ranks that are here.
@@ -220,5 +220,5 @@ def agree(call: Call) -> None:
         each = "; ".join(f"rank {group.ranks[r]}: {text}" for r, text in enumerate(said))
         raise RuntimeError(
             f"Detected mismatch between collectives on ranks, number {call.number} of group "
-            f"{group.group_name}. {each}"
+            f"{group.group_name}. {each}{advice}"
         )

@@ -109,6 +109,11 @@ class Artifact:
         compiled = JitFunction(whole)
         run, closed, _ = compiled._tracer.trace(tensors, given, structure, (), avals)
         program, capture = run.builder, run.capture
+        if capture.ranks is not None:
+            raise Unexportable(
+                "it has collectives between processes (torch.distributed): export what stands "
+                "between them"
+            )
         if program.changes:
             raise Unexportable(
                 "it changes a list or dictionary that was passed as an argument, of which an "

@@ -111,6 +111,10 @@ class Capture:
         self._hooked: dict[int, tuple[Tensor, Any]] = {}
         #: Arguments of which code asked on which devices they lie, and what it was told.
         self.places_asked: dict[int, Any] = {}
+        #: The ranks that run the program together, once it has a collective (distributed/captured).
+        self.ranks: Any = None
+        #: What else may refuse the capture once the body has run.
+        self._last_checks: list[Callable[[], None]] = []
         #: Views made during the capture.
         self._views: dict[int, weakref.ref[Tensor]] = {}
 
@@ -218,6 +222,23 @@ class Capture:
                 "the .grad of a tensor that only one branch on a value used (is it None?)",
                 "an optimizer's step, clip_grad_norm_, or torchlike.where on both results",
             )
+
+    # -- ranks -------------------------------------------------------------------------------------
+
+    def join_ranks(self, make: Callable[[], Any]) -> Any:
+        """The ranks over which the program runs: those of the first collective, which ``make``
+        gives."""
+        if self.ranks is None:
+            self.ranks = make()
+        return self.ranks
+
+    def check_at_end(self, check: Callable[[], None]) -> None:
+        """Call ``check``, which may refuse, once the body has run."""
+        self._last_checks.append(check)
+
+    def run_last_checks(self) -> None:
+        for check in self._last_checks:
+            check()
 
     # -- slots and attributes ----------------------------------------------------------------------
 

@@ -214,6 +214,7 @@ class Tracing:
         observer.start()
         try:
             result = self.fn(*self.args, **self.kwargs)
+            self.capture.run_last_checks()
             self.capture.end_refused()
             leaves, structure = self._flattened(result)
             del result

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from torchlike._core.tensor import Tensor
 from torchlike._jit.capture import given
@@ -89,17 +90,21 @@ class ProgramBuilder:
         forward = split.forward.replace(
             outvars=[*(outputs[o] for o in order), *outputs[len(order) :]]
         )
+        ranks = capture.ranks
         bound = [what for what, _ in constants.of["constant"]]
+        if ranks is not None:  # a part of the text that the ranks compare
+            bound = [np.asarray(x) for x in bound]
         given_up = [forward.invars[len(bound) + i] for i in donated]
         executable = compiled(
             updates_last(forward, given_up, lambda jaxpr: partitioner.evaluator(jaxpr, bound)),
-            forward.eqns,
-            donated,
-        )
+            forward, donated, ranks, capture.name,
+        )  # fmt: skip
         backward: Any = None
         if split.backward is not None:
             evaluate = partitioner.backward_evaluator(split, bound)
-            backward = compiled(evaluate, split.backward[0].eqns)
+            backward = compiled(
+                evaluate, split.backward[0], (), ranks, f"backward of {capture.name}"
+            )
         inputs = constants.inputs([getter for getter, _ in capture.host_values], donated)
         return Program(
             forward=executable,

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from torchlike._core import boxes, errors, modes
 from torchlike._core.tape import gradient_edge
@@ -21,6 +22,7 @@ from torchlike._dispatch.executable import Executable
 from torchlike._jit.capture.slots import Slot
 from torchlike._jit.compile import partitioner
 from torchlike._jit.compile.output_templates import Template
+from torchlike._jit.compile.scheduling import compiled
 from torchlike._jit.control_flow.subgraph import SubgraphNode, filled
 from torchlike.autograd.partial import placed
 
@@ -54,13 +56,18 @@ class Double:
         self.targets = backward.targets
         self.boundary = run.builder.boundary
         self.arrived = backward.arrived
-        self.forward = jax.jit(partitioner.evaluator(split.forward, bound))
+        ranks, name = run.capture.ranks, f"gradient of {run.capture.name}"
+        if ranks is not None:
+            bound = [np.asarray(x) for x in bound]
+        evaluate = partitioner.evaluator(split.forward, bound)
+        self.forward = compiled(evaluate, split.forward, (), ranks, name)
         self.residual_inputs = split.residual_inputs
         #: `forward` and `backward` under a transform, once one asked for them.
         self.batched: dict[str, Executable] = {}
         self.backward = None
         if split.backward is not None:
-            self.backward = jax.jit(partitioner.backward_evaluator(split, bound))
+            evaluate = partitioner.backward_evaluator(split, bound)
+            self.backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of the {name}")
 
     def __call__(self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
                  ) -> list[Any]:  # fmt: skip

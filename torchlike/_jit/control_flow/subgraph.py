@@ -140,6 +140,10 @@ class SubgraphCapture:
         """A draw or a learning rate: asked for once a call, which is not once a turn."""
         self._refuse("drawing random numbers (or an optimizer's step)", "a draw made before it")
 
+    def join_ranks(self, make: Any) -> Any:
+        """A collective: ranks could take different branches, and would wait for each other."""
+        self._refuse("a collective", "the collective before or after it")
+
     def enter_optimizer(self, optimizer: Any) -> None:
         self._refuse("an optimizer's step", "torchlike.where on the gradients")
 

@@ -19,6 +19,7 @@ from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
+from torchlike.distributed.fsdp._of_ranks import Ranks, gathered
 from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._layouts import batch_along
 from torchlike.distributed.tensor._moves import moved
@@ -50,6 +51,7 @@ class Sharded:
         #: The parameters that it gathers: (module, name), all names of each.
         self.places = places
         self.axes = tuple(a for axes in mesh.axes for a in axes)
+        self._ranks: Ranks | None = None
         self.batch = NamedSharding(mesh.jax_mesh, PartitionSpec(self.axes))
 
     def __deepcopy__(self, memo: Any) -> Sharded:
@@ -57,6 +59,15 @@ class Sharded:
             "copy.deepcopy() of a fully sharded module: make another one, shard it, and load the "
             "state_dict of this"
         )
+
+    def ranks_of(self, args: Any, kwargs: Any) -> Ranks | None:
+        """The processes whose own batches these inputs are: of a mesh that spans processes, where
+        no input is a DTensor. NotImplementedError as of `Ranks`."""
+        if self.mesh.is_local or any(where(t) is not None for t in _tensors_in((args, kwargs))):
+            return None
+        if self._ranks is None:
+            self._ranks = Ranks(self.mesh)
+        return self._ranks
 
     def gathered(self, sharding: NamedSharding, ndim: int) -> NamedSharding:
         """A parameter's sharding without the axes that it is gathered along."""
@@ -68,7 +79,8 @@ class Sharded:
 def run(state: Sharded, function: Callable[..., _T], args: Any, kwargs: Any) -> _T:
     """``function(*args, **kwargs)`` with the module's parameters gathered."""
     is_root = not _running.depth
-    if is_root:
+    ranks = state.ranks_of(args, kwargs)
+    if is_root and ranks is None:
         args, kwargs = _each_tensor(lambda t: _as_batch(state, t), (args, kwargs))
     policy = state.policy
     if policy.param_dtype is not None and policy.cast_forward_inputs:
@@ -76,7 +88,7 @@ def run(state: Sharded, function: Callable[..., _T], args: Any, kwargs: Any) -> 
     reshard = not is_root if state.reshard is None else state.reshard
     _running.depth += 1
     try:
-        with batch_along(state.axes), _gathered(state, reshard):
+        with batch_along(state.axes), _gathered(state, reshard, ranks):
             out = function(*args, **kwargs)
     finally:
         _running.depth -= 1
@@ -100,32 +112,35 @@ def _each_tensor(function: Callable[[Tensor], Tensor], nested: _T) -> _T:
     return cast("_T", found)
 
 
+def _tensors_in(nested: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+
+    def take(t: Tensor) -> Tensor:
+        found.append(t)
+        return t
+
+    _each_tensor(take, nested)
+    return found
+
+
 def _cast(t: Tensor, dtype: Any) -> Tensor:
     return t.to(dtype) if t.is_floating_point() else t
 
 
 def _as_batch(state: Sharded, t: Tensor) -> Tensor:
     """An input cut along dimension 0, as the ranks' own batches are in PyTorch; as it is where it
-    lies on a mesh already, or does not divide.
-
-    NotImplementedError for a plain tensor where the mesh spans processes: it may be the process'
-    own part or what all processes have, which nobody can tell.
-    """
-    if where(t) is not None or not t.dim() or not t.shape[0]:
+    lies on a mesh already, or does not divide."""
+    if where(t) is not None or not t.dim() or not t.shape[0] or not state.mesh.is_local:
         return t
-    if not state.mesh.is_local:
-        raise NotImplementedError(
-            "a plain tensor as input of a fully sharded module whose mesh spans processes: make "
-            "batches (inputs and targets) global with DTensor.from_local(x, mesh, [Shard(0)])"
-        )
     return t if t.shape[0] % state.mesh.size() else moved(t, state.batch)
 
 
 @contextlib.contextmanager
-def _gathered(state: Sharded, reshard: bool) -> Iterator[None]:
-    """Inside, the module has its gathered parameters in the place of its own."""
-    own: dict[int, Tensor] = {}
+def _gathered(state: Sharded, reshard: bool, ranks: Ranks | None) -> Iterator[None]:
+    """Inside, the module has its gathered parameters in the place of its own: for batches of the
+    ``ranks``' own, or of all of them."""
     saved: dict[int, tuple[Any, ...]] = {}
+    own: dict[int, Tensor] = {} if ranks is None else _gather_locally(state, ranks, saved)
     changed: list[tuple[Any, str, Tensor]] = []
     try:
         for module, name in state.places:
@@ -161,12 +176,34 @@ def _gather(state: Sharded, p: Tensor, saved: dict[int, tuple[Any, ...]]) -> Ten
     return found
 
 
+def _gather_locally(
+    state: Sharded, ranks: Ranks, saved: dict[int, tuple[Any, ...]]
+) -> dict[int, Tensor]:
+    """The parameters as local tensors, by the parameters' ids."""
+    found: dict[int, Tensor] = {}
+    for module, name in state.places:
+        p = module._parameters.get(name)
+        if p is not None and where(p) is not None:
+            found[id(p)] = p
+    if not found:
+        return found
+    policy, given = state.policy, list(found.values())
+    dtype = None if policy.param_dtype is None else policy.param_dtype.numpy
+    reduced = None if policy.reduce_dtype is None else policy.reduce_dtype.numpy
+    at = [ranks.place(place[0], p.dim()) for p in given if (place := where(p)) is not None]
+    for p, place, local in zip(given, at, gathered(ranks, given, at, dtype, reduced), strict=True):
+        found[id(p)] = local
+        array = local._read()
+        saved[id(array)] = array, p._read(), (ranks, place), dtype
+    return found
+
+
 class _Shards:
     """What is saved of a gathered parameter: its shards, and how it is gathered."""
 
     __slots__ = ("array", "dtype", "to")
 
-    def __init__(self, array: Any, to: NamedSharding, dtype: Any) -> None:
+    def __init__(self, array: Any, to: Any, dtype: Any) -> None:
         self.array, self.to, self.dtype = array, to, dtype
 
 
@@ -183,6 +220,9 @@ def _letting_go(saved: dict[int, tuple[Any, ...]]) -> saved_tensors_hooks:
     def unpack(packed: Any) -> Tensor:
         if type(packed) is not _Shards:
             return packed
+        if type(packed.to) is tuple:
+            ranks, place = packed.to
+            return wrap(ranks.whole([packed.array], [place], packed.dtype)[0])
         again = modes.current.capture is not None
         with no_grad():
             return moved(wrap(packed.array), packed.to, dtype=packed.dtype, barrier=again)

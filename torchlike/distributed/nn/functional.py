@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike._core.tensor import Tensor
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd.function import Function
+from torchlike.distributed import bodies
 from torchlike.distributed import collectives as dist
-from torchlike.distributed.groups import member
+from torchlike.distributed.groups import ProcessGroup, member
+from torchlike.distributed.programs import run
 from torchlike.distributed.reductions import ReduceOp
 
 
 def _copies(tensor: Tensor, n: int) -> list[Tensor]:
     return [tensor.new_empty(tuple(tensor.shape)) for _ in range(n)]
+
+
+def _only_at(tensor: Tensor, rank: int, group: ProcessGroup) -> Tensor:
+    """The tensor in one process, zeros in the others. A program is one for all of them."""
+    if modes.current.capture is None or group.size() < 2:
+        here = group.ranks[group.rank()] == rank
+        return tensor if here else tensor.new_zeros(tuple(tensor.shape))
+    at = group.ranks.index(rank)
+    (found,), _ = run(group, "only_at", (at,), [tensor._read()], bodies.only_at(at))
+    return wrap(found).reshape(tuple(tensor.shape))
 
 
 class _AllReduce(Function):
@@ -40,9 +53,7 @@ class _Broadcast(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         summed = _Reduce.apply(grad, ctx.src, ReduceOp.SUM, ctx.group)
-        found = member(ctx.group)
-        here = found.ranks[found.rank()] == ctx.src
-        return summed if here else summed.new_zeros(tuple(summed.shape)), None, None
+        return _only_at(summed, ctx.src, member(ctx.group)), None, None
 
 
 class _Reduce(Function):

@@ -95,7 +95,7 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
             )
         mesh = device_mesh or current_mesh()
         wanted = checked(placements, mesh, local_tensor.dim())
-        found, sharding = _local.from_local(local_tensor, mesh, wanted, shape)
+        found, sharding = _local.from_local(local_tensor, mesh, wanted, shape, grad_placements)
         return _keeping(found, sharding, mesh)
 
 
@@ -186,8 +186,9 @@ def _keeping(t: Tensor, sharding: NamedSharding, mesh: DeviceMesh) -> Tensor:
 
 
 def to_local(t: Tensor, *, grad_placements: Placements = None) -> Tensor:
-    """What this process holds: with all devices its own, a tensor on the same memory."""
-    return _local.to_local(t)
+    """What this process holds: with all devices its own, a tensor on the same memory; across
+    processes its part, whose gradient is that part of the whole's."""
+    return _local.to_local(t, grad_placements)
 
 
 def full_tensor(t: Tensor, *, grad_placements: Placements = None) -> Tensor:

@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import DeviceMesh
-from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._api import DTensor, to_local, where
 from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, divides, entries_of, sharding_for
 from torchlike.distributed.tensor.placement_types import Placement, Replicate
@@ -75,3 +75,22 @@ def _with_others(to: NamedSharding, t: Tensor, mesh: DeviceMesh) -> NamedShardin
         mesh.jax_mesh,
         PartitionSpec(*[e if len(e) > 1 else e[0] if e else None for e in entries]),
     )
+
+
+def entering(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
+    """An input of a parallel module: a plain one is, where the mesh spans processes, what this
+    process holds of it under these placements. NotImplementedError on a slice of such a mesh."""
+    if mesh.is_local or where(t) is not None:
+        return t
+    if len({a for axes in mesh.axes for a in axes}) < len(mesh.jax_mesh.shape):
+        raise NotImplementedError(
+            "a plain tensor as input of a parallel module on a slice of a mesh that spans "
+            "processes: make it global with DTensor.from_local(x, mesh, [Shard(0), Replicate()])"
+        )
+    return DTensor.from_local(t, mesh, placements)
+
+
+def leaving(t: Tensor, mesh: DeviceMesh, use_local_output: bool) -> Tensor:
+    """An output of a parallel module: this process' part where the mesh spans processes and the
+    style is to give that."""
+    return t if mesh.is_local or not use_local_output or where(t) is None else to_local(t)

@@ -22,29 +22,83 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._ops.shape.views.aliasing import alias
 from torchlike._runtime.first_calls.internals import internals
 from torchlike._runtime.transfer import to_device
-from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.autograd.function import Function
+from torchlike.distributed.collectives import all_reduce
+from torchlike.distributed.device_mesh import DeviceMesh, mesh_of
+from torchlike.distributed.reductions import ReduceOp, named
 from torchlike.distributed.tensor._moves import moved
-from torchlike.distributed.tensor._specs import sharding_for
+from torchlike.distributed.tensor._specs import checked, sharding_for
 from torchlike.distributed.tensor.placement_types import Partial
 
-_ACROSS = (
-    "{what} of a mesh that spans processes, with gradients: call it under torch.no_grad(), or "
-    "redistribute() and full_tensor()"
-)
+class _ToLocal(Function):
+    """This process' part; the gradients of all processes' parts are the whole's."""
+
+    @staticmethod
+    def forward(ctx: Any, t: Tensor, back: NamedSharding) -> Tensor:
+        ctx.back, ctx.shape = back, tuple(t.shape)
+        return wrap(_own_part(t._read()))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        return wrap(_of_parts(g._read(), ctx.back, ctx.shape)), None
 
 
-def to_local(t: Tensor) -> Tensor:
-    """What this process holds, on the same memory where that is everything."""
+class _FromLocal(Function):
+    """The whole that the processes' parts make up; each gets its part of the gradient. Terms are
+    summed over the groups in ``sums``, and each term has the gradient of the sum."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, local: Tensor, sharding: NamedSharding, back: NamedSharding, shape: Any, sums: Any
+    ) -> Tensor:  # fmt: skip
+        ctx.back, ctx.count = back, 1
+        if sums:
+            local = local.clone()
+        for op, group in sums:
+            all_reduce(local, op, group)
+            ctx.count *= group.size() if op is ReduceOp.AVG else 1
+        return wrap(_of_parts(local._read(), sharding, shape))
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Any, ...]:
+        own = wrap(_own_part(moved(g.detach(), ctx.back)._read()))
+        return own if ctx.count == 1 else own / ctx.count, None, None, None, None
+
+
+def to_local(t: Tensor, grad_placements: Any = None) -> Tensor:
+    """What this process holds, on the same memory where that is everything. NotImplementedError for
+    `Partial` gradients across processes."""
     array = t._storage.cell
     if isinstance(array, core.Tracer) or getattr(array, "is_fully_addressable", True):
         return alias(t)
-    if t.requires_grad and modes.current.grad_enabled:
-        raise NotImplementedError(_ACROSS.format(what="to_local()"))
-    return wrap(_own_part(t._read()))
+    _refuse_capture("to_local()")
+    sharding = _of(t) or t._read().sharding
+    back = sharding
+    if grad_placements is not None:
+        mesh = mesh_of(sharding.mesh)
+        wanted = checked(grad_placements, mesh, t.dim())
+        _refuse_partial(wanted, "to_local(grad_placements=...)")
+        back = sharding_for(wanted, mesh, tuple(t.shape))
+    return _ToLocal.apply(t, back)
+
+
+def _refuse_partial(placements: Any, what: str) -> None:
+    if any(isinstance(p, Partial) for p in placements):
+        raise NotImplementedError(
+            f"{what} with Partial over processes: all_reduce the gradient, and Replicate()"
+        )
+
+
+def _refuse_capture(what: str) -> None:
+    if modes.current.capture is not None:
+        modes.current.capture.refuse(
+            f"{what} of a mesh that spans processes", "the DTensor itself, as a whole"
+        )
 
 
 def from_local(
-    local: Tensor, mesh: DeviceMesh, placements: tuple[Any, ...], shape: Any
+    local: Tensor, mesh: DeviceMesh, placements: tuple[Any, ...], shape: Any,
+    grad_placements: Any = None,
 ) -> tuple[Tensor, NamedSharding]:
     """(the tensor that the processes' parts make up, its sharding)."""
     if mesh.is_local:
@@ -56,17 +110,18 @@ def from_local(
             )
         sharding = sharding_for(placements, mesh, whole)
         return moved(local, sharding, _of(local)), sharding
-    if any(isinstance(p, Partial) for p in placements):
-        raise NotImplementedError(
-            "from_local() with Partial over processes: all_reduce the local tensor, and Replicate()"
-        )
-    if local.requires_grad and modes.current.grad_enabled:
-        raise NotImplementedError(_ACROSS.format(what="from_local()"))
-    values = np.asarray(local.detach()._read())
-    sharding = _whole_sharding(placements, mesh, values.shape)
-    array = jax.make_array_from_process_local_data(sharding, values, shape)
-    sharding_for(placements, mesh, array.shape)
-    return wrap(array), sharding
+    _refuse_capture("from_local()")
+    sums = [(named(p.reduce_op), mesh.get_group(i))
+            for i, p in enumerate(placements) if isinstance(p, Partial)]  # fmt: skip
+    sharding = _whole_sharding(placements, mesh, tuple(local.shape))
+    back = sharding
+    if grad_placements is not None:
+        wanted = checked(grad_placements, mesh, local.dim())
+        _refuse_partial(wanted, "from_local(grad_placements=...)")
+        back = _whole_sharding(wanted, mesh, tuple(local.shape))
+    found = _FromLocal.apply(local, sharding, back, shape, sums)
+    sharding_for(placements, mesh, tuple(found.shape))
+    return found, sharding
 
 
 def _of(t: Tensor) -> NamedSharding | None:
@@ -77,6 +132,10 @@ def _of(t: Tensor) -> NamedSharding | None:
 def _whole_sharding(placements: Any, mesh: DeviceMesh, local: tuple[int, ...]) -> NamedSharding:
     # Of a size that surely divides: that of the whole is known once the parts are.
     return sharding_for(placements, mesh, tuple(n * mesh.jax_mesh.size for n in local))
+
+
+def _of_parts(array: Any, sharding: NamedSharding, shape: Any) -> jax.Array:
+    return jax.make_array_from_process_local_data(sharding, np.asarray(array), shape)
 
 
 def full_tensor(t: Tensor) -> Tensor:

@@ -123,9 +123,9 @@ class DistributedDataParallel(Module, Joinable):
         reducer = self._reducer
         if reducer is None:
             return self.module(*args, **kwargs)
-        if modes.current.capture is not None:  # before anything is noted of this pass
+        if modes.current.capture is not None and self._join_config.enable:
             modes.current.capture.refuse(
-                "DistributedDataParallel between processes", "torchlike.jit on the module inside it"
+                "DistributedDataParallel in a join() context", "torchlike.jit on the module inside"
             )
         if modes.current.grad_enabled:
             reducer.check()

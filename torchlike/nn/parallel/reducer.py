@@ -14,6 +14,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from torchlike._core import modes
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.creation import tensor
 from torchlike._ops.shape.joining import cat
@@ -137,10 +138,28 @@ class Reducer:
             raise RuntimeError(_UNFINISHED.format(rank=self.group.rank(), names=", ".join(missing)))
 
     def prepare(self, syncs: bool) -> None:
-        """After a forward pass: whether the backward pass that follows averages."""
+        """After a forward pass: whether the backward pass that follows averages. While a program is
+        captured it has to follow there: what stands here is of one pass, and no program's."""
         self._syncs = syncs
         if syncs:
             self._reset()
+            capture = modes.current.capture
+            if capture is not None:
+                capture.undo_on_failure(self, self._end)
+                capture.check_at_end(self._check_captured)
+
+    def _check_captured(self) -> None:
+        if self._syncs:
+            modes.the_capture().refuse(
+                "the forward pass of a DistributedDataParallel without its backward pass",
+                "torchlike.jit on the whole step, or on the module inside",
+            )
+
+    def _end(self) -> None:
+        """A pass has ended, well or not."""
+        self._begun, self._syncs = False, False
+        self._unused = self._untouched = frozenset()
+        self._reset()
 
     def _arrived(self, i: int) -> None:
         """A parameter's gradient is whole."""
@@ -169,6 +188,8 @@ class Reducer:
         found = []
         for i in self.buckets[b]:
             p = self.parameters[i]
+            if modes.current.capture is not None:
+                modes.current.capture.check_gradient(p._grad)
             used = i not in self._unused and p._grad is not None
             if used and p._grad is not None and p._grad.is_sparse:
                 raise NotImplementedError(
@@ -195,7 +216,8 @@ class Reducer:
         results, call = run(
             self.group, "gradients", statics, arrays, _averaged(self.group.size(), self.divisor)
         )
-        self._works.append(Work(results, call))
+        if call is not None:
+            self._works.append(Work(results, call))
         arrays = [r.reshape(g.shape) for r, g in zip(results, arrays, strict=True)]
         if self.finds_unused:
             self._results.append((b, arrays))  # until it is known which gradients stay
@@ -220,7 +242,9 @@ class Reducer:
         """Once backward has ended: wait for the buckets."""
         missing = [i for i in range(len(self.parameters)) if i not in self._ready]
         if missing and not self.finds_unused:
-            return  # the next forward says which
+            if modes.current.capture is None:
+                return  # the next forward says which
+            self.check()
         self._unused = frozenset(missing)
         for i in missing:
             self._mark(i)
@@ -236,10 +260,12 @@ class Reducer:
             members = [self.parameters[i] for i in self.buckets[b]]
             parts = split_like(flat.to(members[0].dtype), members)
             self._put(b, [part._read() for part in parts])
-        self._begun, self._syncs = False, False
-        self._unused = self._untouched = frozenset()
+        self._end()
 
     def _find_untouched(self) -> None:
+        if modes.current.capture is not None:  # all ranks run this program, and use the same
+            self._untouched = self._unused
+            return
         used = tensor([int(i not in self._unused) for i in range(len(self.parameters))])
         collectives.all_reduce(used, ReduceOp.SUM, self.group)
         self._untouched = frozenset(i for i, n in enumerate(used.tolist()) if n == 0)

@@ -1,8 +1,9 @@
 """Tensor-parallel styles: where a module's parameters lie, and its inputs and outputs.
 
-A style names placements; XLA finds the communication between them. Differs from PyTorch: tensors
-are whole to the script, so ``use_local_output`` changes nothing, and code between parallel modules
-sees whole sizes (all heads, not a device's). A layout of an activation that does not divide is
+A style names placements; XLA finds the communication between them. On a mesh that spans processes a
+plain tensor is what the process holds, and ``use_local_output`` gives such. Differs from PyTorch:
+where all devices are this process', tensors are whole to the script, ``use_local_output`` changes
+nothing, and code between parallel modules sees whole sizes (all heads, not a device's). A layout of an activation that does not divide is
 replicated; a parameter that does not divide is refused.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 
 from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import DeviceMesh
-from torchlike.distributed.tensor._layouts import laid_out
+from torchlike.distributed.tensor._layouts import entering, laid_out, leaving
 from torchlike.distributed.tensor._modules import distribute_module, place_parameter
 from torchlike.distributed.tensor.placement_types import Placement, Replicate, Shard
 from torchlike.nn.modules.linear import Linear
@@ -35,11 +36,14 @@ class ParallelStyle(ABC):
         """Put the module onto the mesh, in place."""
 
 
-def _with_first(inputs: tuple[Any, ...], mesh: DeviceMesh, layouts: Sequence[Placement]) -> Inputs:
-    """The inputs of a call with the first laid out."""
+def _with_first(
+    inputs: tuple[Any, ...], mesh: DeviceMesh, given: Sequence[Placement],
+    layouts: Sequence[Placement],
+) -> Inputs:  # fmt: skip
+    """The inputs of a call with the first, which is ``given`` so, laid out."""
     if not inputs or not isinstance(inputs[0], Tensor):
         return inputs
-    return (laid_out(inputs[0], mesh, layouts), *inputs[1:])
+    return (laid_out(entering(inputs[0], mesh, given), mesh, layouts), *inputs[1:])
 
 
 class _OfWeights(ParallelStyle):
@@ -72,10 +76,11 @@ class _OfWeights(ParallelStyle):
         desired = self._desired(module)
 
         def before(module: Any, inputs: Any, mesh: DeviceMesh) -> Inputs:
-            return _with_first(inputs, mesh, desired)
+            return _with_first(inputs, mesh, self.input_layouts, desired)
 
         def after(module: Any, output: Tensor, mesh: DeviceMesh) -> Tensor:
-            return laid_out(output, mesh, self.output_layouts)
+            return leaving(laid_out(output, mesh, self.output_layouts), mesh,
+                           self.use_local_output)  # fmt: skip
 
         return distribute_module(module, device_mesh, self._partition, before, after)
 
@@ -139,9 +144,13 @@ class SequenceParallel(ParallelStyle):
                     f"expecting input of {module} to be a torch.Tensor or DTensor, but got "
                     f"{inputs[0]}"
                 )
-            return _with_first(inputs, mesh, self.sequence_sharding)
+            sharding = self.sequence_sharding
+            return _with_first(inputs, mesh, sharding, sharding)
 
-        return distribute_module(module, device_mesh, None, before)
+        def after(module: Any, output: Tensor, mesh: DeviceMesh) -> Tensor:
+            return leaving(output, mesh, self.use_local_output)
+
+        return distribute_module(module, device_mesh, None, before, after)
 
     def __repr__(self) -> str:
         dim = vars(self.sequence_sharding[0])["dim"]
@@ -152,16 +161,22 @@ def _as_tuple(given: Any) -> tuple[Any, ...]:
     return (given,) if given is None or isinstance(given, Placement) else tuple(given)
 
 
-def _each(values: Any, layouts: tuple[Any, ...], mesh: DeviceMesh, what: str) -> object:
-    """Values, each with its layout (None: as it is). ValueError where their numbers differ."""
+def _each(
+    values: Any, given_layouts: Any, layouts: tuple[Any, ...], mesh: DeviceMesh, what: str,
+    use_local: bool,
+) -> object:  # fmt: skip
+    """Values, each ``given`` in a layout and put into another (None: as it is). ValueError where
+    their numbers differ."""
     single = not isinstance(values, tuple)
     given = (values,) if single else values
     if len(given) != len(layouts):
         raise ValueError(f"module {what} and {what[:-1]}_layouts should have same length!")
     found = tuple(
-        laid_out(v, mesh, (layout,)) if layout is not None and isinstance(v, Tensor) else v
-        for v, layout in zip(given, layouts, strict=True)
-    )
+        leaving(laid_out(entering(v, mesh, (before or Replicate(),)), mesh, (layout,)), mesh,
+                use_local)
+        if layout is not None and isinstance(v, Tensor) else v
+        for v, before, layout in zip(given, given_layouts, layouts, strict=True)
+    )  # fmt: skip
     return found[0] if single else found
 
 
@@ -200,12 +215,14 @@ class PrepareModuleInput(ParallelStyle):
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         def before(module: Any, args: Any, kwargs: Any) -> tuple[object, dict[str, object]]:
             if self.desired_input_layouts is not None and self.input_layouts is not None:
-                args = _each(args, self.desired_input_layouts, device_mesh, "inputs")
-            wanted = self.desired_input_kwarg_layouts
+                args = _each(args, self.input_layouts, self.desired_input_layouts, device_mesh,
+                             "inputs", self.use_local_output)  # fmt: skip
+            wanted, given = self.desired_input_kwarg_layouts, self.input_kwarg_layouts
             found = {
-                k: _each(v, (wanted.get(k),), device_mesh, "inputs") if k in wanted else v
+                k: _each(v, (given.get(k),), (wanted.get(k),), device_mesh, "inputs",
+                         self.use_local_output) if k in wanted else v
                 for k, v in kwargs.items()
-            }
+            }  # fmt: skip
             return args, found
 
         module.register_forward_pre_hook(before, with_kwargs=True)
@@ -238,8 +255,9 @@ class PrepareModuleOutput(ParallelStyle):
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         module.register_forward_hook(
             lambda m, inputs, outputs: _each(
-                outputs, self.desired_output_layouts, device_mesh, "outputs"
-            )
+                outputs, self.output_layouts, self.desired_output_layouts, device_mesh, "outputs",
+                self.use_local_output,
+            )  # fmt: skip
         )
         return module
 

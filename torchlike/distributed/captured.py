@@ -1,0 +1,221 @@
+"""Collectives inside a program that ``torchlike.jit`` captures: one program over the ranks.
+
+While a step is captured, a collective is the body that it always is (``bodies``), traced where it
+stands. The program, and its backward, are then compiled as ``jit(shard_map(program))`` over the
+group's devices, and every rank's cells are its parts of global arrays whose leading axis is spread
+over the ranks: nothing is copied. (Declared as replicated, XLA might take all ranks' values for the
+same.) The ranks run one program, which they see by its text when each first calls it: what Python
+knows of a rank and writes into the program is an error on all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import core, lax
+from jax._src.core import extend_axis_env_nd
+from jax.sharding import NamedSharding, PartitionSpec
+
+from torchlike._runtime import x64
+from torchlike._runtime.meeting import coordination
+from torchlike.distributed.bodies import AXIS, ballast
+from torchlike.distributed.debugging import DebugLevel, get_debug_level
+from torchlike.distributed.groups import ProcessGroup, behind
+from torchlike.distributed.works import Call, agree, settle
+
+#: Programs that the members of a group have seen to be the same: ranks, and a digest of the text.
+_agreed: set[tuple[tuple[int, ...], str]] = set()
+#: How many collectives of a program an error names.
+_SHOWN = 3
+
+
+class RanksOfCapture:
+    """The group over whose ranks a capture's program runs, and what they call in it."""
+
+    def __init__(self, group: ProcessGroup) -> None:
+        self.group = group
+        self.called: list[str] = []
+
+    def take_part_in(self, eqns: Sequence[Any]) -> bool:
+        """Whether equations of a program are collectives (or ask for the rank)."""
+        return any(_speaks_of_ranks(v) for e in eqns for v in e.params.values())
+
+    def compiled(
+        self, name: str, function: Callable[..., Any], outputs: Sequence[Any],
+        donated: tuple[int, ...],
+    ) -> RankProgram:  # fmt: skip
+        """What ``jax.jit(function, donate_argnums=donated)`` is without ranks. ``outputs``: the
+        avals of its results."""
+        shown = self.called[:_SHOWN]
+        if len(self.called) > _SHOWN:
+            shown.append(f"{len(self.called) - _SHOWN} more")
+        what = f"the compiled {name} ({', '.join(shown)})"
+        return RankProgram(self.group, what, function, [o.ndim for o in outputs], donated)
+
+
+def _speaks_of_ranks(parameter: Any) -> bool:
+    if isinstance(parameter, tuple):
+        return any(isinstance(x, str) and x == AXIS for x in parameter)
+    return isinstance(parameter, str) and parameter == AXIS
+
+
+def collective(
+    capture: Any, group: ProcessGroup, text: str, arrays: Sequence[Any],
+    body: Callable[..., tuple[Any, ...]],
+) -> Sequence[Any]:  # fmt: skip
+    """This rank's results of a collective, traced into the program that ``capture`` makes.
+
+    JitCaptureError where the program is one of another group's ranks.
+    """
+    ranks = capture.join_ranks(lambda: RanksOfCapture(group))
+    if ranks.group.ranks != group.ranks:
+        capture.refuse(
+            f"{text} over the ranks {group.ranks}, where the program runs on the ranks "
+            f"{ranks.group.ranks} of a collective before it,",
+            "one process group in each compiled function",
+        )
+    ranks.called.append(text)
+    with extend_axis_env_nd([(AXIS, group.size())]):
+        return body(*map(_traced, arrays))
+
+
+def _traced(array: Any) -> Any:
+    """An array that ``lax.psum`` takes for a rank's own. What it knows the value of it takes for a
+    constant, the same on all ranks, and multiplies."""
+    if isinstance(array, core.Tracer):
+        return array
+    return lax.convert_element_type_p.bind(
+        array, new_dtype=array.dtype, weak_type=getattr(array, "weak_type", False), sharding=None
+    )
+
+
+class RankProgram:
+    """A function of a rank's arrays with collectives in it, compiled over the ranks of a group.
+
+    A call gives this rank's results once the others have come: DistBackendError after the group's
+    timeout, or where another rank is elsewhere; RuntimeError on all ranks where their programs
+    differ.
+    """
+
+    def __init__(
+        self, group: ProcessGroup, what: str, function: Callable[..., Any], ndims: Sequence[int],
+        donated: tuple[int, ...],
+    ) -> None:  # fmt: skip
+        self._group, self._what = group, what
+        self._function, self._ndims, self._donated = x64.requiring(function), ndims, donated
+        self._mesh = group.jax_mesh()
+        self._spread = NamedSharding(self._mesh, PartitionSpec(AXIS))
+        self._device = next(
+            d for d in self._mesh.devices.flat if d.process_index == jax.process_index()
+        )
+        self._compiled: Any = None
+        self._text = self._digest = ""
+        self._avals: list[Any] = []
+
+    def lower(self, *args: Any) -> RankProgram:
+        """Itself, for such arguments, traced and not compiled yet."""
+        if not self._avals:
+            self._lower(args)
+        return self
+
+    def as_text(self) -> str:
+        """The text of the program."""
+        return self._lowered.as_text()
+
+    def compile(self) -> Any:
+        """What JAX compiled."""
+        if self._compiled is None:
+            self._compiled = self._lowered.compile()
+        return self._compiled
+
+    def _lower(self, args: Any) -> None:
+        leaves, structure = jax.tree_util.tree_flatten(args)
+        avals = [jax.typeof(x) for x in leaves]
+        of_leaf = iter(range(len(leaves)))
+        places = [list(map(lambda _: next(of_leaf), jax.tree_util.tree_leaves(a))) for a in args]
+        donated = tuple(
+            1 + leaf for i in self._donated for leaf in places[i] if avals[leaf].ndim
+        )  # fmt: skip
+
+        def program(head: Any, *given: Any) -> tuple[Any, ...]:
+            own = [x if a.ndim else x.reshape(()) for x, a in zip(given, avals, strict=True)]
+            found = self._function(*jax.tree_util.tree_unflatten(structure, own))
+            return (*found, lax.all_gather(head, AXIS, tiled=True), ballast())
+
+        spec = PartitionSpec(AXIS)
+        over_ranks = jax.shard_map(
+            program, mesh=self._mesh, in_specs=spec, check_vma=False,
+            out_specs=(*(spec if n else PartitionSpec() for n in self._ndims), spec, spec),
+        )  # fmt: skip
+        whole = [jax.ShapeDtypeStruct(self._whole_shape(a.shape), a.dtype,
+                                      weak_type=a.weak_type, sharding=self._spread)
+                 for a in (_HEAD, *avals)]  # fmt: skip
+        self._lowered = jax.jit(over_ranks, donate_argnums=donated).lower(*whole)
+        self._digest = hashlib.sha256(self._lowered.as_text().encode()).hexdigest()[:12]
+        self._text = f"{self._what}, program {self._digest}"
+        self._head = jax.device_put(np.array([int(self._digest, 16)], np.uint64), self._device)
+        self._avals = avals
+
+    def _whole_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        n = self._group.size()
+        return (n * shape[0], *shape[1:]) if shape else (n,)
+
+    def _whole(self, x: Any, aval: Any) -> jax.Array:
+        """The global array of which ``x`` is this rank's part."""
+        if not isinstance(x, jax.Array):
+            x = jax.device_put(np.asarray(x, aval.dtype).reshape(aval.shape or (1,)), self._device)
+        elif len(x.sharding.device_set) > 1:
+            raise NotImplementedError(
+                f"{self._what}: a tensor on a mesh of devices (a DTensor) in a program with "
+                "collectives of process groups. Use instead: the DTensor's own operations, which "
+                "XLA makes collectives of, or the collectives outside of the compiled function"
+            )
+        elif not aval.shape:
+            x = x.reshape(1)
+        shape = self._whole_shape(aval.shape)
+        return jax.make_array_from_single_device_arrays(shape, self._spread, [x])
+
+    def __call__(self, *args: Any) -> list[Any]:
+        leaves = jax.tree_util.tree_leaves(args)
+        if any(isinstance(x, core.Tracer) for x in leaves):
+            raise NotImplementedError(
+                f"{self._what}: a transform (vmap, jacrev) of a program with collectives. Use "
+                "instead: the transform inside the compiled function"
+            )
+        if self._compiled is None:  # before anyone waits: XLA's collectives wait in the kernel
+            self.lower(*args).compile()
+        call = Call(self._group, self._text)
+        key = tuple(self._group.ranks), self._digest
+        if key not in _agreed or get_debug_level() is DebugLevel.DETAIL:
+            agree(call, _HINT)
+            _agreed.add(key)
+        whole = [self._whole(x, aval) for x, aval in zip(leaves, self._avals, strict=True)]
+        whole.insert(0, self._whole(self._head, _HEAD))
+        results = [r.addressable_data(0) for r in self._compiled(*whole)]
+        settle(results[-1:], call, None)
+        self._check_heads(np.asarray(results[-2]), call)
+        return results[:-2]
+
+    def _check_heads(self, heads: np.ndarray, call: Call) -> None:
+        """DistBackendError where other ranks ran another program, which they had before."""
+        own = int(self._digest, 16)
+        others = [self._group.ranks[r] for r, head in enumerate(heads) if head != own]
+        if others:
+            coordination.give_up(call.text)
+            raise call.failed(
+                f"rank {', '.join(map(str, others))} ran another program; {behind(self._group)}"
+                f"{_HINT}"
+            )
+
+
+#: What each rank tells the others in its program: the program's digest.
+_HEAD = jax.core.ShapedArray((1,), np.uint64)
+_HINT = (
+    ". All ranks have to run one program: what differs between them has to be in a tensor that is "
+    "made outside of the compiled function (torch.tensor(dist.get_rank()) for the rank), not in "
+    "Python's values, and their batches have to be of one shape"
+)

@@ -1,0 +1,180 @@
+"""Parameters of a fully sharded module for processes that each have a batch of their own.
+
+A plain tensor that goes into a module whose mesh spans processes is the process' own batch, as in
+PyTorch: the module gathers its parameters into ordinary local tensors, and everything between is
+local. One program gathers all parameters of a module, and one averages their gradients over the
+processes and gives each its parts. Both are collectives like any other (``programs``): they meet,
+and they say who is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.sharding import NamedSharding
+
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor, wrap
+from torchlike.autograd.function import Function
+from torchlike.distributed.bodies import AXIS, all_reduce, reduce_scatter
+from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.groups import ProcessGroup
+from torchlike.distributed.programs import run
+from torchlike.distributed.tensor._specs import entries_of
+from torchlike.distributed.works import settle
+
+
+class Place(NamedTuple):
+    """How a parameter lies: its sharding and the dimension that is cut, None where none is."""
+
+    sharding: NamedSharding
+    dim: int | None
+
+
+class Ranks:
+    """The processes of a mesh of one dimension (parts), or of two (replicas, parts)."""
+
+    def __init__(self, mesh: DeviceMesh) -> None:
+        """NotImplementedError where a process has several of the devices, or the processes stand in
+        another order than their ranks."""
+        devices = mesh.jax_mesh.devices.reshape(-1)
+        if len({d.process_index for d in devices}) < len(devices):
+            raise NotImplementedError(
+                "a plain tensor as input of a fully sharded module whose mesh spans processes with "
+                "several devices each: make batches (inputs and targets) global with "
+                "DTensor.from_local(x, mesh, [Shard(0)])"
+            )
+        self.axes = mesh.axes[-1]
+        self.parts = mesh.get_group(mesh.ndim - 1)
+        several = mesh.ndim > 1 and mesh.size(0) > 1
+        self.replicas = mesh.get_group(0) if several else None
+        line = mesh._own_ranks().reshape(-1, self.parts.size())
+        if self.parts.ranks not in line.tolist():
+            raise NotImplementedError(
+                f"fully_shard(mesh={mesh}): ranks that are not in rising order along it"
+            )
+
+    def place(self, sharding: NamedSharding, ndim: int) -> Place:
+        """How a parameter lies. NotImplementedError where other dimensions of a mesh cut it too."""
+        entries = entries_of(sharding, ndim)
+        cut = [d for d, axes in enumerate(entries) if axes]
+        if any(entries[d] != self.axes for d in cut):
+            raise NotImplementedError(
+                "a plain tensor as input of a fully sharded module whose parameters are cut along "
+                "another dimension of the mesh too (tensor parallelism): make batches (inputs and "
+                "targets) global with DTensor.from_local(x, mesh, [Shard(0), Replicate()])"
+            )
+        return Place(sharding, cut[0] if cut else None)
+
+    def whole(self, arrays: Sequence[Any], places: Sequence[Place], dtype: Any) -> list[Any]:
+        """The whole of each parameter, of this process alone; ``dtype``: what floating-point values
+        are cast to before they travel."""
+        dims = tuple(p.dim for p in places)
+
+        def body(*parts: Any) -> tuple[Any, ...]:
+            return tuple(
+                x if d is None else lax.all_gather(x, AXIS, axis=d, tiled=True)
+                for x, d in zip([_cast(x, dtype) for x in parts], dims, strict=True)
+            )
+
+        own = [a.addressable_data(0) for a in arrays]
+        return _shaped(_run(self.parts, "parameters", (dims, dtype), own, body),
+                       [a.shape for a in arrays])  # fmt: skip
+
+    def averaged(self, gradients: Sequence[Any], places: Sequence[Place], dtypes: Sequence[Any],
+                 reduced: Any) -> list[Any]:  # fmt: skip
+        """The mean of the processes' gradients, each as its parameter lies. ``dtypes``: those of
+        the parameters; ``reduced``: that of the sum."""
+        n = self.parts.size()
+        count = n * (self.replicas.size() if self.replicas is not None else 1)
+        dims, kinds = tuple(p.dim for p in places), tuple(d.name for d in dtypes)
+        summed, scattered = all_reduce("SUM", n), reduce_scatter("SUM", n)
+
+        def body(*given: Any) -> tuple[Any, ...]:
+            found = []
+            for g, d in zip(given, dims, strict=True):
+                x = _cast(g, reduced)
+                if d is None:
+                    (x,) = summed(x)
+                else:
+                    rows = jnp.moveaxis(x.reshape(*x.shape[:d], n, x.shape[d] // n,
+                                                  *x.shape[d + 1 :]), d, 0)  # fmt: skip
+                    (x,) = scattered(rows)
+                found.append(x)
+            return _ended(found) if self.replicas is None else tuple(found)
+
+        def _ended(found: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple((x / count).astype(k) for x, k in zip(found, kinds, strict=True))
+
+        statics = (dims, kinds, count, reduced, self.replicas is None)
+        shapes = [p.sharding.shard_shape(g.shape) for p, g in zip(places, gradients, strict=True)]
+        found = _run(self.parts, "gradients of parts", statics, gradients, body)
+        if self.replicas is not None:
+            over = all_reduce("SUM", self.replicas.size())
+            found = _run(self.replicas, "gradients of replicas", statics, found,
+                         lambda *given: _ended(over(*given)))  # fmt: skip
+        make = jax.make_array_from_single_device_arrays
+        return [make(g.shape, p.sharding, [x])
+                for g, p, x in zip(gradients, places, _shaped(found, shapes), strict=True)]  # fmt: skip
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    return x if dtype is None or not jnp.issubdtype(x.dtype, jnp.floating) else x.astype(dtype)
+
+
+def _shaped(arrays: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+    return [a if a.shape == s else a.reshape(s) for a, s in zip(arrays, shapes, strict=True)]
+
+
+def _run(
+    group: ProcessGroup, name: str, statics: tuple[Any, ...], arrays: Sequence[Any],
+    body: Callable[..., tuple[Any, ...]],
+) -> Sequence[Any]:  # fmt: skip
+    results, call = run(group, name, statics, arrays, body)
+    assert call is not None
+    settle(results, call, None)
+    return results
+
+
+class _Gathered(Function):
+    """Parameters as local tensors; the gradients of all of them are averaged at once."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, ranks: Ranks, places: Sequence[Place], dtype: Any, reduced: Any, *ps: Tensor
+    ) -> tuple[Tensor, ...]:  # fmt: skip
+        ctx.set_materialize_grads(False)
+        ctx.ranks, ctx.places, ctx.reduced = ranks, places, reduced
+        ctx.dtypes = [p.dtype.numpy for p in ps]
+        found = [wrap(a) for a in ranks.whole([p._read() for p in ps], places, dtype)]
+        ctx.mark_non_differentiable(*[w for w, p in zip(found, ps, strict=True)
+                                      if not p.requires_grad])  # fmt: skip
+        return tuple(found)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
+        there = [i for i, g in enumerate(gradients) if g is not None and ctx.needs_input_grad[4 + i]]
+        arrays = [g._read() for i in there if (g := gradients[i]) is not None]
+        found: list[Tensor | None] = [None] * len(gradients)
+        if there:
+            made = ctx.ranks.averaged(arrays, [ctx.places[i] for i in there],
+                                      [ctx.dtypes[i] for i in there], ctx.reduced)  # fmt: skip
+            for i, array in zip(there, made, strict=True):
+                found[i] = wrap(array)
+        return None, None, None, None, *found
+
+
+def gathered(
+    ranks: Ranks, parameters: Sequence[Tensor], places: Sequence[Place], dtype: Any, reduced: Any
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The parameters of a module as local tensors. JitCaptureError while a program is captured."""
+    if modes.current.capture is not None:
+        modes.current.capture.refuse(
+            "a fully sharded module between processes with a batch of the process' own",
+            "DTensor.from_local(x, mesh, [Shard(0)]) for inputs and targets",
+        )
+    return _Gathered.apply(ranks, places, dtype, reduced, *parameters)
