@@ -1,10 +1,10 @@
-"""Compiles the op table for a TPU v5e and an H100, and writes docs/operators-on-accelerators.md.
+"""Compiles ops and modules for a TPU v5e and an H100; writes docs/operators-on-accelerators.md.
 
     python -m tools.lowerings [--only NAME ...] [--dtype bfloat16] [--write]
 
-Results are kept in a file beside, so that a run goes on where another ended: one line of JSON an
-op. Each batch of ops runs in a process of its own, so that a crash of a compiler is a result too.
-Needs the extras ``plan`` and ``parity``.
+Results are kept in a file beside, so that a run goes on where another ended: one line of JSON a
+name and dtype. Each batch runs in a process of its own, so that a compiler that crashes, or that
+takes longer than ``--limit``, is a result too. Needs the extras ``plan`` and ``parity``.
 """
 
 from __future__ import annotations
@@ -14,39 +14,41 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "operators-on-accelerators.md"
 _PLATFORMS = {"tpu": "TPU v5e", "cuda": "H100"}
-#: Ops that a process compiles before the next one begins.
+_DIRECTIONS = ("forward", "backward")
+#: Names that a process compiles before the next one begins.
 _BATCH = 60
+#: Dtypes in the page's order.
+_ORDER = ("float32", "bfloat16", "int32", "float64", "complex64")
+
+Known = dict[tuple[str, str], dict[str, Any]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--dtype", default="float32", choices=_ORDER)
     parser.add_argument("--results", type=Path, default=ROOT / "build" / "lowerings.jsonl")
+    parser.add_argument("--limit", type=float, default=120, help="seconds for one name")
     parser.add_argument("--write", action="store_true", help="write the page")
     parser.add_argument("--one-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.results.parent.mkdir(exist_ok=True)
-    sys.path[:0] = [str(ROOT / "tests" / "parity")]
+    sys.path[:0] = [str(ROOT / "tests" / "parity"), str(ROOT / "tests" / "nn")]
     if options.one_process:
         _compile(options.only, options.dtype, options.results)
         return
     names = options.only or _names()
     while todo := [n for n in names if (n, options.dtype) not in _known(options.results)]:
-        command = [
-            sys.executable, "-m", "tools.lowerings", "--one-process", "--dtype", options.dtype,
-            "--results", str(options.results), "--only", *todo[:_BATCH],
-        ]  # fmt: skip
-        (options.results.parent / "current").write_text("")
-        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"})
-        if done.returncode:
-            _note_crash(options, todo[:_BATCH], done.returncode)
+        _batch(options, todo[:_BATCH])
     if options.write:
         PAGE.write_text(page(_known(options.results)), encoding="utf-8")
 
@@ -54,73 +56,146 @@ def main() -> None:
 def _names() -> list[str]:
     import lowerings
 
-    return list(lowerings.one_for_each())
+    return list(lowerings.subjects())
 
 
-def _known(path: Path) -> dict[tuple[str, str], dict[str, str]]:
+def _known(path: Path) -> Known:
     if not path.exists():
         return {}
     lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return {(x["op"], x["dtype"]): x for x in lines}
 
 
+def _batch(options: argparse.Namespace, names: list[str]) -> None:
+    """Compile ``names`` in a process of its own, up to the first that ends it."""
+    command = [
+        sys.executable, "-m", "tools.lowerings", "--one-process", "--dtype", options.dtype,
+        "--results", str(options.results), "--only", *names,
+    ]  # fmt: skip
+    current = _current(options.results)
+    current.write_text("")
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment)
+    while process.poll() is None:
+        time.sleep(0.5)
+        if current.read_text() and time.time() - current.stat().st_mtime > options.limit:
+            process.kill()
+            process.wait()
+            _note(options, names, f"slow: more than {options.limit:.0f} s to compile")
+            return
+    if process.returncode:
+        _note(options, names, f"crashed: exit code {process.returncode}")
+
+
+def _current(results: Path) -> Path:
+    """The file that says what is being compiled, since when."""
+    return results.with_suffix(".current")
+
+
 def _compile(names: list[str], dtype: str, path: Path) -> None:
     import lowerings
 
-    cases = lowerings.one_for_each()
-    if unknown := set(names) - set(cases):
-        raise SystemExit(f"the table has no {', '.join(sorted(unknown))}")
+    subjects = lowerings.subjects()
+    if unknown := set(names) - set(subjects):
+        raise SystemExit(f"there is no {', '.join(sorted(unknown))}")
     for name in names:
-        case = cases[name]
-        if dtype != "float32":
-            case = lowerings.in_dtype(case, dtype)
-        (path.parent / "current").write_text(name)
-        found = {p: lowerings.outcome(case, p) for p in _PLATFORMS}
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"op": name, "dtype": dtype, **found}) + "\n")
+        _current(path).write_text(name)
+        found = {p: lowerings.outcome(subjects[name], p, dtype) for p in _PLATFORMS}
+        _append(path, {"op": name, "dtype": dtype, **found})
 
 
-def _note_crash(options: argparse.Namespace, names: list[str], code: int) -> None:
-    """A process ended: the op that it was at is to blame."""
-    at = (options.results.parent / "current").read_text()
+def _append(path: Path, line: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def _note(options: argparse.Namespace, names: list[str], what: str) -> None:
+    """A process ended: what it was at is to blame."""
+    at = _current(options.results).read_text()
     if at not in names:
-        raise SystemExit(f"no op of {names} was begun: exit code {code}")
+        raise SystemExit(f"nothing of {names} was begun: {what}")
     if (at, options.dtype) not in _known(options.results):
-        found = dict.fromkeys(_PLATFORMS, f"crashed: exit code {code}")
-        with options.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"op": at, "dtype": options.dtype, **found}) + "\n")
+        found = {p: dict.fromkeys(_DIRECTIONS, what) for p in _PLATFORMS}
+        _append(options.results, {"op": at, "dtype": options.dtype, **found})
 
 
-def page(known: dict[tuple[str, str], dict[str, str]]) -> str:
-    """The page: counts, and every op that is not compiled for both."""
-    rows = sorted(known.values(), key=lambda x: (x["op"], x["dtype"]))
-    lines = [
-        "# Operators on accelerators",
-        "",
-        "Made by `python -m tools.lowerings --write`. One case of each op of the table that tests",
-        "hold against PyTorch, captured forward and backward and compiled ahead of time for a TPU",
-        "v5e and an H100, on a machine that has neither. *Needs values*: the op's result has a",
-        "shape, or is a Python value, that depends on values, which no compiled program can have;",
-        "eagerly it works.",
-        "",
-        "| dtype of the floats | ops | " + " | ".join(_PLATFORMS.values()) + " |",
-        "|---|---|---|---|",
-    ]
-    for dtype in sorted({x["dtype"] for x in rows}, reverse=True):
-        of = [x for x in rows if x["dtype"] == dtype]
-        cells = []
-        for platform in _PLATFORMS:
-            kinds = Counter(x[platform].partition(":")[0] for x in of)
-            cells.append(", ".join(f"{n} {kind}" for kind, n in kinds.most_common()))
-        lines.append(f"| {dtype} | {len(of)} | {' | '.join(cells)} |")
-    lines += ["", "## What is not compiled", ""]
-    lines += [f"| op | dtype | {' | '.join(_PLATFORMS.values())} |", "|---|---|---|---|"]
+# -- the page --------------------------------------------------------------------------------------
+
+_HEAD = """# Operators on accelerators
+
+Made by `python -m tools.lowerings --write`. One case of each op of the table that tests hold against PyTorch, and each
+configuration of a module, compiled ahead of time for a TPU v5e and an H100 on a machine that has neither; nothing ran there. Forward and
+backward are counted apart: where both are compiled they are one program. Counted is what PyTorch has in that dtype (on a
+CPU), of backward what has a gradient there.
+"""
+
+
+def page(known: Known) -> str:
+    """The page: counts, and what is not compiled, by its reason."""
+    rows = sorted(known.values(), key=lambda x: (_ORDER.index(x["dtype"]), x["op"]))
+    return "\n".join([_HEAD, *_counts(rows), "", "## What is not compiled", "", *_reasons(rows)]) + (
+        "\n"
+    )
+
+
+def _counts(rows: Sequence[dict[str, Any]]) -> list[str]:
+    columns = [f"{title}, {d}" for title in _PLATFORMS.values() for d in _DIRECTIONS]
+    lines = [f"| | dtype | {' | '.join(columns)} |", "|---|---|" + "---|" * len(columns)]
+    for what, is_module in (("ops", False), ("modules", True)):
+        for dtype in _ORDER:
+            of = [x for x in rows if x["dtype"] == dtype and _is_module(x) == is_module]
+            if of:
+                cells = [_count([x[p][d] for x in of]) for p in _PLATFORMS for d in _DIRECTIONS]
+                lines.append(f"| {what} | {dtype} | {' | '.join(cells)} |")
+    return lines
+
+
+def _is_module(row: dict[str, Any]) -> bool:
+    return row["op"].startswith("nn.") and not row["op"].startswith("nn.functional.")
+
+
+def _count(outcomes: Sequence[str]) -> str:
+    there = Counter(x.partition(":")[0] for x in outcomes if x not in ("not in PyTorch", "none"))
+    return f"{there['compiled']} of {there.total()}"
+
+
+_NEEDS_VALUES = (
+    "the result's size, or a Python value, depends on values, which no compiled program can have; "
+    "eagerly it works"
+)
+
+
+def _reasons(rows: Sequence[dict[str, Any]]) -> list[str]:
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for x in rows:
-        found = [x[p] for p in _PLATFORMS]
-        if found != ["compiled"] * len(found):
-            cells = " | ".join(f.replace("|", "\\|").replace("\n", " ") for f in found)
-            lines.append(f"| `{x['op']}` | {x['dtype']} | {cells} |")
-    return "\n".join(lines) + "\n"
+        for p, title in _PLATFORMS.items():
+            for d in _DIRECTIONS:
+                said = x[p][d]
+                if said in ("compiled", "none", "not in PyTorch"):
+                    continue
+                if said.startswith("needs values"):
+                    said = f"needs values: {_NEEDS_VALUES}"
+                where = found[said.replace("|", "\\|")][f"`{x['op']}`"]
+                where.append(f"{title} {x['dtype']} {d}")
+    lines = ["| outcome | ops and modules |", "|---|---|"]
+    for said in sorted(found):
+        by_place: dict[str, list[str]] = defaultdict(list)
+        for name, places in found[said].items():
+            by_place[_place(places)].append(name)
+        cells = "; ".join(f"{', '.join(names)} ({place})" for place, names in by_place.items())
+        lines.append(f"| {said} | {cells} |")
+    return lines
+
+
+def _place(places: list[str]) -> str:
+    """Platforms, dtypes and directions, each named once."""
+    parts = [p.rsplit(" ", 2) for p in places]
+    named = [list(dict.fromkeys(p[i] for p in parts)) for i in range(3)]
+    if len(named[0]) == len(_PLATFORMS):
+        named[0] = []
+    if len(named[2]) == len(_DIRECTIONS):
+        named[2] = []
+    return ", ".join(" and ".join(x) for x in named if x)
 
 
 if __name__ == "__main__":

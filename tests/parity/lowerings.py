@@ -1,17 +1,23 @@
-"""Cases of the op table captured, forward and backward, and compiled for machines not here."""
+"""Ops and modules captured, forward and backward, and compiled for machines not here."""
 
 from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import jax
+import module_cases
+import numpy as np
 import op_cases
 import op_cases_core
 import op_cases_linalg
 import op_cases_special
+import torch
 from nn_op_cases import CASES as NN_CASES
-from op_harness import Case, Recipe, make, resolve, tensors_in
+from op_harness import Case, make, resolve, tensors_in
 
 import torchlike
 from torchlike._core.errors import JitCaptureError
@@ -22,81 +28,168 @@ from torchlike.porting.plan.topologies import topology
 ALL = [*op_cases_core.CASES, *op_cases.CASES, *op_cases_linalg.CASES, *op_cases_special.CASES,
        *NN_CASES]  # fmt: skip
 TOPOLOGIES = {"tpu": "v5e:1x1", "cuda": "h100:1"}
+#: What ops raise for arguments that they cannot take. Anything else is a bug, and ends the run.
+REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
+
+COMPILED = "compiled"
+#: The op has no gradient, in PyTorch neither.
+NONE = "none"
+#: PyTorch refuses it as well.
+ABSENT = "not in PyTorch"
 
 
-def one_for_each() -> dict[str, Case]:
-    """The first case of each op."""
-    found: dict[str, Case] = {}
+@dataclass
+class Call:
+    """A function, its arguments, and the tensors among what it reads that want gradients."""
+
+    function: Callable[..., Any]
+    args: Any
+    kwargs: dict[str, Any]
+    inputs: list[Any]
+
+    def outputs(self) -> list[Any]:
+        return tensors_in(self.function(*self.args, **self.kwargs))
+
+
+#: Makes the same call of a library (torch or torchlike), with its floats in a dtype.
+Subject = Callable[[Any, str], Call]
+
+
+def subjects() -> dict[str, Subject]:
+    """The first case of each op, by its name, and each configuration of a module."""
+    found: dict[str, Subject] = {}
     for case in ALL:
-        found.setdefault(case.name, case)
+        found.setdefault(case.name, _of_op(case))
+    for name in module_cases.CASES:
+        found[f"nn.{name}"] = _of_module(name)
     return found
 
 
-def in_dtype(case: Case, dtype: str) -> Case:
-    """The case with its float32 operands in another dtype."""
-    case = copy.deepcopy(case)
+def _of_op(case: Case) -> Subject:
+    def call(library: Any, dtype: str) -> Call:
+        side = make(copy.deepcopy(case), library, True)
+        change = _Change(library, dtype)
+        args, kwargs = change.of(side.args), {k: change.of(v) for k, v in side.kwargs.items()}
+        return Call(resolve(library, case.name), args, kwargs, change.leaves)
 
-    def change(value: Any) -> None:
-        if isinstance(value, Recipe) and value.dtype == "float32":
-            value.dtype = dtype
+    return call
+
+
+class _Change:
+    """float32 tensors as leaves of another dtype."""
+
+    def __init__(self, library: Any, dtype: str) -> None:
+        self.library, self.dtype = library, getattr(library, dtype)
+        self.leaves: list[Any] = []
+
+    def of(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            for v in value:
-                change(v)
+            return type(value)(self.of(v) for v in value)
+        if not isinstance(value, self.library.Tensor):
+            return value
+        wants, value = value.requires_grad, value.detach()
+        if value.dtype == self.library.float32:
+            value = value.to(self.dtype)
+        if wants and (value.is_floating_point() or value.is_complex()):
+            self.leaves.append(value.requires_grad_())
+        return value
 
-    change(case.args)
-    change(list(case.kwargs.values()))
-    return case
+
+def _of_module(name: str) -> Subject:
+    build, specs = module_cases.CASES[name]
+
+    def call(library: Any, dtype: str) -> Call:
+        module = build(library.nn)
+        is_loss = isinstance(module, library.nn.modules.loss._Loss)
+        change, rng = _Change(library, dtype), np.random.default_rng(0)
+        args = []
+        for i, spec in enumerate(specs):
+            t = library.from_numpy(module_cases.values_of(spec, rng))
+            wants = t.dtype == library.float32 and (i == 0 or not is_loss)
+            args.append(change.of(t.requires_grad_() if wants else t))
+        module.to(change.dtype)
+        return Call(module, args, {}, [*change.leaves, *module.parameters()])
+
+    return call
 
 
-def outcome(case: Case, platform: str) -> str:
-    """What becomes of a case: "compiled", or what was raised, and its first words.
+# -- what becomes of a subject ---------------------------------------------------------------------
 
-    Without gradients where PyTorch defines none.
+
+def in_pytorch(subject: Subject, dtype: str) -> tuple[bool, bool]:
+    """Whether PyTorch has the forward, and the backward, in a dtype."""
+    try:
+        call = subject(torch, dtype)
+        outputs = call.outputs()
+    except REFUSALS:
+        return False, False
+    rooted = [t for t in outputs if t.requires_grad]
+    try:
+        if rooted and call.inputs:
+            ones = [torch.ones_like(t) for t in rooted]
+            torch.autograd.grad(rooted, call.inputs, ones, allow_unused=True)
+            return True, True
+    except REFUSALS:
+        pass  # has no derivative there: an answer
+    return True, False
+
+
+def outcome(subject: Subject, platform: str, dtype: str = "float32") -> dict[str, str]:
+    """What becomes of ``forward`` and of ``backward``: `COMPILED`, `NONE`, `ABSENT`, or what was
+    raised.
+
+    Both are compiled in one program where that can be done, else forward by itself.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            found = _captured(case, platform)
-        except JitCaptureError as error:
-            return f"needs values: {_words(error)}"
-        except Exception as error:
-            return f"refused: {type(error).__name__}: {_words(error)}"
+        forward, backward = in_pytorch(subject, dtype)
+        if not forward:
+            return {"forward": ABSENT, "backward": ABSENT}
+        if not backward:
+            return {"forward": _tried(subject, platform, dtype, False), "backward": NONE}
+        both = _tried(subject, platform, dtype, True)
+        if both == COMPILED:
+            return {"forward": COMPILED, "backward": COMPILED}
+        return {"forward": _tried(subject, platform, dtype, False), "backward": both}
+
+
+def _tried(subject: Subject, platform: str, dtype: str, with_backward: bool) -> str:
+    try:
+        call = subject(torchlike, dtype)
+        found = captured(_step(call, with_backward), (), {}, platform, 1)
         where = topology(TOPOLOGIES[platform])
         mesh = where.mesh()
-        try:
-            compiled(found, where, mesh, default_rule(mesh, batch=None))
-        except NotImplementedError as error:
-            return f"not on {platform}: {_words(error)}"
-        except Exception as error:
-            return f"failed: {type(error).__name__}: {_words(error)}"
-    return "compiled"
+        compiled(found, where, mesh, default_rule(mesh, batch=None))
+    except JitCaptureError as error:
+        return f"needs values: {_words(error)}"
+    except jax.errors.JaxRuntimeError as error:
+        if "cusolver" in str(error).lower():  # its library sizes the workspace
+            return "needs cuSOLVER's library: it is not tried here"
+        return f"failed: {_words(error)}"
+    except REFUSALS as error:
+        return f"refused: {type(error).__name__}: {_words(error)}"
+    return COMPILED
 
 
-def _captured(case: Case, platform: str) -> Any:
-    try:
-        return _captured_with(case, platform, True)
-    except Exception:
-        return _captured_with(case, platform, False)
+def _step(call: Call, with_backward: bool) -> Callable[[], Any]:
+    """The call as a step whose state are the operands, so that gradients are taken of them.
 
+    RuntimeError where nothing wants a gradient that ought to.
+    """
 
-def _captured_with(case: Case, platform: str, requires_grad: bool) -> Any:
-    side = make(case, torchlike, requires_grad)
-    function = resolve(torchlike, case.name)
+    def step() -> Any:
+        outputs = call.outputs()
+        results = [t.detach() for t in outputs]
+        if not with_backward:
+            return results, []
+        rooted = [t for t in outputs if t.requires_grad]
+        if not rooted:
+            raise RuntimeError("PyTorch gives a gradient here, and this op none")
+        ones = [torchlike.ones_like(t) for t in rooted]
+        found = torchlike.autograd.grad(rooted, call.inputs, ones, allow_unused=True)
+        return results, [g for g in found if g is not None]
 
-    def step(*args: Any, **kwargs: Any) -> Any:
-        out = function(*args, **kwargs)
-        wanting = [t for t in tensors_in(out) if t.requires_grad]
-        gradients: Any = ()
-        if wanting:
-            gradients = torchlike.autograd.grad(
-                wanting, side.inputs, [torchlike.ones_like(t) for t in wanting], allow_unused=True
-            )
-        return [t.detach() for t in tensors_in(out)], [g for g in gradients if g is not None]
-
-    def state() -> Any:  # the operands as state: gradients with respect to them are theirs
-        return step(*side.args, **side.kwargs)
-
-    return captured(state, (), {}, platform, 1)
+    return step
 
 
 def _words(error: BaseException) -> str:

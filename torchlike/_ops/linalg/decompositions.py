@@ -279,6 +279,11 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
 
 @jax.custom_jvp
 def _eig(x: Any) -> tuple[Any, Any]:
+    if targets.name() == "tpu":
+        raise NotImplementedError(
+            "eigenvalues of general matrices (eig, eigvals) cannot be compiled for a TPU: compute "
+            "them on the CPU (x.cpu()), or use eigh where the matrix is Hermitian"
+        )
     values, vectors = lax.linalg.eig(x, compute_left_eigenvectors=False)
     return values, vectors
 
