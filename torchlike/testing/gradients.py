@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import grad
-from torchlike.autograd.gradcheck import gradcheck
+from torchlike.autograd.gradcheck import GradcheckError, gradcheck
 from torchlike.testing.observation import observe, total
 from torchlike.testing.trees import copied, named_leaves
 
@@ -17,7 +17,7 @@ def assert_gradients(
     fn: Callable[..., Any], *args: Any, order: int = 1, eps: float = 1e-6, atol: float = 1e-5,
     rtol: float = 1e-3, forward: bool = False,
 ) -> None:  # fmt: skip
-    """GradcheckError unless derivatives up to this order agree with finite differences.
+    """AssertionError unless derivatives up to this order agree with finite differences.
 
     Floating point and complex arguments are copied in double precision, contiguous, and
     differentiated; the others are given as they are. Of order 2 the gradient is the function
@@ -36,8 +36,11 @@ def assert_gradients(
     wanted = [i for i, a in enumerate(inputs) if _is_differentiable(a)]
     if not wanted:
         raise ValueError("assert_gradients expects a floating point or complex tensor to differ by")
-    for _ in range(order):
-        gradcheck(fn, inputs, eps=eps, atol=atol, rtol=rtol, check_forward_ad=forward)
+    for reached in range(1, order + 1):
+        try:
+            gradcheck(fn, inputs, eps=eps, atol=atol, rtol=rtol, check_forward_ad=forward)
+        except GradcheckError as error:
+            raise AssertionError(f"derivatives of order {reached}: {error}") from None
         fn = _gradient(fn, wanted)
 
 

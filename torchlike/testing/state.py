@@ -75,7 +75,8 @@ class State:
         if isinstance(x, Optimizer):
             self._optimizers.append(x)
         for key, value in _inside(x):
-            self._walk(value, f"{name}{'.' if name and key.isidentifier() else ''}{key}", depth + 1)
+            dot = "." if name and key and not key.startswith("[") else ""
+            self._walk(value, f"{name}{dot}{key}", depth + 1)
 
 
 def _inside(x: Any) -> list[tuple[str, Any]]:
