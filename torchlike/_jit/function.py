@@ -401,7 +401,12 @@ def exchange_stance(stance: str) -> str:
     return previous
 
 
+def functions() -> list[JitFunction]:
+    """Every compiled function that is alive."""
+    return list(_functions)
+
+
 def reset_all() -> None:
     """Forget every compiled program of every function."""
-    for function in list(_functions):
+    for function in functions():
         function.reset()

@@ -27,6 +27,8 @@ logger = logging.getLogger("torchlike.jit")
 capturing = threading.RLock()
 #: Stands for a tensor among the leaves that a program remembers.
 _TENSOR = object()
+#: Told of each program that is made: the function, its name, and the program.
+watchers: list[Callable[[Any, str, Program], None]] = []
 
 
 class BodyRaised(Exception):
@@ -103,6 +105,8 @@ class FunctionTracer:
         program = builder.build(capture, closed, run.n_forward, run.sources(), call.tensors, shared)
         capture.inputs.clear()
         self.traces += 1
+        for watch in watchers:
+            watch(self._fn, self._name, program)
         return Traced(call, _key_of(call, run), run, program)
 
     def _traced(self, call: Call) -> tuple[Tracing, Any, frozenset[int]]:

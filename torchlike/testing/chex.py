@@ -1,0 +1,115 @@
+"""chex, for tests that hold tensors: ``from torchlike.testing import chex``.
+
+Tensors and modules are pytrees, so chex itself takes most of them. Here its assertions take the
+rest: a tensor beside an array, a Parameter beside a tensor (to JAX two structures), tensors as
+scalars. Each tensor is given as its array, a module as the arrays of its ``state_dict()``. All
+other names (``dataclass``, ``Dimensions``, ``TestCase``) are chex's own.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike._core.tensor import Tensor
+from torchlike._jit.function import JitFunction
+from torchlike._runtime.lazy import LazyModule
+from torchlike.interop.pytrees import arrays
+from torchlike.testing.variants import named_variants
+
+_chex: Any = LazyModule("chex")
+_parameterized: Any = LazyModule("absl.testing.parameterized")
+
+#: Assertions of Python's numbers, which have no dtype to keep.
+_SCALARS = frozenset(
+    ("assert_scalar", "assert_scalar_in", "assert_scalar_negative", "assert_scalar_non_negative",
+     "assert_scalar_positive")
+)  # fmt: skip
+#: Assertions that take functions, whose arguments are theirs.
+_OF_FUNCTIONS = frozenset(("assert_max_traces", "assert_numerical_grads", "assert_devices_available"))
+
+
+def _item(x: Any) -> Any:
+    return x.item() if isinstance(x, (Tensor, np.ndarray, jax.Array)) and x.ndim == 0 else x
+
+
+def __getattr__(name: str) -> Any:
+    found = getattr(_chex, name)
+    if not name.startswith("assert_") or name in _OF_FUNCTIONS or not callable(found):
+        return found
+
+    @functools.wraps(found)
+    def assertion(*args: Any, **kwargs: Any) -> Any:
+        plain = _item if name in _SCALARS else arrays
+        return found(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+
+    globals()[name] = assertion
+    return assertion
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(importlib.import_module("chex"))})
+
+
+def assert_max_traces(fn: Any = None, n: Any = None) -> Any:
+    """As ``chex.assert_max_traces``: AssertionError where a function is traced more than n times.
+
+    Of a function of ``torchlike.jit`` or ``torch.compile`` its programs are counted, which chex
+    does not see from outside; ``torch.compile`` would take the error, raised inside, for a reason
+    to run eagerly. Of others, chex counts.
+    """
+    if isinstance(fn, int):
+        fn, n = None, fn
+    if fn is None:
+        return functools.partial(assert_max_traces, n=n)
+    if not isinstance(fn, JitFunction):
+        return _chex.assert_max_traces(fn, n=n)
+    before = fn.compiles
+
+    @functools.wraps(fn)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        result = fn(*args, **kwargs)
+        if fn.compiles - before > n:
+            raise AssertionError(f"{fn._name} was compiled {fn.compiles - before} times, not {n}")
+        return result
+
+    return counted
+
+
+def variants(*names: Any, **which: Any) -> Any:
+    """``chex.variants`` with torchlike's variants: ``@variants("eager", "jit", "vmap")`` on a method
+    of ``chex.TestCase`` runs it once for each, with ``self.variant`` to say what is run so.
+
+    With chex's own keywords (``with_jit=True``) it is ``chex.variants``, which compiles by
+    ``jax.jit``. RuntimeError where a test never calls ``self.variant``; ValueError for other names.
+    """
+    if which or (names and not isinstance(names[0], str)):
+        return _chex.variants(*names, **which)
+    found = named_variants(names)
+
+    def decorate(test: Callable[..., Any]) -> Any:
+        @functools.wraps(test)
+        def run(self: Any, name: str) -> Any:
+            variant, calls = named_variants((name,))[0], 0
+
+            def counted(fn: Callable[..., Any]) -> Callable[..., Any]:
+                nonlocal calls
+                calls += 1
+                return variant(fn)
+
+            self.variant = counted
+            result = test(self)
+            if not calls:
+                raise RuntimeError(f"{test.__name__} has variants, but never calls self.variant")
+            return result
+
+        del run.__wrapped__  # whose parameters absl would take for the test's
+        cases = [(f"_{v.name}", v.name) for v in found]
+        return _parameterized.named_parameters(*cases)(run)
+
+    return decorate

@@ -1,0 +1,123 @@
+"""The state that a function finds outside of its arguments, kept and brought back between runs."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import types
+from typing import Any
+
+from torchlike._core.tensor import Tensor
+from torchlike._jit.capture.libraries import is_library
+from torchlike._jit.function import JitFunction
+from torchlike.autograd.grad_mode import no_grad
+from torchlike.nn import Module
+from torchlike.optim import Optimizer
+from torchlike.random import Generator
+
+#: So many objects deep is looked; a model held by an object held by a global is 3 deep.
+_DEPTH = 12
+
+
+class State:
+    """Tensors, optimizers and generators that a function reaches: its closure, the globals that it
+    names, the object that it is a method of, and what hangs on these.
+
+    Attributes:
+      tensors: by a name such as ``model.weight``.
+    """
+
+    def __init__(self, fn: Any) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self._optimizers: list[Optimizer] = []
+        self._generators: list[Generator] = []
+        self._seen: dict[int, Any] = {}
+        self._walk(fn, "", 0)
+        self._values = [
+            (t, t.detach().clone(), None if t.grad is None else t.grad.detach().clone())
+            for t in self.tensors.values()
+        ]
+        self._states = [copy.deepcopy(o.state_dict()) for o in self._optimizers]
+        self._positions = [g.get_state() for g in self._generators]
+
+    def restore(self) -> None:
+        """Values, gradients, optimizers and generators as they were when the state was looked up.
+        Python values are not brought back."""
+        with no_grad():
+            for t, value, grad in self._values:
+                t.detach().copy_(value)
+                t.grad = None if grad is None else grad.clone()
+        for optimizer, state in zip(self._optimizers, self._states, strict=True):
+            optimizer.state.clear()
+            optimizer.load_state_dict(copy.deepcopy(state))
+        for generator, position in zip(self._generators, self._positions, strict=True):
+            generator.set_state(position)
+
+    def observed(self) -> dict[str, Any]:
+        """Copies of the tensors' values and gradients."""
+        found: dict[str, Any] = {}
+        for name, t in self.tensors.items():
+            found[name] = t.detach().clone()
+            found[f"{name}.grad"] = None if t.grad is None else t.grad.detach().clone()
+        return found
+
+    def _walk(self, x: Any, name: str, depth: int) -> None:
+        if depth > _DEPTH or id(x) in self._seen or isinstance(x, (str, bytes, int, float, type)):
+            return
+        self._seen[id(x)] = x
+        if isinstance(x, Tensor):
+            if x.is_leaf and not (0 in x.stride() and x.numel() > 1):
+                self.tensors[name or "tensor"] = x
+            return
+        if isinstance(x, Generator):
+            self._generators.append(x)
+            return
+        if isinstance(x, Optimizer):
+            self._optimizers.append(x)
+        for key, value in _inside(x):
+            dot = "." if name and key and not key.startswith("[") else ""
+            self._walk(value, f"{name}{dot}{key}", depth + 1)
+
+
+def _inside(x: Any) -> list[tuple[str, Any]]:
+    """What hangs on an object, by name."""
+    if isinstance(x, JitFunction):
+        return [("", x._fn)]
+    if isinstance(x, functools.partial):
+        return [("", x.func), ("args", x.args), ("keywords", x.keywords)]
+    if isinstance(x, types.MethodType):
+        return [("self", x.__self__), ("", x.__func__)]
+    if isinstance(x, types.FunctionType):
+        return [] if is_library(x.__module__, x.__code__.co_filename) else _of_function(x)
+    if isinstance(x, dict):
+        return [(f"[{k!r}]", v) for k, v in x.items()]
+    if isinstance(x, (list, tuple)):
+        return [(f"[{i}]", v) for i, v in enumerate(x)]
+    if isinstance(x, Module):
+        own = [(k, v) for k, v in vars(x).items() if k not in _TABLES]
+        return [*(entry for table in _TABLES for entry in vars(x)[table].items()), *own]
+    if isinstance(x, Optimizer):
+        return [("param_groups", x.param_groups)]
+    if isinstance(x, types.ModuleType) or not hasattr(x, "__dict__"):
+        return []
+    return [] if is_library(type(x).__module__, "") else list(vars(x).items())
+
+
+_TABLES = ("_parameters", "_buffers", "_modules")
+
+
+def _of_function(fn: types.FunctionType) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        try:
+            found.append((name, cell.cell_contents))
+        except ValueError:  # not bound yet
+            continue
+    codes = [fn.__code__]
+    while codes:
+        code = codes.pop()
+        found += [(n, fn.__globals__[n]) for n in code.co_names if n in fn.__globals__]
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    if hasattr(fn, "__wrapped__"):
+        found.append(("", fn.__wrapped__))
+    return found

@@ -1,0 +1,91 @@
+"""A strategy for in-place programs: views of one tensor, and writes through them."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike.testing.strategies.hypothesis_package import st
+
+
+class Program:
+    """A function of one tensor, ``program(x)``, that makes views and writes through them.
+
+    It gives ``x`` and every tensor that it made.
+
+    Attributes:
+      source: its Python, which is also what prints.
+      shape: the shape that it is for.
+    """
+
+    def __init__(self, source: str, shape: tuple[int, ...]) -> None:
+        self.source, self.shape = source, shape
+        names: dict[str, Any] = {}
+        file = f"<in-place program {abs(hash(source))}>"
+        # With its source at hand, so that errors show the line.
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        exec(compile(source, file, "exec"), names)
+        self.function = names["program"]
+
+    def __call__(self, x: Any) -> Any:
+        return self.function(x)
+
+    def __repr__(self) -> str:
+        return f"\n{self.source}"
+
+
+def programs(shape: Sequence[int] = (3, 4), *, most: int = 6) -> Any:
+    """Programs for a tensor of this shape, of at most so many statements.
+
+    Views are by numbers, slices, transposition, diagonals and new dimensions; writes by ``add_``,
+    ``mul_``, ``neg_``, ``fill_``, ``copy_``, ``sub_`` and assignment. Nothing written is needed for
+    a gradient. An ``x`` that requires grad is to be no leaf: ``program(x.clone())``.
+    """
+    size = tuple(shape)
+
+    @st.composite
+    def made(draw: Any) -> Program:
+        known, lines = {"x": size}, []
+        for _ in range(draw(st.integers(1, most))):
+            name = draw(st.sampled_from(sorted(known)))
+            ways = _views(name, known[name]) if draw(st.booleans()) else []
+            if ways:
+                text, size_of_it = draw(st.sampled_from(ways))
+                fresh = f"v{len(known)}"
+                lines.append(f"{fresh} = {text}")
+                known[fresh] = size_of_it
+            else:
+                number = draw(st.sampled_from((2, -1, 0.5, 3)))
+                lines.append(draw(st.sampled_from(_writes(name, known, number))))
+        body = "\n    ".join([*lines, f"return {', '.join(known)}{',' * (len(known) == 1)}"])
+        return Program(f"def program(x):\n    {body}\n", size)
+
+    return made()
+
+
+def _views(name: str, size: tuple[int, ...]) -> list[tuple[str, tuple[int, ...]]]:
+    """Expressions that look at a tensor's memory, or a copy of it, with their shapes."""
+    found = [(f"{name}.unsqueeze(0)", (1, *size)), (f"{name} * 2", size)]
+    if size and size[0]:
+        found += [(f"{name}[0]", size[1:]), (f"{name}[-1]", size[1:]),
+                  (f"{name}[..., 0]", size[:-1]) if size[-1] else (f"{name}[:]", size)]  # fmt: skip
+    if size and size[0] > 1:
+        found += [(f"{name}[1:]", (size[0] - 1, *size[1:])),
+                  (f"{name}[::2]", ((size[0] + 1) // 2, *size[1:]))]  # fmt: skip
+    if len(size) >= 2:
+        found.append((f"{name}.transpose(-1, -2)", (*size[:-2], size[-1], size[-2])))
+    if len(size) == 2:
+        found.append((f"{name}.diagonal()", (min(size),)))
+    return found
+
+
+def _writes(name: str, known: dict[str, tuple[int, ...]], number: float) -> list[str]:
+    """Statements that write into a tensor."""
+    found = [f"{name}.add_({number})", f"{name}.mul_({number})", f"{name}.fill_({number})",
+             f"{name}.neg_()", f"{name}[...] = {number}"]  # fmt: skip
+    for other, size in known.items():
+        if other != name and size == known[name]:
+            # Cloned: the two may overlap, where PyTorch promises nothing.
+            found += [f"{name}.copy_({other}.clone())", f"{name}.sub_({other}.clone())"]
+    return found
