@@ -3,7 +3,7 @@
 import sys as _sys
 from typing import Any as _Any
 
-from torchlike._ops.aten import aten as aten
+from torchlike._aten.packets import aten as aten
 from torchlike._ops.aten.custom import NAMESPACES as _NAMESPACES
 from torchlike._ops.aten.custom import find as _find
 from torchlike._ops.aten.custom import load_library as load_library

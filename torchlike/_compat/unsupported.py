@@ -59,8 +59,6 @@ _CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in 
            "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
 _WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
-_SUBCLASS = Gap("there is no __torch_dispatch__", "Tensor._make_subclass with "
-                "__torch_function__, or a class that holds tensors")  # fmt: skip
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
 _QUANT = Gap(
@@ -180,7 +178,6 @@ GAPS: dict[str, dict[str, Gap]] = {
             _QUANTIZED),
         "chalf": _HALF_COMPLEX,
         "to_padded_tensor": _NESTED,
-        "_make_wrapper_subclass": _SUBCLASS,
     },
 }  # fmt: skip
 

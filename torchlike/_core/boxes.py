@@ -29,6 +29,8 @@ import numpy as np
 from torchlike._core import errors, meta, modes
 from torchlike._core.meta import MetaArray, StandIn
 from torchlike._core.sparse_array import SparseArray, refusal
+from torchlike._core.wrapped import Wrapped
+from torchlike._core.wrapped import refusal as wrapper_refusal
 
 
 class _Reverse(threading.local):
@@ -163,7 +165,7 @@ class Dual(Box):
 
 BOXES = frozenset((Batched, Dual))
 #: Whatever stands in a cell in place of an array.
-SPECIAL = BOXES | {MetaArray, SparseArray}
+SPECIAL = BOXES | {MetaArray, SparseArray, Wrapped}
 
 
 def involved(arrays: Any) -> bool:
@@ -191,6 +193,8 @@ def call(function: Callable[..., Any], *arrays: Any) -> Any:
     is sparse."""
     if any(type(a) is SparseArray for a in arrays):
         raise NotImplementedError(refusal("this operation"))
+    if any(type(a) is Wrapped for a in arrays):
+        raise NotImplementedError(wrapper_refusal("this operation"))
     level = top(arrays)
     if level is not None:
         return level.call(function, list(arrays))

@@ -25,9 +25,30 @@ class _State(threading.local):
         #: Whether nobody is asked, and whether the classes of arguments are not.
         self.off = False
         self.subclasses_off = False
+        #: The modes with ``__torch_dispatch__`` that are on, innermost last.
+        self.dispatch_modes: list[Any] = []
+        #: Whether a mode of either kind is on.
+        self.busy = False
 
 
 state = _State()
+
+#: ``dispatch(public, plain, args, kwargs)``: a public function's call below ``__torch_function__``,
+#: where classes or modes have ``__torch_dispatch__``. Set by the room that knows aten's operators.
+dispatch: Callable[..., Any] | None = None
+_starts: list[Callable[[], Callable[..., Any]]] = []
+
+
+def dispatched_by(find: Callable[[], Callable[..., Any]]) -> None:
+    """Have ``find()`` give `dispatch` once the first such class or mode is there."""
+    _starts.append(find)
+
+
+def start_dispatch() -> None:
+    """Let ``__torch_dispatch__`` be asked from now on."""
+    global dispatch
+    if dispatch is None and _starts:
+        dispatch = _starts[0]()
 
 #: Exact classes of arguments that have nothing to say: a set look-up. Tensor's own classes join.
 PLAIN: set[type] = {
@@ -103,6 +124,60 @@ class _NoProtocol:
 no_protocol = _NoProtocol()
 
 
+class _NoDispatch:
+    __name__ = "_disabled_torch_dispatch_impl"
+
+    def __call__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Result:
+        return NotImplemented
+
+
+#: What a class says for ``__torch_dispatch__`` that has no part in it.
+no_dispatch = _NoDispatch()
+
+
+def dispatches(kind: type) -> bool:
+    """Whether instances of a class are asked with ``__torch_dispatch__``."""
+    return kind not in PLAIN and getattr(
+        kind, "__torch_dispatch__", no_dispatch) is not no_dispatch  # fmt: skip
+
+
+def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
+    """The tensors whose classes have ``__torch_dispatch__``, one of each class, subclasses before
+    their bases. ``depth``: of lists to look into."""
+    found: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind in PLAIN:
+            continue
+        if kind in (tuple, list):
+            more = handlers(value, depth - 1) if depth else []
+        else:
+            more = [value] if dispatches(kind) else []
+        for one in more:
+            kinds = [type(f) for f in found]
+            if type(one) not in kinds:
+                at = next((i for i, k in enumerate(kinds) if issubclass(type(one), k)), len(found))
+                found.insert(at, one)
+    return found
+
+
+def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, Any]) -> Result:
+    """A call that no ``__torch_function__`` takes: handlers of ``__torch_dispatch__``, or the
+    ``plain`` code."""
+    if dispatch is not None and (state.dispatch_modes or handlers(
+        (*args, *kwargs.values()) if kwargs else args
+    )):
+        return dispatch(public, plain, args, kwargs)
+    return plain(*args, **kwargs)
+
+
+def enter_below(
+    public: Any, plain: Callable[..., Any], form: Any, args: Any, kwargs: dict[str, Any]
+) -> Result:
+    """A call of an op that is not public: ``__torch_function__`` does not see it."""
+    return below(plain, public, args, kwargs)
+
+
 def asked(kind: type) -> bool:
     """Whether instances of a class are asked."""
     if kind in PLAIN:
@@ -143,10 +218,10 @@ def _asked(
 ) -> Result:  # fmt: skip
     now = state
     if now.off:
-        return plain(*args, **kwargs)
+        return below(plain, public, args, kwargs)
     found = overloaded((*args, *kwargs.values()) if kwargs else args, 2)
     if not found and not now.modes:
-        return plain(*args, **kwargs)
+        return below(plain, public, args, kwargs)
     if form is None:
         return ask(public, found, args, kwargs or None, False, operator)
     passed = form.passed(args, kwargs)
@@ -185,7 +260,7 @@ def enter_maker(
     if state.modes and not state.off:
         return ask(public, (), args, kwargs or None, False)
     with DisableTorchFunctionSubclass():
-        return plain(*args, **kwargs)
+        return below(plain, public, args, kwargs)
 
 
 def ask(
@@ -247,14 +322,33 @@ def push(mode: Any) -> None:
     """Switch a mode on."""
     wake()
     state.modes.append(mode)
-    modes.current.seen_by_mode = True
+    _changed()
 
 
 def pop() -> object:
     """Switch the innermost mode off, and give it."""
     mode = state.modes.pop()
-    modes.current.seen_by_mode = bool(state.modes)
+    _changed()
     return mode
+
+
+def push_dispatch(mode: Any) -> None:
+    """Switch a mode with ``__torch_dispatch__`` on."""
+    wake()
+    start_dispatch()
+    state.dispatch_modes.append(mode)
+    _changed()
+
+
+def pop_dispatch() -> Any:
+    """Switch the innermost of those modes off, and give it."""
+    mode = state.dispatch_modes.pop()
+    _changed()
+    return mode
+
+
+def _changed() -> None:
+    state.busy = modes.current.seen_by_mode = bool(state.modes or state.dispatch_modes)
 
 
 class popped:

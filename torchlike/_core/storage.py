@@ -28,6 +28,7 @@ from torchlike._core import devices, modes
 from torchlike._core.addresses import Address, address_of
 from torchlike._core.boxes import BOXES, adopt
 from torchlike._core.errors import NO_DATA, UNWRAP_TRANSFORMED
+from torchlike._core.layouts import strided
 from torchlike._core.mapped_files import is_private
 from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import SparseArray
@@ -67,6 +68,9 @@ class Storage:
     __slots__ = ("__weakref__", "_address", "abandoned", "cell", "host", "strides", "version")
     #: Whether the contents have a place on a mesh of devices, which writes keep.
     is_placed = False
+    #: What only a wrapper subclass says otherwise: its first element's place, and its layout.
+    offset: int = 0
+    layout: Any = strided
 
     def __init__(self, cell: Any, host: np.ndarray | None = None) -> None:
         self.cell: Any = cell

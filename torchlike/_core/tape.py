@@ -80,6 +80,8 @@ class Node:
     n_outputs = 1
     #: Whether ``run`` is given gradients with their conditions (autograd/partial.py).
     sees_conditions = False
+    #: Whether its backward pass calls operators on tensors, so that their classes and modes see it.
+    in_tensors = False
 
     def __init__(self, name: str, edges: list[Edge | None]) -> None:
         self._name = name

@@ -17,7 +17,6 @@ import jax
 import numpy as np
 
 from torchlike._core import boxes, devices, dtypes, errors, modes, printing, protocol, views
-from torchlike._core.layouts import strided
 from torchlike._core.meta import MetaArray
 from torchlike._core.python_values import PythonValues
 from torchlike._core.size import Size, size_of
@@ -49,11 +48,16 @@ class _TensorMeta(type):
         cls: Any = super().__new__(mcs, name, bases, namespace, **kwargs)
         TENSOR_TYPES.add(cls)
         asked = cls.__torch_function__ is not protocol.no_protocol
+        handles = getattr(cls, "__torch_dispatch__", protocol.no_dispatch)
+        asked = asked or handles is not protocol.no_dispatch
         ours = namespace.get("__module__", "").partition(".")[0] == "torchlike"
-        if not asked or (ours and ("__torch_function__" not in namespace or name == "Tensor")):
+        own = {"__torch_function__", "__torch_dispatch__"} & namespace.keys()
+        if not asked or (ours and (not own or name == "Tensor")):
             protocol.PLAIN.add(cls)
         else:
             cls._on = classmethod(_on_asking)
+            if handles is not protocol.no_dispatch:
+                cls._handles = True
         if cell is not None:
             _CLASS_OF[cell] = cls
         announce(cls)
@@ -140,6 +144,11 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         with protocol.DisableTorchFunctionSubclass():
             result = func(*args, **(kwargs or {}))
         return result if func in not_converted() else _converted(result, cls)
+
+    #: Whether the class has a ``__torch_dispatch__`` of its own.
+    _handles: bool = False
+    #: What a class does with operators below autograd; Tensor's own has no part in it.
+    __torch_dispatch__: Any = protocol.no_dispatch
 
     # -- reading and writing -----------------------------------------------------------------------
 
@@ -272,7 +281,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def _whole_geometry(self) -> Geometry:
         """That of the storage's array, which views start from."""
         shape = self._storage.shape
-        return Geometry(shape, self._storage.strides or views.contiguous_strides(shape), 0)
+        strides = self._storage.strides or views.contiguous_strides(shape)
+        return Geometry(shape, strides, self._storage.offset)
 
     @property
     def shape(self) -> Size:
@@ -294,7 +304,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
 
     def storage_offset(self) -> int:
         """Where in the storage the tensor begins, in elements."""
-        offset = 0 if self._view is None else self._view.geometry.offset
+        offset = self._storage.offset if self._view is None else self._view.geometry.offset
         if offset != offset:  # views.UNKNOWN
             modes.the_capture().refuse_value(
                 "the storage_offset() of a view at an index that is a tensor", "an int as index"
@@ -349,7 +359,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
 
     @property
     def layout(self) -> Any:
-        return strided
+        return self._storage.layout
 
     @property
     def itemsize(self) -> int:
@@ -689,6 +699,8 @@ def _in_memory_order(values: np.ndarray, strides: tuple[int, ...] | None) -> np.
 def _on_asking(cls: Any, storage: Storage, view: View | None = None) -> Tensor:
     """``Tensor._on`` for a class that may be asked before a public function runs."""
     protocol.wake()
+    if cls._handles:
+        protocol.start_dispatch()
     return Tensor._on.__func__(cls, storage, view)  # type: ignore[attr-defined]
 
 

@@ -77,7 +77,7 @@ def _template(*args: Any, **kwargs: Any) -> protocol.Result:
     plain: Any = "plain"
     classes: Any = "classes"
     state: Any = "state"
-    if not kwargs and classes.issuperset(map(type, args)) and not state.modes:
+    if not kwargs and classes.issuperset(map(type, args)) and not state.busy:
         return plain(*args)
     enter: Any = "enter"
     return enter("public", plain, "form", args, kwargs)
@@ -96,10 +96,13 @@ def _asking_code(
                         co_qualname=public_name)  # fmt: skip
 
 
-def _make_ask(function: FunctionType, public: Any, form: Any, operator: bool) -> None:
+def _make_ask(
+    function: FunctionType, public: Any, form: Any, operator: bool, enter: Any = None
+) -> None:
     plain = copy_of(function, function.__name__)
-    enter = protocol.enter_operator if operator else protocol.enter
-    if function.__name__ in _MAKERS:
+    if enter is None:
+        enter = protocol.enter_operator if operator else protocol.enter
+    if function.__name__ in _MAKERS and enter is protocol.enter:
         enter = protocol.enter_maker
     function.__code__ = _asking_code(public, plain, form, function.__code__.co_freevars, enter)
     function.__defaults__ = function.__kwdefaults__ = None
@@ -158,6 +161,15 @@ def asks(line: str) -> Callable[[Any], Any]:
     return mark
 
 
+#: Functions of ops that are in no public namespace: only ``__torch_dispatch__`` sees them.
+_hidden: list[FunctionType] = []
+
+
+def hide(function: Any) -> None:
+    """Note an op's function that may not be public."""
+    _hidden.append(function)
+
+
 #: The functions whose code was exchanged, with what they ran before.
 _exchanged: list[tuple[FunctionType, FunctionType]] = []
 
@@ -208,7 +220,10 @@ def wake_up(namespaces: dict[str, dict[str, Any]]) -> None:
                 operator = name.startswith("__") and name[2:-2] not in _UNARY
                 chosen.append((value, public, forms["Tensor"].get(name), operator))
         protocol.of_self.update(vars(Tensor)[n] for n in _OF_SELF if n in vars(Tensor))
+        hidden = [f for f in _hidden if id(f) not in {id(c[0]) for c in chosen}]
         for function, public, form, operator in chosen:
             if id(function) not in done:
                 done.add(id(function))
                 _make_ask(function, public, form, operator)
+        for function in hidden:
+            _make_ask(function, function, None, False, protocol.enter_below)

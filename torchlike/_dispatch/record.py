@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape
+from torchlike._core import boxes, dtypes, errors, modes, sparse_array, sparse_sums, tape, wrapped
 from torchlike._core.storage import device_array
 from torchlike._core.tape import Edge, Node, gradient_edge
 from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
@@ -113,7 +113,7 @@ class OpNode(Node):
         for i, o in enumerate(operands):
             if isinstance(o, Tensor):
                 arrays.append(o._read())
-                if o.requires_grad:
+                if o.requires_grad and modes.current.grad_enabled:
                     mask |= 1 << i
             else:
                 arrays.append(o)
@@ -302,6 +302,8 @@ def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequenc
         return _execute_on_boxes(level, exe, arrays, operands)
     if sparse_array.involved(arrays):
         raise NotImplementedError(sparse_array.refusal(exe.name))
+    if any(type(a) is wrapped.Wrapped for a in arrays):
+        raise NotImplementedError(wrapped.refusal(exe.name))
     for a in arrays:
         if isinstance(a, jax.Array) and a.ndim and a.dtype in dtypes.DIFFERENTIABLE:
             raise RuntimeError("Tensor on device cpu is not on the expected device meta!")

@@ -112,6 +112,9 @@ def op(
         autocast.watch(spec)
         function = call.function_of(spec)
         twin = spec.in_place = in_place.twin_of(spec) if inplace else None
+        asking.hide(function)
+        if twin is not None:
+            asking.hide(twin)
         if numbers_first:
             function = call.with_numbers_first(function, numbers_first)
             twin = twin and call.with_numbers_first(twin, numbers_first)

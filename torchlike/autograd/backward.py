@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import errors, modes
+from torchlike._core import errors, modes, protocol
 from torchlike._core.boxes import Batched, reverse
 from torchlike._core.extension import add_method
+from torchlike._core.layouts import preserve_format
 from torchlike._core.tape import (
     Edge,
     GradientEdge,
@@ -24,6 +25,7 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.asking import asks
 from torchlike._dispatch.boxed import VmapLevel
 from torchlike._dispatch.record import still
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike.autograd import engine
 from torchlike.autograd.partial import Partial, array_of
 
@@ -53,6 +55,13 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
         if edge is None:
             raise RuntimeError(errors.NO_GRAD_FN.format(index=i))
         edges.append(edge)
+        if g is None and protocol.dispatch is not None and (
+            protocol.state.dispatch_modes or protocol.dispatches(type(t))
+        ):
+            engine.gradient_like(t.shape, t.dtype, None, i)  # for its errors
+            with modes.unrecorded():
+                cotangents.append(NAMESPACES[""]["ones_like"](t, memory_format=preserve_format))
+            continue
         on_host = t._view is None and type(t._storage.cell) is np.ndarray
         cotangents.append(engine.gradient_like(t.shape, t.dtype, g, i, on_host))
     return edges, cotangents
@@ -62,6 +71,8 @@ def _started(cotangents: list[Any], create_graph: Any) -> list[Any]:
     """Cotangents as the engine wants them: tensors when recording, else arrays."""
     if create_graph:
         return [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
+    if protocol.dispatch is not None:
+        return cotangents  # the engine sees what its nodes want
     return [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
 
 
@@ -174,7 +185,7 @@ def grad(
                 raise RuntimeError(errors.UNUSED_INPUT.format(index=i))
             results.append(None)
         else:
-            tensor: Any = g if create_graph else wrap(array_of(g))
+            tensor: Any = g if isinstance(g, Tensor) else wrap(array_of(g))
             results.append(tensor)
     return tuple(results)
 

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import boxes, errors, modes, sparse_sums, views
+from torchlike._core import boxes, errors, modes, protocol, sparse_sums, views
 from torchlike._core.meta import MetaArray
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.tape import AccumulateGrad, Edge, Node
@@ -141,10 +141,17 @@ def run(
     are not run: their gradients are wanted by whoever began the capture. Inside one, gradients may
     be `Partial`, in and out.
     """
-    buffers = _Buffers(create_graph)
+    dependencies = _dependencies([edge[0] for edge in roots], stop_before)
+    in_tensors = create_graph
+    if protocol.dispatch is not None and not create_graph:
+        in_tensors = any(node.in_tensors for node in dependencies)
+        if in_tensors:
+            cotangents = [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
+        else:
+            cotangents = [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
+    buffers = _Buffers(in_tensors)
     for edge, cotangent in zip(roots, cotangents, strict=True):
         buffers.add(edge, cotangent)
-    dependencies = _dependencies([edge[0] for edge in roots], stop_before)
     run_only = touched = None
     wanted: dict[Node, list[tuple[int, int]]] = {}
     results: list[Any] = []
@@ -172,7 +179,7 @@ def run(
             if incoming is not None:
                 arrived = incoming
                 if node.pre_hooks or node.hooks is not None or node.retained:
-                    incoming = _before(node, incoming, create_graph, runs)
+                    incoming = _before(node, incoming, in_tensors, runs)
                 for i, nr in wanted.get(node, ()):
                     node.check_whole(nr, incoming)
                     # As in PyTorch: of a node that runs, what was there before its tensors' hooks.
@@ -183,9 +190,9 @@ def run(
                     if accumulate and (targets is None or node in wanted):
                         accumulate_grad(node, incoming[0], create_graph)
                         if node.hooks is not None and node.hooks[1]:
-                            _after(node, (), incoming, create_graph)
+                            _after(node, (), incoming, in_tensors)
                 elif runs:
-                    outgoing = _run_node(node, incoming, create_graph)
+                    outgoing = _run_node(node, incoming, in_tensors)
                     if not retain_graph:
                         node.release()
             if node.sequence < stop_before:
@@ -401,6 +408,12 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
         if type(gradient) is Partial or capture.conditions:
             when = partial.union([capture.condition_of(grad), partial.when_of(gradient)])
             gradient = partial.array_of(gradient)
+    if not create_graph and isinstance(gradient, Tensor):
+        if protocol.state.dispatch_modes or type(gradient) not in protocol.PLAIN:
+            # In operators, so that who handles them sees them.
+            leaf._set_grad(gradient.detach() if grad is None else grad.add_(gradient))
+            return
+        gradient = gradient._value_now()
     if leaf._storage.is_placed and not create_graph:
         gradient = leaf._storage.placed(gradient)
     if create_graph:

@@ -11,7 +11,7 @@ from typing import Any
 
 from torchlike._core import devices, dtypes
 from torchlike._core.tensor import Tensor
-from torchlike.library.schema import _REQUIRED, Argument, Schema, Type
+from torchlike._dispatch.schema_language import _REQUIRED, Argument, Schema, Type
 
 _BASES: dict[Any, str] = {
     Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",

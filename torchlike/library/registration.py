@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlike._ops.aten import custom
 from torchlike.library.operator import Operator
-from torchlike.library.schema import parse, split_name
+from torchlike._dispatch.schema_language import parse, split_name
 
 #: Every operator by its qualified name.
 OPERATORS: dict[str, Operator] = {}

@@ -14,7 +14,8 @@ from typing import Any
 
 from torchlike._core.tape import saving
 from torchlike._dispatch.executable import Executable
-from torchlike._ops.aten import aten
+from torchlike._aten.packets import aten, overload_for
+from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 
 #: Ops that PyTorch's dispatcher knows by other names, whatever their operands are.
 _OTHER_NAMES = {
@@ -104,10 +105,11 @@ class _First(_Run):
         packet = getattr(aten, aten_name(exe.op, operands), None) if exe.op else None
         if packet is None:
             return
+        overload = overload_for(packet, operands, {})
         saving.selecting = None  # what the policy computes is no part of the region
         try:
             told = SelectiveCheckpointContext(is_recompute=False)
-            decision = self.kept.policy(told, packet, *operands)
+            decision = self.kept.policy(told, overload, *operands)
         finally:
             saving.selecting = self
         if decision in _KEPT:
@@ -166,7 +168,7 @@ def create_selective_checkpoint_contexts(
     policy: Callable[..., Any]
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
-            if not isinstance(op, aten.Packet):
+            if not isinstance(op, (OpOverload, OpOverloadPacket)):
                 raise ValueError(
                     f"Expected op in `op_list` to be an OpOverload but got: {op} of type "
                     f"{type(op)}."
@@ -174,7 +176,7 @@ def create_selective_checkpoint_contexts(
         chosen = frozenset(policy_fn_or_list)
 
         def in_list(context: Any, op: Any, *operands: Any) -> CheckpointPolicy:
-            keep = op in chosen
+            keep = op in chosen or op.overloadpacket in chosen
             return CheckpointPolicy.MUST_SAVE if keep else CheckpointPolicy.PREFER_RECOMPUTE
 
         policy = in_list

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
+
+from torchlike._core import protocol
 
 #: namespace -> name -> packet.
 NAMESPACES: dict[str, OpNamespace] = {}
@@ -17,6 +20,26 @@ _WRITTEN = {
     ("torchaudio", "_torchaudio"): "torchlike.library.audio",
     ("torchaudio", "libtorchaudio"): "torchlike.library.audio",
 }
+
+
+#: Who handles operators that a class or mode with ``__torch_dispatch__`` meets.
+_handle: Callable[..., Any] | None = None
+
+
+def handled_by(handle: Callable[..., Any]) -> None:
+    """Have ``handle(overload, args, kwargs)`` called where there is such a class or mode."""
+    global _handle
+    _handle = handle
+
+
+def _named(namespace: str, name: str, overload: str) -> Any:
+    """Unpickle an overload."""
+    return getattr(getattr(find(namespace), name), overload)
+
+
+def _packet(namespace: str, name: str) -> Any:
+    """Unpickle a packet."""
+    return getattr(find(namespace), name)
 
 
 class OpNamespace:
@@ -54,7 +77,37 @@ class OpOverload:
         return self.operator.qualname
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _handle is not None and (
+            protocol.state.dispatch_modes or protocol.handlers((*args, *kwargs.values()))
+        ):
+            return _handle(self, args, kwargs)
         return self.operator(*args, **kwargs)
+
+    @property
+    def op(self) -> Any:
+        """What computes it."""
+        return self.operator
+
+    @property
+    def is_view(self) -> bool:
+        """Whether its result shares memory with an argument that it does not write."""
+        infos = [a.alias_info for a in self._schema.arguments]
+        return any(i is not None and not i.is_write for i in infos)
+
+    @property
+    def tags(self) -> list[Any]:
+        """None are known."""
+        return []
+
+    def has_kernel_for_dispatch_key(self, key: Any) -> bool:
+        """Whether it is computed on that backend: all are, by XLA."""
+        return True
+
+    def __deepcopy__(self, memo: Any) -> OpOverload:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, (self.namespace, self.operator.name, self._overloadname)
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
@@ -71,6 +124,18 @@ class OpOverloadPacket:
         self._qualified = f"{namespace}.{name}"
         self.__name__ = name
         self._overloads: dict[str, OpOverload] = {}
+
+    @property
+    def _qualified_op_name(self) -> str:
+        """``namespace::name``."""
+        return self._qualified.replace(".", "::")
+
+    def __deepcopy__(self, memo: Any) -> OpOverloadPacket:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        namespace, _, name = self._qualified.partition(".")
+        return _packet, (namespace, name)
 
     def _add(self, operator: Any) -> None:
         self._overloads[operator.overload or "default"] = OpOverload(operator, self)

@@ -114,31 +114,6 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     return made
 
 
-def _make_subclass(
-    cls: type, data: Tensor, require_grad: bool = False, *, dispatch_sizes_strides: bool = False,
-    dispatch_device: bool = False, device_for_backend_keys: Any = None,
-) -> Any:  # fmt: skip
-    """A tensor of a subclass on the memory of ``data``, without its history."""
-    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError("cls must be a type (that inherits from Tensor)")
-    if not isinstance(data, Tensor):
-        raise TypeError(
-            f"_make_subclass(): argument 'data' (position 2) must be Tensor, not "
-            f"{type(data).__name__}"
-        )
-    protocol.wake()
-    made: Any = cls
-    made = made._on(data._storage, data._view)
-    made._inference = data._inference
-    if modes.current.capture is not None:
-        modes.current.capture.adopt_view(made)
-    with protocol.DisableTorchFunction():
-        return made.requires_grad_() if require_grad else made
-
-
-add_method("_make_subclass", staticmethod(_make_subclass))
-
-
 @composite(method=False)
 def typename(obj: Any) -> str:
     """``torch.FloatTensor`` and the like; the class name of anything else."""

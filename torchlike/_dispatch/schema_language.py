@@ -9,9 +9,10 @@ import ast
 import dataclasses
 import operator
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-from torchlike._core import devices, dtypes
+from torchlike._core import devices, dtypes, layouts
+from torchlike._core.layouts import layout, memory_format
 from torchlike._core.tensor import Tensor
 
 _ARGUMENT = re.compile(
@@ -22,15 +23,44 @@ _NAME = re.compile(r"\s*(?:(?P<ns>\w+)::)?(?P<name>\w+)?(?:\.(?P<overload>\w+))?
 _SHOWN = {"SymInt": "int", "Scalar": "number"}
 
 
+class AliasInfo(NamedTuple):
+    """What memory an argument or result shares, and whether the operator writes there."""
+
+    before_set: frozenset[str]
+    after_set: frozenset[str]
+    is_write: bool
+
+    @classmethod
+    def read(cls, alias: str) -> AliasInfo | None:
+        """From ``(a)``, ``(a!)``, ``(a -> *)``; None for what shares nothing."""
+        if not alias:
+            return None
+        before, _, after = alias[1:-1].partition("->")
+        sets = frozenset(before.strip(" !").split("|"))
+        return cls(sets, frozenset(after.strip(" !").split("|")) if after else sets, "!" in alias)
+
+
 @dataclasses.dataclass(frozen=True)
 class Type:
     """A type: its base, and the marks ``?`` and ``[]`` after it, in order."""
 
     base: str
     marks: tuple[str, ...] = ()
+    #: Of a result: the memory that it shares, "(a)" or "(a!)".
+    alias: str = dataclasses.field(default="", compare=False)
+
+    @property
+    def type(self) -> Type:
+        """The type of a result: itself."""
+        return self
+
+    @property
+    def alias_info(self) -> AliasInfo | None:
+        """The memory that a result shares with arguments; None for new memory."""
+        return AliasInfo.read(self.alias)
 
     def __str__(self) -> str:
-        return self.base + "".join(self.marks)
+        return self.base + self.alias + "".join(self.marks)
 
     def shown(self) -> str:
         """As error messages have it: ``Optional[List[Tensor]]``."""
@@ -80,7 +110,8 @@ def _device(value: Any) -> Any:
 _CONVERT = {
     "Tensor": _instance(Tensor), "int": operator.index, "SymInt": operator.index, "float": _float,
     "bool": _instance(bool), "str": _instance(str), "Scalar": _instance(int, float, complex),
-    "ScalarType": _instance(dtypes.dtype), "Device": _device,
+    "ScalarType": _instance(dtypes.dtype), "Device": _device, "complex": complex,
+    "Layout": _instance(layout), "MemoryFormat": _instance(memory_format), "Generator": lambda g: g, "QScheme": str,
 }  # fmt: skip
 _REQUIRED: Any = object()
 
@@ -101,6 +132,30 @@ class Argument:
         return "!" in self.alias
 
     @property
+    def alias_info(self) -> AliasInfo | None:
+        """What memory it shares with results; None for none."""
+        return AliasInfo.read(self.alias)
+
+    @property
+    def kwarg_only(self) -> bool:
+        """PyTorch's name of `keyword_only`."""
+        return self.keyword_only
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it is where a result is to be written: ``out=``."""
+        return self.keyword_only and self.is_written
+
+    @property
+    def default_value(self) -> Any:
+        """The default; None where there is none."""
+        return None if self.required else self.default
+
+    def has_default_value(self) -> bool:
+        """Whether it has a default."""
+        return not self.required
+
+    @property
     def required(self) -> bool:
         return self.default is _REQUIRED
 
@@ -114,7 +169,8 @@ def _written(default: Any) -> str:
     if isinstance(default, str):
         return f'"{default}"'
     text = (
-        str(default).removeprefix("torch.") if isinstance(default, dtypes.dtype) else repr(default)
+        str(default).removeprefix("torch.")
+        if isinstance(default, (dtypes.dtype, memory_format)) else repr(default)
     )
     return text[:-1] if isinstance(default, float) and text.endswith(".0") else text
 
@@ -128,6 +184,21 @@ class Schema:
     returns: tuple[Type, ...]
     #: Whether there is one result, not a tuple of them.
     single: bool
+
+    @property
+    def name(self) -> str:
+        """``namespace::name``, without the overload."""
+        return self.qualname.partition(".")[0]
+
+    @property
+    def overload_name(self) -> str:
+        """The overload; "" for the default one."""
+        return self.qualname.partition(".")[2]
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the operator writes into an argument."""
+        return not self.is_functional
 
     @property
     def is_functional(self) -> bool:
@@ -219,9 +290,10 @@ def _default(text: str) -> Any:
     constants = {"True": True, "False": False, "None": None}
     if text in constants:
         return constants[text]
-    named = getattr(dtypes, text, None)
-    if isinstance(named, dtypes.dtype):
-        return named
+    for room in (dtypes, layouts):
+        named = getattr(room, text, None)
+        if isinstance(named, (dtypes.dtype, memory_format)):
+            return named
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
@@ -261,5 +333,6 @@ def parse(text: str) -> Schema:
             arguments.append(_argument(part, keyword_only))
     results = tail.strip()
     single = not results.startswith("(")
-    returns = [_argument(p, False).type for p in _split(results if single else results[1:-1])]
+    given = [_argument(p, False) for p in _split(results if single else results[1:-1])]
+    returns = [dataclasses.replace(a.type, alias=a.alias) for a in given]
     return Schema(name.strip(), tuple(arguments), tuple(returns), single)

@@ -1,0 +1,138 @@
+"""A call of an operator where somebody handles it: taken apart, recorded, handled."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from torchlike._aten import arguments, composites, recording, schemas
+from torchlike._aten.handlers import COMPOSITES
+from torchlike._aten.packets import AtenOperator, aten
+from torchlike._core import protocol
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
+from torchlike._ops.aten import custom
+
+assert composites  # importing it fills the table of rules
+
+_PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
+#: Methods and functions by names that aten has otherwise.
+_OTHER_NAMES = {
+    "data": "detach", "special_expit": "sigmoid", "absolute": "abs", "special_erf": "erf",
+    "special_erfc": "erfc", "special_exp2": "exp2", "special_expm1": "expm1", "cross": "linalg_cross",
+    "special_log1p": "log1p", "special_sinc": "sinc", "special_digamma": "digamma",
+    "special_psi": "digamma", "special_gammaln": "lgamma", "special_round": "round",
+    "special_erfinv": "erfinv", "special_i0": "i0", "special_logit": "logit",
+    "special_xlogy": "xlogy", "clip": "clamp", "clip_": "clamp_", "greater": "gt", "less": "lt",
+    "greater_equal": "ge", "less_equal": "le", "not_equal": "ne", "fix": "trunc", "fix_": "trunc_",
+    "concat": "cat", "concatenate": "cat", "ger": "outer", "swapaxes": "transpose",
+    "swapdims": "transpose", "linalg_matmul": "matmul", "moveaxis": "movedim", "arctan2": "atan2",
+    "tile": "tile",
+}  # fmt: skip
+
+#: Methods that share a name with an operator and are none.
+_NO_OPERATORS = frozenset(("backward", "retain_grad", "requires_grad_", "size", "stride", "numel",
+                           "dim", "storage_offset", "is_contiguous", "register_hook", "is_pinned",
+                           "device", "layout", "_version", "output_nr", "is_leaf", "data_ptr"))  # fmt: skip
+
+
+def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+    """A call of ``torch.ops.….overload`` that a class or mode is to handle."""
+    operator = overload.operator
+    if operator.namespace == "aten":
+        line = schemas.overloads_of(operator.name).get(operator.overload)
+        if line is not None and line[0].is_composite and operator.name in COMPOSITES:
+            return COMPOSITES[operator.name](*args, **kwargs)
+    return recording.recorded(overload, args, kwargs)
+
+
+@functools.cache
+def _accessors() -> dict[Any, str]:
+    """Tensor's accessors that are operators, by what the protocol calls them."""
+    return {v.__get__: n for n, v in vars(Tensor).items() if isinstance(v, property)}
+
+
+def _name(public: Any) -> tuple[str, str]:
+    """Where a public function is and its name there."""
+    accessor = _accessors().get(public) if not isinstance(public, FunctionType) else None
+    if accessor is not None:
+        return "Tensor", accessor
+    space = (getattr(public, "__module__", "") or "").removeprefix("torchlike").lstrip(".")
+    if getattr(public, "__qualname__", "").startswith("Tensor."):
+        space = "Tensor"
+    return space, getattr(public, "__name__", "")
+
+
+def _rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
+    """What stands for a public function: ``rule(plain, args, kwargs)``; None for its own code."""
+    space, name = _name(public)
+    if space == "Tensor" and name in _NO_OPERATORS:
+        return None
+    marked = {"nn.functional": "F.", "Tensor": "Tensor."}.get(space, "") + name
+    own = name
+    name = _PREFIXES.get(space, "") + name
+    name = _OTHER_NAMES.get(name, name)
+    for key in (marked, name):
+        rule = COMPOSITES.get(key)
+        if rule is not None:
+            return lambda plain, args, kwargs, rule=rule: rule(*args, **kwargs)
+    spec = getattr(plain, "spec", None)
+    lines = schemas.overloads_of(name)
+    if lines and all(line.is_composite for line, _ in lines.values()) and spec is not None:
+        ending = "_" if name.endswith("_") and not spec.name.endswith("_") else ""
+        if schemas.overloads_of(spec.name + ending):  # multiply is mul
+            name, lines = spec.name + ending, schemas.overloads_of(spec.name + ending)
+    if lines and (spec is not None or not all(line.is_composite for line, _ in lines.values())):
+        return functools.partial(_called_by_name, name)
+    if spec is not None:
+        return functools.partial(_called_as_own, own)
+    return None
+
+
+def _called_by_name(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
+    kwargs = dict(kwargs)
+    wants_grad = kwargs.pop("requires_grad", False)
+    if "inplace" in kwargs:
+        if kwargs.pop("inplace"):
+            name += "_"
+    found = arguments.fit(name, args, kwargs)
+    if found is None:
+        return plain(*args, **kwargs)
+    overload = getattr(getattr(aten, name), found.overload or "default")
+    result = call(overload, found.args, found.kwargs)
+    return result.requires_grad_() if wants_grad else result
+
+
+@functools.cache
+def _own_overload(name: str, plain: Any) -> Any:
+    """An op of torchlike's that aten does not have, as an overload."""
+    public = any(name in table for table in NAMESPACES.values())
+    operator = AtenOperator(name, "", plain)
+    if not public:
+        operator.namespace = "torchlike"
+    packet = custom.OpOverloadPacket(operator.namespace, name)
+    packet._add(operator)
+    return packet.default
+
+
+def _called_as_own(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
+    return call(_own_overload(name, plain), args, kwargs)
+
+
+_rules: dict[Any, Any] = {}
+
+
+def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
+    """A call of a public function that a class or mode is to handle."""
+    if public in _rules:
+        rule = _rules[public]
+    else:
+        rule = _rules[public] = _rule_of(public, plain)
+    if rule is None:
+        return plain(*args, **kwargs)
+    return rule(plain, args, kwargs)
+
+
+custom.handled_by(call)

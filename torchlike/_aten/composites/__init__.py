@@ -1,0 +1,13 @@
+"""Functions that PyTorch makes of other operators, made of the same ones."""
+
+from torchlike._aten.composites import (
+    conversions,
+    indexing,
+    layers,
+    losses,
+    pointwise,
+    products,
+    shapes,
+)
+
+__all__ = ["conversions", "indexing", "layers", "losses", "pointwise", "products", "shapes"]

@@ -1,0 +1,145 @@
+"""Conversions and copies: ``_to_copy`` where something changes, else the tensor itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike._aten.handlers import composite
+from torchlike._aten.packets import aten
+from torchlike._core import devices, dtypes
+from torchlike._core.layouts import contiguous_format, memory_format, preserve_format, strided
+from torchlike._core.tensor import Tensor
+
+
+def _converted(
+    self: Tensor, dtype: Any, device: Any, copy: Any = False, memory: Any = None,
+    non_blocking: Any = False,
+) -> Tensor:  # fmt: skip
+    changes: dict[str, Any] = {}
+    if dtype is not None and dtype is not self.dtype:
+        changes["dtype"] = dtype
+    if device is not None and device != self.device:
+        changes["device"] = device
+    ordered = memory in (None, preserve_format) or self.is_contiguous(memory_format=memory)
+    if not (changes or copy) and ordered:
+        return self
+    if dtype is not None:
+        changes["dtype"] = dtype
+    if device is not None:
+        changes["device"] = device
+    if memory is not None:
+        changes["memory_format"] = memory
+    if non_blocking:
+        changes["non_blocking"] = True
+    return aten._to_copy.default(self, **changes)
+
+
+@composite("to", "Tensor.to")
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor with another dtype or on another device."""
+    dtype = device = memory = None
+    copy = non_blocking = False
+    flags: list[Any] = []
+    for a in args:
+        if isinstance(a, Tensor):
+            dtype, device = a.dtype, a.device
+        elif isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, memory_format):
+            memory = a
+        elif isinstance(a, (str, devices.device)) or (
+            isinstance(a, int) and not isinstance(a, bool)):
+            device = devices.device(a)
+        elif a is not None:
+            flags.append(a)
+    if flags:
+        non_blocking, copy = flags[0], flags[1] if len(flags) > 1 else False
+    other = kwargs.get("other")
+    if other is not None:
+        dtype, device = other.dtype, other.device
+    if kwargs.get("device") is not None:
+        device = devices.device(kwargs["device"])
+    dtype = kwargs.get("dtype") or dtype
+    if dtype is not None:
+        dtype = dtypes.from_argument(dtype)
+    return _converted(self, dtype, device, kwargs.get("copy", copy),
+                      kwargs.get("memory_format", memory),
+                      kwargs.get("non_blocking", non_blocking))  # fmt: skip
+
+
+def _to_dtype(name: str, dtype: Any) -> None:
+    @composite(name, f"Tensor.{name}")
+    def convert(self: Tensor, memory_format: Any = None) -> Tensor:
+        return _converted(self, dtype, None, memory=memory_format)
+
+
+for _name, _dtype in (
+    ("float", dtypes.float32), ("double", dtypes.float64), ("half", dtypes.float16),
+    ("bfloat16", dtypes.bfloat16), ("int", dtypes.int32), ("long", dtypes.int64),
+    ("short", dtypes.int16), ("char", dtypes.int8), ("byte", dtypes.uint8), ("bool", dtypes.bool),
+    ("cfloat", dtypes.complex64), ("cdouble", dtypes.complex128),
+):  # fmt: skip
+    _to_dtype(_name, _dtype)
+
+
+@composite("cpu", "Tensor.cpu")
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor on the CPU."""
+    return _converted(self, None, devices.CPU, memory=memory_format)
+
+
+@composite("type", "Tensor.type")
+def type_(self: Tensor, dtype: Any = None, non_blocking: Any = False) -> Any:
+    """The tensor with another dtype; without one, the name of its type."""
+    if dtype is None:
+        kind = {"cpu": "torch"}.get(self.device.type, f"torch.{self.device.type}")
+        return f"{kind}.{dtypes.scalar_type(self.dtype)}Tensor"
+    return _converted(self, dtypes.from_argument(dtype), None)
+
+
+@composite("type_as")
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor with another's dtype, on its device."""
+    if self.dtype is other.dtype and self.device == other.device:
+        return self
+    return aten._to_copy.default(self, dtype=other.dtype, layout=strided, device=other.device)
+
+
+@composite("contiguous")
+def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tensor:
+    """The tensor in row-major (or the asked) memory order."""
+    if self.is_contiguous(memory_format=memory_format):
+        return self
+    return aten.clone.default(self, memory_format=memory_format)
+
+
+@composite("item", "Tensor.item")
+def item(self: Tensor) -> Any:
+    """The value of a tensor of one element."""
+    if self.numel() != 1:
+        raise RuntimeError(
+            f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+        )
+    return aten._local_scalar_dense.default(self)
+
+
+@composite("is_nonzero", "Tensor.__bool__")
+def is_nonzero(self: Tensor) -> bool:
+    """Whether the one element is no zero."""
+    n = self.numel()
+    if n != 1:
+        what = "no values" if n == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {what} is ambiguous")
+    return bool(aten._local_scalar_dense.default(self))
+
+
+@composite("Tensor.__float__")
+def as_float(self: Tensor) -> float:
+    """``float(x)``."""
+    return float(item(self))
+
+
+@composite("Tensor.__int__", "Tensor.__index__")
+def as_int(self: Tensor) -> int:
+    """``int(x)``."""
+    return int(item(self))

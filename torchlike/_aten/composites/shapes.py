@@ -1,0 +1,276 @@
+"""Shapes: what ``reshape``, ``chunk``, ``movedim`` and kin are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from torchlike._aten.handlers import composite
+from torchlike._aten.packets import aten
+from torchlike._core import errors, views
+from torchlike._core.layouts import contiguous_format
+from torchlike._core.tensor import Tensor
+
+
+def ints(args: Sequence[Any]) -> list[int]:
+    """Ints given one by one or as one list."""
+    if len(args) == 1 and not hasattr(args[0], "__index__"):
+        args = args[0]
+    return [int(a) for a in args]
+
+
+def can_view(self: Tensor, size: Sequence[int]) -> bool:
+    """Whether the elements in a new shape lie at strides, without a copy."""
+    g = self._geometry
+    return views.view_strides(g.size, g.stride, tuple(size)) is not None
+
+
+def _known(self: Tensor, size: list[int]) -> list[int]:
+    if -1 not in size:
+        return size
+    rest = math.prod(n for n in size if n != -1)
+    return [self.numel() // rest if n == -1 and rest else n for n in size]
+
+
+@composite("reshape", "Tensor.reshape")
+def reshape(self: Tensor, *shape: Any, **kwargs: Any) -> Tensor:
+    """The elements in another shape: a view where there is one."""
+    size = ints(shape or (kwargs["shape"],))
+    if can_view(self, _known(self, size)):
+        return aten.view.default(self, size if self.is_contiguous() else _known(self, size))
+    copied = aten.clone.default(self, memory_format=contiguous_format)
+    return aten._unsafe_view.default(copied, _known(self, size))
+
+
+@composite("flatten")
+def flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions made one."""
+    n = self.dim()
+    if n == 0:
+        return reshape(self, [1])
+    start, end = errors.wrap_dim(start_dim, n), errors.wrap_dim(end_dim, n)
+    if start == end:
+        return self
+    size = self.shape
+    return reshape(self, [*size[:start], math.prod(size[start : end + 1]), *size[end + 1 :]])
+
+
+@composite("ravel")
+def ravel(self: Tensor) -> Tensor:
+    """The elements in one row."""
+    return aten.view.default(self, [-1]) if self.is_contiguous() else reshape(self, [-1])
+
+
+@composite("unflatten", "Tensor.unflatten")
+def unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension made several."""
+    at = errors.wrap_dim(dim, self.dim())
+    size = _sized(self.shape[at], list(sizes))
+    return aten.view.default(self, [*self.shape[:at], *size, *self.shape[at + 1 :]])
+
+
+def _sized(n: int, size: list[int]) -> list[int]:
+    rest = math.prod(s for s in size if s != -1)
+    return [n // rest if s == -1 else s for s in size]
+
+
+@composite("view_as", "reshape_as")
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The elements in another tensor's shape."""
+    return reshape(self, list(other.shape))
+
+
+@composite("expand_as")
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Expanded to another tensor's shape."""
+    return aten.expand.default(self, list(other.shape))
+
+
+@composite("broadcast_to")
+def broadcast_to(self: Tensor, size: Any) -> Tensor:
+    """Expanded to a shape."""
+    return aten.expand.default(self, list(size))
+
+
+@composite("broadcast_tensors", "F.broadcast_tensors")
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Tensors expanded to the shape that they broadcast to."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    size = list(np.broadcast_shapes(*[tuple(t.shape) for t in tensors]))
+    return tuple(aten.expand.default(t, size) for t in tensors)
+
+
+@composite("T", "Tensor.T")
+def transposed(self: Tensor) -> Tensor:
+    """Dimensions in reverse order."""
+    return aten.permute.default(self, list(range(self.dim()))[::-1])
+
+
+@composite("mT", "Tensor.mT", "adjoint", "Tensor.mH")
+def matrices_transposed(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged."""
+    return aten.transpose.int(self, -2, -1)
+
+
+@composite("H", "Tensor.H")
+def hermitian(self: Tensor) -> Tensor:
+    """The matrix transposed."""
+    return aten.transpose.int(self, 0, 1)
+
+
+@composite("transpose")
+def transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged."""
+    return aten.transpose.int(self, dim0, dim1)
+
+
+@composite("movedim")
+def movedim(self: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to other places."""
+    n = self.dim()
+    sources = [errors.wrap_dim(d, n) for d in ints((source,))]
+    places = [errors.wrap_dim(d, n) for d in ints((destination,))]
+    order = [-1] * n
+    for s, d in zip(sources, places, strict=True):
+        order[d] = s
+    rest = iter(d for d in range(n) if d not in sources)
+    return aten.permute.default(self, [d if d >= 0 else next(rest) for d in order])
+
+
+@composite("chunk")
+def chunk(self: Tensor, chunks: int, dim: int = 0) -> Any:
+    """Parts of equal size, but for the last."""
+    n = self.shape[errors.wrap_dim(dim, self.dim())]
+    size = max(1, -(-n // chunks))
+    return aten.split.Tensor(self, size, *([dim] if dim else []))
+
+
+@composite("split", "Tensor.split")
+def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, **kwargs: Any) -> Any:
+    """Parts of one size, or of the sizes given."""
+    given = kwargs.get("split_size", split_size_or_sections)
+    rest = [dim] if dim else []
+    if isinstance(given, (list, tuple)):
+        return aten.split_with_sizes.default(tensor, list(given), *rest)
+    return aten.split.Tensor(tensor, given, *rest)
+
+
+@composite("tensor_split")
+def tensor_split(self: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: Any) -> Any:
+    """Parts between indices, or a number of parts."""
+    given = indices_or_sections
+    if given is None:
+        given = named.get("indices", named.get("sections"))
+    n = self.shape[errors.wrap_dim(dim, self.dim())]
+    if isinstance(given, Tensor):
+        given = given.tolist()
+    if isinstance(given, int):
+        small, more = divmod(n, given)
+        ends = [small * (k + 1) + min(k + 1, more) for k in range(given)]
+        starts = [0, *ends[:-1]]
+    else:
+        starts, ends = [0, *given], [*given, n]
+    return tuple(aten.slice.Tensor(self, dim, s, e) for s, e in zip(starts, ends, strict=True))
+
+
+@composite("narrow")
+def narrow(self: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """A part along a dimension."""
+    start = int(start)
+    if start < 0:
+        start += self.shape[dim]
+    return aten.slice.Tensor(self, dim, start, start + length)
+
+
+@composite("hstack", "F.hstack")
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Joined along the second dimension, vectors along their only one."""
+    tensors = [t if t.dim() else reshape(t, [1]) for t in tensors]
+    return aten.cat.default(tensors, *([1] if tensors[0].dim() > 1 else []))
+
+
+@composite("vstack", "row_stack")
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Joined along the first dimension, vectors as rows."""
+    return aten.cat.default([atleast_2d(t) for t in tensors])
+
+
+@composite("atleast_2d")
+def atleast_2d(*tensors: Any) -> Any:
+    """With two dimensions at least."""
+    if len(tensors) != 1 or not isinstance(tensors[0], Tensor):
+        given = tensors[0] if len(tensors) == 1 else tensors
+        return tuple(atleast_2d(t) for t in given)
+    t = tensors[0]
+    if t.dim() == 0:
+        return reshape(t, [1, 1])
+    return aten.unsqueeze.default(t, 0) if t.dim() == 1 else t
+
+
+@composite("tile")
+def tile(self: Tensor, *dims: Any, **kwargs: Any) -> Tensor:
+    """Repeated along dimensions."""
+    counts = ints(dims or (kwargs["dims"],))
+    return aten.repeat.default(self, [1] * (self.dim() - len(counts)) + counts)
+
+
+@composite("meshgrid", "F.meshgrid")
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """The coordinates of a grid."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    swapped = indexing == "xy" and len(tensors) > 1
+    given = [tensors[1], tensors[0], *tensors[2:]] if swapped else list(tensors)
+    size = [t.numel() for t in given]
+    grids = []
+    for i, t in enumerate(given):
+        row = [-1 if d == i else 1 for d in range(len(given))]
+        grids.append(aten.expand.default(aten.view.default(t, row), size))
+    if swapped:
+        grids = [aten.transpose.int(g, 0, 1) for g in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@composite("diag")
+def diag(self: Tensor, diagonal: int = 0) -> Tensor:
+    """The diagonal of a matrix, or a matrix with a diagonal."""
+    rest = [diagonal] if diagonal else []
+    if self.dim() == 1:
+        return aten.diag_embed.default(self, *rest)
+    return aten.diagonal_copy.default(self, *rest)
+
+
+@composite("repeat_interleave")
+def repeat_interleave(self: Tensor, repeats: Any = None, dim: int | None = None, **kw: Any) -> Any:
+    """Each element several times."""
+    if repeats is None or isinstance(repeats, Tensor):
+        operator = aten.repeat_interleave.Tensor if repeats is None else None
+        if operator is not None:
+            return operator(self, **kw)
+        x = self if dim is not None else flatten(self)
+        at = 0 if dim is None else dim
+        return aten.index_select.default(x, at, aten.repeat_interleave.Tensor(repeats, **kw))
+    x = self if dim is not None else flatten(self)
+    at = errors.wrap_dim(0 if dim is None else dim, x.dim())
+    size = list(x.shape)
+    wide = aten.expand.default(aten.unsqueeze.default(x, at + 1),
+                               [*size[: at + 1], repeats, *size[at + 1 :]])  # fmt: skip
+    copied = aten.clone.default(wide, memory_format=contiguous_format)
+    return aten.view.default(copied, [*size[:at], size[at] * repeats, *size[at + 1 :]])
+
+
+@composite("diff")
+def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours."""
+    parts = [p for p in (prepend, self, append) if p is not None]
+    x = aten.cat.default(parts, dim) if len(parts) > 1 else self
+    for _ in range(n):
+        size = x.shape[dim]
+        before = aten.slice.Tensor(x, dim, 0, size - 1)
+        x = aten.sub.Tensor(aten.slice.Tensor(x, dim, 1, size), before)
+    return x

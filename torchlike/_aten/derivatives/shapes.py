@@ -1,0 +1,172 @@
+"""Formulas of views, joins, indexing and reductions."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from torchlike._aten.composites.shapes import reshape
+from torchlike._aten.derivatives.rules import formula, summed_to
+from torchlike._aten.packets import aten
+from torchlike._core.tensor import Tensor
+
+
+def _size(t: Tensor) -> list[int]:
+    return list(t.shape)
+
+
+formula("view.default", "_unsafe_view", "_reshape_alias", saves=False,
+        self=lambda g, a: reshape(g, _size(a.self)))  # fmt: skip
+formula("t", saves=False, self=lambda g, a: aten.t.default(g))
+formula("transpose.int", saves=False, self=lambda g, a: aten.transpose.int(g, a.dim0, a.dim1))
+formula("squeeze", saves=False, self=lambda g, a: _unsqueezed(g, a.self, None))
+formula("squeeze.dim", saves=False, self=lambda g, a: _unsqueezed(g, a.self, [a.dim]))
+formula("squeeze.dims", saves=False, self=lambda g, a: _unsqueezed(g, a.self, a.dim))
+formula("unsqueeze", saves=False, self=lambda g, a: aten.squeeze.dim(g, a.dim))
+formula("expand", saves=False, self=lambda g, a: summed_to(g, a.self.shape))
+formula("detach", saves=False)
+
+
+def _unsqueezed(g: Tensor, x: Tensor, dims: Any) -> Tensor:
+    n = x.dim()
+    places = range(n) if dims is None else sorted(d % max(n, 1) for d in dims)
+    for d in places:
+        if n and x.shape[d] == 1:
+            g = aten.unsqueeze.default(g, d)
+    return g
+
+
+def _permuted_back(g: Tensor, a: Any) -> Tensor:
+    n = len(a.dims)
+    back = [0] * n
+    for i, d in enumerate(a.dims):
+        back[d % n] = i
+    return aten.permute.default(g, back)
+
+
+formula("permute", saves=False, self=_permuted_back)
+formula("select.int", saves=False, self=lambda g, a: aten.select_backward.default(
+    g, _size(a.self), a.dim, a.index))  # fmt: skip
+formula("slice.Tensor", saves=False, self=lambda g, a: aten.slice_backward.default(
+    g, _size(a.self), a.dim, a.start or 0, sys.maxsize if a.end is None else a.end,
+    a.step))  # fmt: skip
+
+
+def _parts(g: Tensor, a: Any) -> list[Tensor]:
+    dim = a.dim % max(t.dim() for t in a.tensors)
+    found, start = [], 0
+    for t in a.tensors:
+        n = t.shape[dim]
+        found.append(aten.slice.Tensor(g, dim, start, start + n))
+        start += n
+    return found
+
+
+formula("cat", saves=False, tensors=_parts)
+formula("stack", saves=False, tensors=lambda g, a: list(aten.unbind.int(
+    g, *([a.dim] if a.dim else []))))  # fmt: skip
+
+
+def _joined(g: Any, a: Any) -> Tensor:
+    first = next(c for c in g if c is not None)
+    filled = [aten.zeros_like.default(r) if c is None else c
+              for c, r in zip(g, a.results or [first] * len(g), strict=True)]  # fmt: skip
+    return aten.cat.default(filled, *([a.dim] if a.dim else []))
+
+
+formula("split.Tensor", "split_with_sizes", every=True, result=True, saves=False, self=_joined)
+
+
+def _stacked(g: Any, a: Any) -> Tensor:
+    filled = [aten.zeros_like.default(r) if c is None else c
+              for c, r in zip(g, a.results, strict=True)]  # fmt: skip
+    return aten.stack.default(filled, *([a.dim] if a.dim else []))
+
+
+formula("unbind.int", every=True, result=True, saves=False, self=_stacked)
+formula("index_select", self=lambda g, a: aten.index_add.default(
+    _new_zeros(g, a.self), a.dim, a.index, g))  # fmt: skip
+formula("gather", self=lambda g, a: aten.scatter_add.default(
+    _new_zeros(g, a.self), a.dim, a.index, g))  # fmt: skip
+formula("index.Tensor", self=lambda g, a: aten.index_put.default(
+    _new_zeros(g, a.self), a.indices, g, True))  # fmt: skip
+
+
+def _new_zeros(g: Tensor, like: Tensor) -> Tensor:
+    return aten.new_zeros.default(g, _size(like), dtype=like.dtype, layout=like.layout,
+                                  device=like.device)  # fmt: skip
+
+
+formula("tril", saves=False, self=lambda g, a: aten.tril.default(
+    g, *([a.diagonal] if a.diagonal else [])))  # fmt: skip
+formula("triu", saves=False, self=lambda g, a: aten.triu.default(
+    g, *([a.diagonal] if a.diagonal else [])))  # fmt: skip
+formula("flip", saves=False, self=lambda g, a: aten.flip.default(g, a.dims))
+formula("roll", saves=False, self=lambda g, a: aten.roll.default(
+    g, [-s for s in a.shifts], a.dims))  # fmt: skip
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def _spread(g: Tensor, a: Any) -> Tensor:
+    """A gradient of a sum for all that was summed."""
+    size = _size(a.self)
+    if size and a.dim and not a.keepdim:
+        for d in sorted(d % len(size) for d in a.dim):
+            g = aten.unsqueeze.default(g, d)
+    return aten.expand.default(g, size)
+
+
+formula("sum.default", saves=False, self=lambda g, a: aten.expand.default(g, _size(a.self)))
+formula("sum.dim_IntList", saves=False, self=_spread)
+formula("mean.default", saves=False, self=lambda g, a: aten.div.Scalar(
+    aten.expand.default(g, _size(a.self)), a.self.numel()))  # fmt: skip
+
+
+def _mean(g: Tensor, a: Any) -> Tensor:
+    count = 1
+    for d in a.dim if a.dim else range(a.self.dim()):
+        count *= a.self.shape[d]
+    return aten.div.Scalar(_spread(g, a), count)
+
+
+formula("mean.dim", saves=False, self=_mean)
+formula("cumsum", saves=False, self=lambda g, a: aten.flip.default(aten.cumsum.default(
+    aten.flip.default(g, [a.dim]), a.dim), [a.dim]))  # fmt: skip
+
+
+def _at_indices(g: Any, a: Any) -> Tensor:
+    """Of ``max`` along a dimension: to where the maximum was."""
+    g = g[0]
+    size = _size(a.self)
+    places = a.results[1]
+    if not a.keepdim:
+        g, places = aten.unsqueeze.default(g, a.dim), aten.unsqueeze.default(places, a.dim)
+    zeros = aten.new_zeros.default(g, size, pin_memory=False)
+    return aten.scatter.src(zeros, a.dim, places, g)
+
+
+formula("max.dim", "min.dim", every=True, result=True, self=lambda g, a: None if g[0] is None
+        else _at_indices(g, a))  # fmt: skip
+
+
+def _evenly(g: Tensor, a: Any) -> Tensor:
+    """Of ``amax``: shared by all that are the maximum."""
+    result = a.result
+    dims = a.dim or []
+    if dims and not a.keepdim:
+        for d in sorted(d % a.self.dim() for d in dims):
+            g, result = aten.unsqueeze.default(g, d), aten.unsqueeze.default(result, d)
+    mask = aten.eq.Tensor(a.self, result)
+    count = aten.sum.dim_IntList(mask, list(dims), True) if dims else aten.sum.default(mask)
+    return aten.mul.Tensor(aten.div.Tensor(g, count), mask)
+
+
+formula("amax", "amin", result=True, self=_evenly)
+formula("max.default", "min.default", result=True, self=lambda g, a: _of_all(g, a))
+
+
+def _of_all(g: Tensor, a: Any) -> Tensor:
+    mask = aten.eq.Tensor(a.self, a.result)
+    return aten.mul.Tensor(aten.div.Tensor(g, aten.sum.default(mask)), mask)

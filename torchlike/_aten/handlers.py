@@ -1,0 +1,84 @@
+"""Who handles an operator: the modes that are on, the classes of its tensors, or its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlike._core import modes, protocol
+from torchlike._core.tensor import Tensor
+
+
+def tensors_of(values: Any) -> list[Tensor]:
+    """The tensors among arguments and in their lists."""
+    found: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, (tuple, list)):
+            found += tensors_of(value)
+    return found
+
+
+def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+    """What the innermost mode, else the first class that does not decline, else the kernel makes of
+    an operator. Nothing is recorded: this is below autograd.
+
+    TypeError in PyTorch's words where all decline.
+    """
+    found = protocol.handlers((*args, *kwargs.values()))
+    types = tuple(map(type, found))
+    with modes.unrecorded():
+        mode = None
+        if protocol.state.dispatch_modes:
+            mode = protocol.pop_dispatch()
+            try:
+                result = mode.__torch_dispatch__(overload, types, args, kwargs)
+            finally:
+                protocol.push_dispatch(mode)
+            if result is not NotImplemented:
+                return result
+        for value in found:
+            result = value.__torch_dispatch__(overload, types, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        if mode is None and not found:
+            return overload.operator(*args, **kwargs)
+    raise TypeError(_nobody(overload, types, mode))
+
+
+def _nobody(overload: Any, types: Any, mode: Any) -> str:
+    said = (f"Multiple dispatch failed for 'torch.ops.{overload}'; all __torch_dispatch__ handlers "
+            "returned NotImplemented:\n\n")  # fmt: skip
+    said += "" if mode is None else f"  - mode object {mode!r}\n"
+    said += "".join(f"  - tensor subclass {kind!r}\n" for kind in types)
+    return f"{said}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+
+
+class unhandled:
+    """``with unhandled():`` the modes that are on see nothing."""
+
+    def __enter__(self) -> list[Any]:
+        self._modes: list[Any] = []
+        while protocol.state.dispatch_modes:
+            self._modes.append(protocol.pop_dispatch())
+        return self._modes[::-1]
+
+    def __exit__(self, *exc: object) -> None:
+        for mode in reversed(self._modes):
+            protocol.push_dispatch(mode)
+
+
+#: ``rule(*args, **kwargs)`` of operators that PyTorch makes of others, by their name in aten, or by
+#: that of a public function: "F.softmax", "Tensor.to".
+COMPOSITES: dict[str, Callable[..., Any]] = {}
+
+
+def composite(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Have a function stand for the operators or public functions of these names."""
+
+    def register(rule: Callable[..., Any]) -> Callable[..., Any]:
+        COMPOSITES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return register

@@ -1,0 +1,165 @@
+"""``torch.ops.aten``: the registered functions by the names PyTorch's dispatcher has for them.
+
+``aten.add`` is a packet, ``aten.add.Tensor`` one of its overloads. An overload is called with the
+arguments of its schema and computed by the one registered function, which takes all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torchlike._aten import arguments, schemas
+from torchlike._aten.kernels import KERNELS
+from torchlike._core import protocol
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES, OPS
+from torchlike._dispatch.schema_language import Schema, parse
+from torchlike._ops.aten import custom
+from torchlike._runtime.lazy import LazyModule
+
+#: Prefixes that aten has instead of namespaces.
+_PREFIXES = {"linalg_": "linalg", "special_": "special", "fft_": "fft"}
+
+
+class AtenOperator:
+    """What computes an overload on plain tensors."""
+
+    namespace = "aten"
+
+    def __init__(self, name: str, overload: str, function: Callable[..., Any] | None) -> None:
+        self.name, self.overload = name, overload
+        #: None where nothing computes it: it is known by its schema alone.
+        self.function = function
+        self.__doc__ = function.__doc__ if function is not None else None
+
+    @property
+    def qualname(self) -> str:
+        return f"aten::{self.name}" + (f".{self.overload}" if self.overload else "")
+
+    @functools.cached_property
+    def schema(self) -> Schema:
+        if self.overload in schemas.overloads_of(self.name):
+            return schemas.schema(self.name, self.overload)
+        return _own_schema(self.name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.function is None:
+            raise NotImplementedError(
+                f"{self.qualname} has no kernel here: no function of torchlike computes it"
+            )
+        if "self" in kwargs:  # the dispatcher's name of the first argument
+            args = (kwargs.pop("self"), *args)
+        if kwargs and not self._takes_options:
+            for option in ("layout", "pin_memory"):
+                kwargs.pop(option, None)
+        return self.function(*args, **kwargs)
+
+    @functools.cached_property
+    def _takes_options(self) -> bool:
+        """Whether the function knows the layout and pinned memory: there is one kind of each."""
+        code = getattr(self.function, "__code__", None)
+        names = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        return {"layout", "pin_memory"} <= set(names)
+
+
+_KINDS = {"int": "int", "bool": "bool", "float": "float", "str": "str", "Number": "Scalar",
+          "int or tuple of ints": "int[1]", "tuple of ints": "int[]", "torch.dtype": "ScalarType",
+          "a hashable value": "Scalar", "Tensor": "Tensor", "tuple of Tensors": "Tensor[]"}  # fmt: skip
+
+
+def _own_schema(name: str) -> Schema:
+    """The schema of an op that aten's table does not have, from its registration."""
+    spec = OPS.get(name.rstrip("_"))
+    if spec is None:
+        return parse(f"aten::{name}(Tensor self) -> Tensor")
+    given = []
+    for i, (own, kind) in enumerate(zip(spec.schema.names, spec.schema.kinds, strict=True)):
+        if i == spec.schema.positional:
+            given.append("*")
+        type_ = "Tensor" if kind.operand and not kind.sequence else _KINDS.get(kind.expects, "Scalar")
+        if kind.operand and kind.scalar:
+            type_ = "Scalar"
+        elif kind.sequence:
+            type_ = "Tensor[]"
+        optional = "?" if kind.optional else ""
+        given.append(f"{type_}{optional} {'self' if own == 'input' else own}")
+    return parse(f"aten::{name}({', '.join(given)}) -> Tensor")
+
+
+class AtenPacket(custom.OpOverloadPacket):
+    """A function with its overloads as attributes: ``packet.default``, ``packet.Tensor``, …"""
+
+    def __init__(self, name: str, function: Callable[..., Any] | None) -> None:
+        super().__init__("aten", name)
+        self._function = function
+        self.__doc__ = None if function is None else function.__doc__
+        for overload in schemas.overloads_of(name) or ("",):
+            kernel = KERNELS.get(f"{name}.{overload}" if overload else name, function)
+            self._add(AtenOperator(name, overload, kernel))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        overload = overload_for(self, args, kwargs)
+        if overload is not None and overload.operator.function is not self._function:
+            return overload(*args, **kwargs)
+        if self._function is None:
+            return next(iter(self._overloads.values()))(*args, **kwargs)
+        if "self" in kwargs:
+            args = (kwargs.pop("self"), *args)
+        return self._function(*args, **kwargs)
+
+
+def overload_for(packet: Any, args: Any, kwargs: Any) -> Any:
+    """The overload of a packet that a call fits; its first where none does."""
+    found = arguments.fit(packet.__name__, tuple(args), dict(kwargs))
+    if found is None:
+        return next(iter(packet._overloads.values()))
+    return packet._overloads.get(found.overload or "default")
+
+
+def _found(name: str) -> Callable[..., Any] | None:
+    for prefix, space in _PREFIXES.items():
+        if name.startswith(prefix):
+            return NAMESPACES[space].get(name.removeprefix(prefix))
+    for space in ("aten", "", "nn.functional"):
+        if name in NAMESPACES[space]:
+            return NAMESPACES[space][name]
+    return _functional_form(name) or getattr(Tensor, name, None)
+
+
+def _functional_form(name: str) -> Callable[..., Any] | None:
+    """``aten.exponential(x)`` from ``x.exponential_()``: of a copy."""
+    method = getattr(Tensor, f"{name}_", None)
+    if method is None or hasattr(Tensor, name):
+        return None
+
+    def form(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return method(input.clone(), *args, **kwargs)
+
+    form.__doc__ = f"``{name}_`` on a copy."
+    return form
+
+
+class AtenNamespace(custom.OpNamespace):
+    """``torch.ops.aten``."""
+
+    def __getattr__(self, name: str) -> AtenPacket:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        function = KERNELS.get(name) or _found(name)
+        if function is None and not schemas.overloads_of(name):
+            raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
+        packet = AtenPacket(name, function)
+        self.__dict__[name] = packet
+        return packet
+
+    def __dir__(self) -> list[str]:
+        return sorted({*schemas.table(), *NAMESPACES["aten"], *self.__dict__})
+
+
+aten: Any = AtenNamespace("aten")
+custom.NAMESPACES["aten"] = aten
+#: What takes calls apart is imported when the first class or mode has ``__torch_dispatch__``.
+_calling: Any = LazyModule("torchlike._aten.calling")
+protocol.dispatched_by(lambda: _calling.dispatch)

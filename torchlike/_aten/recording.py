@@ -1,0 +1,180 @@
+"""Gradients above the handlers: a recorded operator is a node whose backward pass calls operators.
+
+The node keeps the arguments of the call. Its backward pass is a formula in terms of aten's operators
+where `derivatives` has one, and else one operator ``torchlike::<name>_backward``: so handlers see the
+calls of the backward pass as they see those of the forward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike._aten import derivatives, handlers, vjps
+from torchlike._aten.handlers import tensors_of
+from torchlike._core import dtypes, errors, modes, protocol, tape
+from torchlike._core.tape import Node, gradient_edge
+from torchlike._core.tensor import Tensor, wrap
+
+_CHANGED = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation"
+)
+#: Operators whose result has no gradient, whatever their arguments.
+_NO_GRADIENT_TEXT = """
+    eq ne lt le gt ge isnan isinf isfinite logical_and logical_or logical_not logical_xor argmax
+    argmin any all sign_bit signbit bitwise_and bitwise_or bitwise_xor bitwise_not nonzero equal
+    detach _local_scalar_dense zeros_like ones_like empty_like full_like rand_like randn_like
+    randint_like new_zeros new_ones new_full new_empty new_empty_strided count_nonzero allclose
+    is_same_size isposinf isneginf bernoulli multinomial argsort searchsorted bucketize histc
+    floor_divide heaviside nextafter poisson empty_strided scalar_tensor one_hot _shape_as_tensor"""
+_NO_GRADIENT = frozenset(_NO_GRADIENT_TEXT.split())
+
+
+class DispatchNode(Node):
+    """A recorded operator."""
+
+    in_tensors = True
+    __slots__ = ("_n_outputs", "args", "avals", "formula", "kwargs", "outputs", "overload",
+                 "versions", "wanted")  # fmt: skip
+
+    def __init__(self, name: str, overload: Any, args: Any, kwargs: Any) -> None:
+        self.wanted = [t for t in tensors_of((*args, *kwargs.values())) if t.requires_grad]
+        super().__init__(name, [gradient_edge(t) for t in self.wanted])
+        self.overload, self.args, self.kwargs = overload, args, kwargs
+        self.formula = derivatives.formula_of(overload)
+        self.versions = [(t, t._storage.version) for t in tensors_of((*args, *kwargs.values()))]
+        self.outputs: list[Any] = []
+        self.avals: list[Any] = []
+        self._n_outputs = 1
+
+    @property
+    def n_outputs(self) -> int:  # type: ignore[override]
+        return self._n_outputs
+
+    def keep(self, outputs: Sequence[Tensor]) -> None:
+        """Note what the operator gave: its backward pass may need the values."""
+        self._n_outputs = max(len(outputs), 1)
+        self.avals = [(tuple(o.shape), o.dtype) for o in outputs]
+        if self.formula is None or self.formula.needs_result:
+            with modes.unrecorded():
+                self.outputs = [o.detach() for o in outputs]
+
+    def is_released(self) -> bool:
+        return self.args is None
+
+    def release(self) -> None:
+        if self.formula is None or self.formula.saves:
+            self.args = self.kwargs = None
+            self.outputs, self.versions = [], []
+
+    def results(self) -> list[Any]:
+        """The operator's results with their place in the graph."""
+        found = []
+        for i, o in enumerate(self.outputs):
+            if o.dtype.numpy in dtypes.DIFFERENTIABLE:
+                o = o.detach() if modes.current.grad_enabled else o
+                o._node, o._output_nr, o._requires_grad = self, i, True
+            found.append(o)
+        return found
+
+    def run(self, cotangents: list[Any]) -> Sequence[Any]:
+        given = [None if c is None else wrap(c) for c in cotangents]
+        return [None if g is None else g._value_now() for g in self.run_graph(given)]
+
+    def run_graph(self, cotangents: list[Tensor | None]) -> Sequence[Any]:
+        if self.args is None:
+            raise RuntimeError(errors.BACKWARD_TWICE)
+        if self.formula is None or self.formula.saves:
+            for t, version in self.versions:
+                if t._storage.version != version:
+                    raise RuntimeError(_CHANGED)
+        results = self.results()
+        try:
+            if self.formula is None:
+                return vjps.gradients(self, cotangents)
+            return derivatives.gradients(self, cotangents, results)
+        finally:
+            for o in self.outputs:  # no cycle with what it was made from
+                if o._node is self:
+                    o._node, o._requires_grad = None, False
+
+
+def _node_name(overload: Any) -> str:
+    base = overload.operator.name.strip("_").split(".")[0]
+    return "".join(part.capitalize() for part in base.split("_")) + "Backward0"
+
+
+def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+    """The operator's result, with its place in the graph where an argument requires grad."""
+    name = overload.operator.name
+    if (
+        not modes.current.grad_enabled or name.rstrip("_") in _NO_GRADIENT
+        or not any(t.requires_grad for t in tensors_of((*args, *kwargs.values())))
+    ):
+        return _flagged(handlers.handled(overload, args, kwargs), overload)
+    schema = overload._schema
+    written = [a for a in schema.arguments if a.is_written]
+    target = args[0] if written and args and isinstance(args[0], Tensor) else None
+    if target is not None:
+        tape.check_in_place(target, True)
+        if target._base is not None and target._base.requires_grad:
+            raise NotImplementedError(
+                f"{overload}: writing in place to a view of a tensor that requires grad, where "
+                "__torch_dispatch__ is asked; write to a clone"
+            )
+        if derivatives.formula_of(overload) is None or derivatives.formula_of(overload).saves:
+            with modes.unrecorded():
+                kept = protocol_alias(target)
+            args_kept = (kept, *args[1:])
+        else:
+            args_kept = args
+    else:
+        args_kept = args
+    node = DispatchNode(_node_name(overload), overload, args_kept, kwargs)
+    if target is not None and args_kept is not args:
+        node.wanted = [t for t in tensors_of((*args, *kwargs.values())) if t.requires_grad]
+        node.edges = [gradient_edge(t) for t in node.wanted]
+    result = handlers.handled(overload, args, kwargs)
+    return _attached(node, result, target)
+
+
+def protocol_alias(target: Tensor) -> Tensor:
+    """A copy of what an in-place operator is about to overwrite."""
+    return target.clone()
+
+
+def _flagged(result: Any, overload: Any) -> Any:
+    return result
+
+
+def _attached(node: DispatchNode, result: Any, target: Tensor | None) -> Any:
+    """Hang the node on the results that may have gradients."""
+    if target is not None:
+        node.keep([target])
+        if target._node is not None or target._requires_grad or node.wanted:
+            target._history += 1
+            target._node, target._output_nr, target._requires_grad = node, 0, True
+        return target if isinstance(result, Tensor) else result
+    flat = [result] if isinstance(result, Tensor) else list(tensors_of((result,)))
+    fresh = []
+    for o in flat:
+        if any(o is t for t in node.wanted) or o._node is not None:
+            with modes.unrecorded():
+                same = o.detach()
+            fresh.append(same)
+        else:
+            fresh.append(o)
+    node.keep(fresh)
+    for i, o in enumerate(fresh):
+        if o.dtype.numpy in dtypes.DIFFERENTIABLE:
+            o._node, o._output_nr, o._requires_grad = node, i, True
+            o._made_by = ""
+    if isinstance(result, Tensor):
+        return fresh[0]
+    return type(result)(fresh) if type(result) in (tuple, list) else _rebuilt(result, fresh)
+
+
+def _rebuilt(result: Any, fresh: list[Tensor]) -> Any:
+    return type(result)._make(fresh) if hasattr(result, "_make") else type(result)(fresh)
+
+

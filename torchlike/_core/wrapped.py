@@ -1,0 +1,37 @@
+"""What the cell of a wrapper subclass holds in an array's place: a shape and a dtype.
+
+Such a tensor has no memory of its own; operators reach its class by ``__torch_dispatch__``. Compiled
+forms refuse a `Wrapped`, and whatever else looks for an array says that it does not know them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike._core.errors import NO_DATA
+from torchlike._core.meta import StandIn
+
+
+class Wrapped(StandIn):
+    """A shape and a dtype; the values are known to a subclass of Tensor alone."""
+
+    __slots__ = ()
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape = tuple(shape)
+        self.dtype = dtype
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(refusal("this operation"))
+
+    __jax_array__ = __getitem__ = astype = reshape = _refuse
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(NO_DATA)
+
+
+def refusal(what: str) -> str:
+    """The words for something that found no way to ``__torch_dispatch__``."""
+    return (f"{what} looks at memory, which a wrapper subclass has not, and is no operator that "
+            "reaches __torch_dispatch__: use torch's operators")  # fmt: skip

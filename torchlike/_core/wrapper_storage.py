@@ -1,0 +1,60 @@
+"""The storage of a wrapper subclass: a size, strides, dtype and device, and no memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torchlike._core import devices
+from torchlike._core.storage import Storage
+from torchlike._core.wrapped import Wrapped, refusal
+
+_NO_POINTER = (
+    "Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor). If you're using "
+    "torch.compile/export/fx, it is likely that we are erroneously tracing into a custom kernel. "
+    "To fix this, please wrap the custom kernel into an opaque custom op."
+)
+
+
+class WrapperStorage(Storage):
+    """What a wrapper subclass says of itself."""
+
+    __slots__ = ("_device", "layout", "offset")
+
+    def __init__(
+        self, shape: Sequence[int], strides: Sequence[int] | None, dtype: Any, device: Any,
+        layout: Any, offset: int = 0,
+    ) -> None:  # fmt: skip
+        super().__init__(Wrapped(shape, dtype))
+        self.strides = None if strides is None else tuple(strides)
+        self._device, self.layout, self.offset = device, layout, offset
+
+    @property
+    def device(self) -> devices.device:
+        return self._device
+
+    def read(self) -> Any:
+        return self.cell
+
+    def value(self) -> Any:
+        return self.cell
+
+    def concrete(self) -> Any:
+        return self.cell
+
+    def data_ptr(self) -> int:
+        raise RuntimeError(_NO_POINTER)
+
+    def write(self, array: Any) -> None:
+        raise NotImplementedError(refusal("a write"))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        said = (self.shape, self.strides, self.dtype, str(self.device), self.layout, self.offset)
+        return _rebuild, said
+
+
+def _rebuild(
+    shape: Any, strides: Any, dtype: Any, device: str, layout: Any, offset: int
+) -> WrapperStorage:
+    """Unpickle."""
+    return WrapperStorage(shape, strides, dtype, devices.device(device), layout, offset)
