@@ -64,6 +64,7 @@ FLOORS = [
     {"random"},
     {"_ops"},
     {"autograd", "_compat.functions"},
+    {"_aten"},
     {
         "distributed",
         "_compat.foreach",

@@ -9,9 +9,10 @@ from typing import Any
 
 from torchlike._aten import arguments, composites, recording, schemas
 from torchlike._aten.handlers import COMPOSITES
-from torchlike._aten.packets import AtenOperator, aten
+from torchlike._aten.packets import OwnOperator, aten
 from torchlike._core import protocol
 from torchlike._core.tensor import Tensor
+from torchlike._core.wrapped import NoMemory
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.aten import custom
 
@@ -99,6 +100,8 @@ def _called_by_name(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) ->
             name += "_"
     found = arguments.fit(name, args, kwargs)
     if found is None:
+        if getattr(plain, "spec", None) is not None:
+            return _called_as_own(name, plain, args, kwargs)
         return plain(*args, **kwargs)
     overload = getattr(getattr(aten, name), found.overload or "default")
     result = call(overload, found.args, found.kwargs)
@@ -107,11 +110,9 @@ def _called_by_name(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) ->
 
 @functools.cache
 def _own_overload(name: str, plain: Any) -> Any:
-    """An op of torchlike's that aten does not have, as an overload."""
-    public = any(name in table for table in NAMESPACES.values())
-    operator = AtenOperator(name, "", plain)
-    if not public:
-        operator.namespace = "torchlike"
+    """A function of torchlike's that aten does not have, or not with these arguments, as an
+    overload of the namespace ``torchlike``."""
+    operator = OwnOperator(name, "", plain)
     packet = custom.OpOverloadPacket(operator.namespace, name)
     packet._add(operator)
     return packet.default
@@ -130,9 +131,16 @@ def dispatch(public: Any, plain: Any, args: Any, kwargs: dict[str, Any]) -> prot
         rule = _rules[public]
     else:
         rule = _rules[public] = _rule_of(public, plain)
-    if rule is None:
+    if rule is not None:
+        return rule(plain, args, kwargs)
+    try:
         return plain(*args, **kwargs)
-    return rule(plain, args, kwargs)
+    except NoMemory:
+        # A function made of several ops that looks at memory on the way: handled as a whole.
+        space, name = _name(public)
+        if space == "Tensor" and name not in NAMESPACES[""]:
+            raise
+        return _called_as_own(name, plain, args, kwargs)
 
 
 custom.handled_by(call)

@@ -64,6 +64,20 @@ class AtenOperator:
         return {"layout", "pin_memory"} <= set(names)
 
 
+class OwnOperator(AtenOperator):
+    """A function of torchlike's that is no operator of aten's."""
+
+    namespace = "torchlike"
+
+    @property
+    def qualname(self) -> str:
+        return f"torchlike::{self.name}"
+
+    @functools.cached_property
+    def schema(self) -> Schema:
+        return _own_schema(self.name)
+
+
 _KINDS = {"int": "int", "bool": "bool", "float": "float", "str": "str", "Number": "Scalar",
           "int or tuple of ints": "int[1]", "tuple of ints": "int[]", "torch.dtype": "ScalarType",
           "a hashable value": "Scalar", "Tensor": "Tensor", "tuple of Tensors": "Tensor[]"}  # fmt: skip

@@ -55,9 +55,9 @@ class DispatchNode(Node):
         """Note what the operator gave: its backward pass may need the values."""
         self._n_outputs = max(len(outputs), 1)
         self.avals = [(tuple(o.shape), o.dtype) for o in outputs]
-        if self.formula is None or self.formula.needs_result:
-            with modes.unrecorded():
-                self.outputs = [o.detach() for o in outputs]
+        saved = () if self.formula is None else self.formula.results
+        with modes.unrecorded():
+            self.outputs = [o.detach() if i in saved else None for i, o in enumerate(outputs)]
 
     def is_released(self) -> bool:
         return self.args is None
@@ -67,14 +67,12 @@ class DispatchNode(Node):
             self.args = self.kwargs = None
             self.outputs, self.versions = [], []
 
-    def results(self) -> list[Any]:
-        """The operator's results with their place in the graph."""
-        found = []
-        for i, o in enumerate(self.outputs):
-            if o.dtype.numpy in dtypes.DIFFERENTIABLE:
-                o = o.detach() if modes.current.grad_enabled else o
-                o._node, o._output_nr, o._requires_grad = self, i, True
-            found.append(o)
+    def result(self, i: int) -> Tensor:
+        """A result of the operator with its place in the graph."""
+        with modes.unrecorded():
+            found = self.outputs[i].detach()
+        if modes.current.grad_enabled and found.dtype.numpy in dtypes.DIFFERENTIABLE:
+            found._node, found._output_nr, found._requires_grad = self, i, True
         return found
 
     def run(self, cotangents: list[Any]) -> Sequence[Any]:
@@ -85,18 +83,13 @@ class DispatchNode(Node):
         if self.args is None:
             raise RuntimeError(errors.BACKWARD_TWICE)
         if self.formula is None or self.formula.saves:
+            written = self.args[0] if self.overload._schema.is_mutable else None
             for t, version in self.versions:
-                if t._storage.version != version:
+                if t._storage.version != version and t is not written:
                     raise RuntimeError(_CHANGED)
-        results = self.results()
-        try:
-            if self.formula is None:
-                return vjps.gradients(self, cotangents)
-            return derivatives.gradients(self, cotangents, results)
-        finally:
-            for o in self.outputs:  # no cycle with what it was made from
-                if o._node is self:
-                    o._node, o._requires_grad = None, False
+        if self.formula is None:
+            return vjps.gradients(self, cotangents)
+        return derivatives.gradients(self, cotangents)
 
 
 def _node_name(overload: Any) -> str:
@@ -111,7 +104,7 @@ def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pr
         not modes.current.grad_enabled or name.rstrip("_") in _NO_GRADIENT
         or not any(t.requires_grad for t in tensors_of((*args, *kwargs.values())))
     ):
-        return _flagged(handlers.handled(overload, args, kwargs), overload)
+        return handlers.handled(overload, args, kwargs)
     schema = overload._schema
     written = [a for a in schema.arguments if a.is_written]
     target = args[0] if written and args and isinstance(args[0], Tensor) else None
@@ -122,10 +115,10 @@ def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pr
                 f"{overload}: writing in place to a view of a tensor that requires grad, where "
                 "__torch_dispatch__ is asked; write to a clone"
             )
-        if derivatives.formula_of(overload) is None or derivatives.formula_of(overload).saves:
+        formula = derivatives.formula_of(overload)
+        if formula is None or formula.overwrites(target, args, kwargs):
             with modes.unrecorded():
-                kept = protocol_alias(target)
-            args_kept = (kept, *args[1:])
+                args_kept = (target.clone(), *args[1:])
         else:
             args_kept = args
     else:
@@ -136,15 +129,6 @@ def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pr
         node.edges = [gradient_edge(t) for t in node.wanted]
     result = handlers.handled(overload, args, kwargs)
     return _attached(node, result, target)
-
-
-def protocol_alias(target: Tensor) -> Tensor:
-    """A copy of what an in-place operator is about to overwrite."""
-    return target.clone()
-
-
-def _flagged(result: Any, overload: Any) -> Any:
-    return result
 
 
 def _attached(node: DispatchNode, result: Any, target: Tensor | None) -> Any:

@@ -50,10 +50,6 @@ _TRITON = Gap("Triton kernels cannot be compiled by XLA here", "jax.experimental
 _DISPATCHER = Gap("there is no dispatcher of that kind", "torch.library.custom_op and its "
                   "register_ methods")  # fmt: skip
 _INDUCTOR = Gap("XLA compiles, not the Inductor", "torchlike.jit on the GraphModule")
-_MAKE_FX = Gap(
-    "operators are not recorded below autograd",
-    "torch.fx.symbolic_trace for a graph of Python calls, or torchlike.jit",
-)
 _SYMBOLIC = Gap("graphs are not made by functions of the user's", "torch.onnx.export")
 _CPP = Gap("C++ and CUDA sources are not compiled", "torch.library.custom_op in Python, or "
            "torchlike.from_jax_function with jax.ffi and Pallas")  # fmt: skip
@@ -106,7 +102,6 @@ GAPS: dict[str, dict[str, Gap]] = {
     "onnx.symbolic_opset11": dict.fromkeys(("squeeze", "unsqueeze", "select"), _SYMBOLIC),
     "_custom_ops": {"get_ctx": _UNBACKED},
     "fx.passes.regional_inductor": {"regional_inductor": _INDUCTOR},
-    "fx.experimental.proxy_tensor": {"make_fx": _MAKE_FX},
     "utils.cpp_extension": dict.fromkeys(
         ("load", "load_inline", "CUDAExtension", "CppExtension", "SyclExtension", "BuildExtension",
          "include_paths", "library_paths"), _CPP),
@@ -184,7 +179,7 @@ GAPS: dict[str, dict[str, Gap]] = {
 #: Namespaces that are no modules, or whose modules take their functions themselves.
 _MADE_ELSEWHERE = frozenset(
     ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library",
-     "fx.experimental.proxy_tensor", "nn.attention", "utils.data", "mtia", "onnx.symbolic_opset11")
+     "nn.attention", "utils.data", "mtia", "onnx.symbolic_opset11")
 )  # fmt: skip
 
 

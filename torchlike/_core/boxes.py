@@ -29,7 +29,7 @@ import numpy as np
 from torchlike._core import errors, meta, modes
 from torchlike._core.meta import MetaArray, StandIn
 from torchlike._core.sparse_array import SparseArray, refusal
-from torchlike._core.wrapped import Wrapped
+from torchlike._core.wrapped import NoMemory, Wrapped
 from torchlike._core.wrapped import refusal as wrapper_refusal
 
 
@@ -194,7 +194,7 @@ def call(function: Callable[..., Any], *arrays: Any) -> Any:
     if any(type(a) is SparseArray for a in arrays):
         raise NotImplementedError(refusal("this operation"))
     if any(type(a) is Wrapped for a in arrays):
-        raise NotImplementedError(wrapper_refusal("this operation"))
+        raise NoMemory(wrapper_refusal("this operation"))
     level = top(arrays)
     if level is not None:
         return level.call(function, list(arrays))

@@ -13,6 +13,10 @@ from torchlike._core.errors import NO_DATA
 from torchlike._core.meta import StandIn
 
 
+class NoMemory(NotImplementedError):
+    """Something looked for the memory of a wrapper subclass."""
+
+
 class Wrapped(StandIn):
     """A shape and a dtype; the values are known to a subclass of Tensor alone."""
 
@@ -23,12 +27,12 @@ class Wrapped(StandIn):
         self.dtype = dtype
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(refusal("this operation"))
+        raise NoMemory(refusal("this operation"))
 
     __jax_array__ = __getitem__ = astype = reshape = _refuse
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(NO_DATA)
+        raise NoMemory(NO_DATA)
 
 
 def refusal(what: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core import devices
 from torchlike._core.storage import Storage
-from torchlike._core.wrapped import Wrapped, refusal
+from torchlike._core.wrapped import NoMemory, Wrapped, refusal
 
 _NO_POINTER = (
     "Cannot access data pointer of Tensor (e.g. FakeTensor, FunctionalTensor). If you're using "
@@ -46,7 +46,7 @@ class WrapperStorage(Storage):
         raise RuntimeError(_NO_POINTER)
 
     def write(self, array: Any) -> None:
-        raise NotImplementedError(refusal("a write"))
+        raise NoMemory(refusal("a write"))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         said = (self.shape, self.strides, self.dtype, str(self.device), self.layout, self.offset)

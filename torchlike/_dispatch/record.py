@@ -303,7 +303,7 @@ def execute_without_arrays(exe: Executable, arrays: list[Any], operands: Sequenc
     if sparse_array.involved(arrays):
         raise NotImplementedError(sparse_array.refusal(exe.name))
     if any(type(a) is wrapped.Wrapped for a in arrays):
-        raise NotImplementedError(wrapped.refusal(exe.name))
+        raise wrapped.NoMemory(wrapped.refusal(exe.name))
     for a in arrays:
         if isinstance(a, jax.Array) and a.ndim and a.dtype in dtypes.DIFFERENTIABLE:
             raise RuntimeError("Tensor on device cpu is not on the expected device meta!")

@@ -1,6 +1,14 @@
-"""``torch._subclasses``: fake tensors by name only; a tensor without values is on "meta"."""
+"""``torch._subclasses``: fake tensors, which have a size, a dtype and a device, and no values."""
 
 from torchlike._subclasses import fake_tensor
-from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torchlike._subclasses.fake_tensor import (
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+    UnsupportedFakeTensorException,
+)
 
-__all__ = ["FakeTensor", "FakeTensorMode", "fake_tensor"]
+CrossRefFakeMode = FakeTensorMode
+
+__all__ = ["CrossRefFakeMode", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",
+           "UnsupportedFakeTensorException", "fake_tensor"]  # fmt: skip

@@ -1,18 +1,310 @@
-"""``torch._subclasses.fake_tensor``: there are no fake tensors, so nothing is one."""
+"""``torch._subclasses.fake_tensor``: tensors without values that say another device than meta.
+
+A FakeTensor is a meta tensor with a device. Operators that meet one run on the meta device; those
+whose result depends on values raise.
+"""
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
-from torchlike._compat.unsupported import Gap, raising
+from torchlike._aten.handlers import tensors_of
+from torchlike._aten.packets import aten
+from torchlike._core import devices, modes, protocol
+from torchlike._core.protocol import no_protocol
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._core.meta import MetaArray
+from torchlike.utils import _pytree as pytree
+from torchlike.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["FakeTensor", "FakeTensorMode", "is_fake"]
+__all__ = ["DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor",
+           "FakeTensorMode", "MetadataMismatchError", "UnsupportedFakeTensorException",
+           "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode", "unset_fake_temporarily"]  # fmt: skip
 
-_FAKE = Gap("shapes are inferred without fake tensors", 'device="meta"')
-FakeTensor: Any = raising("_subclasses.fake_tensor.FakeTensor", _FAKE)
-FakeTensorMode: Any = raising("_subclasses.fake_tensor.FakeTensorMode", _FAKE)
+
+class MetadataMismatchError(RuntimeError):
+    """Two tensors that should agree do not."""
+
+
+class UnsupportedFakeTensorException(RuntimeError):
+    """A tensor that cannot be faked."""
+
+
+class _OfOperator(RuntimeError):
+    def __init__(self, func: Any) -> None:
+        super().__init__(func)
+        self.func = func
+
+
+class DataDependentOutputException(_OfOperator):
+    """An operator whose result is a value."""
+
+
+class DynamicOutputShapeException(_OfOperator):
+    """An operator whose result's shape depends on values."""
+
+
+class UnsupportedOperatorException(_OfOperator):
+    """An operator that does not run on the meta device."""
+
+
+_OF_VALUES = ("_local_scalar_dense", "equal", "allclose", "is_nonzero")
+_SHAPED_BY_VALUES = ("nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive",
+                     "bincount")  # fmt: skip
+
+
+def _on_meta(t: Tensor) -> Tensor:
+    """A meta tensor of a tensor's size, strides and dtype."""
+    size, stride, _ = t._geometry
+    made = wrap(MetaArray(size, t.dtype.numpy))
+    if stride != made.stride():
+        made = made.new_empty_strided(size, stride)
+    return made
+
+
+class FakeTensor(Tensor):
+    """A tensor without values on a device that need not be there."""
+
+    __torch_function__: Any = no_protocol
+    fake_device: Any
+    fake_mode: FakeTensorMode
+    constant: Any = None
+
+    @staticmethod
+    def __new__(
+        cls: Any, fake_mode: Any, elem: Tensor, device: Any, constant: Any = None, **more: Any
+    ) -> Any:
+        made = cls._on(elem._storage, elem._view)
+        made.fake_device = devices.device(device)
+        made.fake_mode = fake_mode
+        if constant is not None:
+            made.constant = constant
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """All is done by ``__new__``."""
+
+    @property
+    def device(self) -> Any:
+        """The device it says."""
+        return self.fake_device
+
+    is_meta = property(lambda self: self.fake_device.type == "meta")
+
+    @staticmethod
+    def from_tensor(t: Tensor, fake_mode: FakeTensorMode) -> FakeTensor:
+        """``fake_mode.from_tensor(t)``."""
+        return fake_mode.from_tensor(t)
+
+    def meta(self) -> Tensor:
+        """The same storage and view as a meta tensor."""
+        return Tensor._on(self._storage, self._view)
+
+    def tolist(self) -> Any:
+        """The values. DataDependentOutputException where they are not known."""
+        if self.constant is not None:
+            return self.constant.tolist()
+        raise DataDependentOutputException(aten._local_scalar_dense.default)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """The values. RuntimeError: there are none."""
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        said = f"FakeTensor(..., size={tuple(self.shape)}"
+        if self.fake_device.type != "cpu":
+            said = f"FakeTensor(..., device='{self.fake_device}', size={tuple(self.shape)}"
+        if str(self.dtype) != "torch.float32":
+            said += f", dtype={self.dtype}"
+        if self.requires_grad:
+            node = self.grad_fn
+            said += ", requires_grad=True" if node is None else f", grad_fn=<{node.short_name()}>"
+        return f"{said})"
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> protocol.Result:
+        kwargs = kwargs or {}
+        for kind in types:
+            if kind is not FakeTensor and protocol.dispatches(kind):
+                return NotImplemented
+        mode = maybe_get_fake_mode((args, kwargs))
+        assert mode is not None
+        return mode.run(func, args, kwargs)
+
+
+class FakeTensorMode(TorchDispatchMode):
+    """``with FakeTensorMode():`` what is made is fake, and operators compute shapes alone.
+
+    Args:
+      allow_non_fake_inputs: whether tensors with values may meet fake ones: they are faked.
+
+    NotImplementedError for a ``shape_env``: shapes are numbers here.
+    """
+
+    def __init__(
+        self, *, allow_fallback_kernels: bool = True, allow_non_fake_inputs: bool = False,
+        shape_env: Any = None, static_shapes: bool | None = None, export: bool = False, **more: Any,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if shape_env is not None:
+            raise NotImplementedError(
+                "FakeTensorMode(shape_env=...): sizes are plain numbers; leave it out"
+            )
+        self.allow_fallback_kernels = allow_fallback_kernels
+        self.allow_non_fake_inputs = allow_non_fake_inputs
+        self.static_shapes = True
+        self.shape_env = None
+        self._known: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        self._sources: dict[int, Any] = {}
+        self.in_kernel_invocation = False
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """True: it is PyTorch's own."""
+        return True
+
+    def from_tensor(self, tensor: Tensor, **options: Any) -> Any:
+        """A fake of a tensor: the same each time, with its requires_grad. AssertionError for a fake
+        of another mode."""
+        if isinstance(tensor, FakeTensor):
+            if tensor.fake_mode is not self:
+                raise AssertionError("Mixing fake modes NYI")
+            return tensor
+        found = self._known.get(id(tensor))
+        source = self._sources.get(id(tensor))
+        if found is not None and source is not None and source() is tensor:
+            return found
+        made = self._faked(tensor, None)
+        if getattr(tensor, "_is_param", False):
+            made._is_param = True
+        if tensor.requires_grad:
+            made.requires_grad_()
+        self._known[id(tensor)] = made
+        self._sources[id(tensor)] = weakref.ref(tensor)
+        return made
+
+    def _faked(self, tensor: Tensor, constant: Any) -> FakeTensor:
+        return FakeTensor(self, _on_meta(tensor), tensor.device, constant)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> protocol.Result:
+        for kind in types:
+            if kind is not FakeTensor and protocol.dispatches(kind):
+                return NotImplemented
+        return self.run(func, args, kwargs or {})
+
+    def run(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
+        """An operator on fakes.
+
+        DataDependentOutputException and DynamicOutputShapeException where values are needed.
+        AssertionError for a tensor with values, unless they are allowed. RuntimeError for operands
+        on several devices.
+        """
+        name = func.overloadpacket.__name__
+        if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
+            given = args[0]
+            return given if isinstance(given, FakeTensor) else self._faked(given, given)
+        if name in _OF_VALUES:
+            if isinstance(args[0], FakeTensor) and args[0].constant is not None:
+                return func(*pytree.tree_map(
+                    lambda a: getattr(a, "constant", a), args), **kwargs)  # fmt: skip
+            raise DataDependentOutputException(func)
+        if name in _SHAPED_BY_VALUES or (name == "index" and _by_mask(args)):
+            raise DynamicOutputShapeException(func)
+        args, kwargs = self._converted(func, args, kwargs)
+        device = self._device(func, args, kwargs)
+        fakes = [t for t in tensors_of((*args, *kwargs.values())) if isinstance(t, FakeTensor)]
+        if "device" in kwargs:
+            kwargs = {**kwargs, "device": devices.META}
+        plain_args, plain_kwargs = pytree.tree_map(
+            lambda a: a.meta() if isinstance(a, FakeTensor) else a, (args, kwargs)
+        )
+        with modes.unrecorded():
+            out = func.operator(*plain_args, **plain_kwargs)
+        written = func._schema.is_mutable
+
+        def wrapped(o: Any) -> Any:
+            if not isinstance(o, Tensor) or isinstance(o, FakeTensor):
+                return o
+            if written:
+                for t in fakes:
+                    if t._storage is o._storage and t._view is o._view:
+                        return t
+            return FakeTensor(self, o, device)
+
+        return pytree.tree_map(wrapped, out)
+
+    def _converted(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        def convert(a: Any) -> Any:
+            if not isinstance(a, Tensor) or isinstance(a, FakeTensor):
+                return a
+            if self.allow_non_fake_inputs:
+                return self.from_tensor(a)
+            raise AssertionError(
+                "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode "
+                f"with 'allow_non_fake_inputs'. Found in {func}"
+            )
+
+        return pytree.tree_map(convert, (args, kwargs))
+
+    def _device(self, func: Any, args: Any, kwargs: Any) -> Any:
+        asked = kwargs.get("device")
+        if asked is not None:
+            return devices.device(asked)
+        found = None
+        alone = True
+        for t in tensors_of((*args, *kwargs.values())):
+            is_number = t.dim() == 0 and t.device.type == "cpu"
+            if found is None or (alone and not is_number):
+                found, alone = t.device, is_number
+            elif found != t.device and not is_number:
+                raise RuntimeError(
+                    f"Unhandled FakeTensor Device Propagation for {func}, found two different "
+                    f"devices {found}, {t.device}"
+                )
+        return found or devices.get_default_device()
+
+
+def _by_mask(args: Any) -> bool:
+    return any(i is not None and str(i.dtype) in ("torch.bool", "torch.uint8") for i in args[1])
 
 
 def is_fake(x: Any) -> bool:
-    """False: captures and the meta device have other means."""
+    """Whether a tensor, or one inside a wrapper subclass, is fake."""
+    if isinstance(x, FakeTensor):
+        return True
+    if hasattr(type(x), "__tensor_flatten__") and isinstance(x, Tensor):
+        return any(is_fake(getattr(x, name)) for name in x.__tensor_flatten__()[0])
     return False
+
+
+def maybe_get_fake_mode(x: Any) -> FakeTensorMode | None:
+    """The mode of the first fake tensor in a nest; None without one."""
+    for leaf in pytree.tree_leaves(x):
+        if isinstance(leaf, FakeTensor):
+            return leaf.fake_mode
+    return None
+
+
+class unset_fake_temporarily:
+    """``with unset_fake_temporarily():`` no FakeTensorMode is on."""
+
+    def __enter__(self) -> FakeTensorMode | None:
+        kept: list[Any] = []
+        while protocol.state.dispatch_modes:
+            kept.insert(0, protocol.pop_dispatch())
+        self._kept = kept
+        for mode in kept:
+            if not isinstance(mode, FakeTensorMode):
+                protocol.push_dispatch(mode)
+        return next((m for m in kept if isinstance(m, FakeTensorMode)), None)
+
+    def __exit__(self, *exc: object) -> None:
+        while protocol.state.dispatch_modes:
+            protocol.pop_dispatch()
+        for mode in self._kept:
+            protocol.push_dispatch(mode)

@@ -12,6 +12,7 @@ from typing import Any
 
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 
 #: Functions of torch.nn.functional that are PyTorch's compiled core's own.
 _OF_THE_CORE = {
@@ -60,6 +61,8 @@ def _methods() -> dict[Any, str]:
 
 def qualified_name(function: Callable[..., Any]) -> str:
     """The path of a function: "torch.add", "operator.getitem", "getattr" of a builtin."""
+    if isinstance(function, (OpOverload, OpOverloadPacket)):
+        return f"torch.ops.{function}"
     name = getattr(function, "__name__", None)
     if name is None:
         raise RuntimeError(f"the target {function!r} has no name")
@@ -73,9 +76,6 @@ def qualified_name(function: Callable[..., Any]) -> str:
         public = None
     if public is not None:
         return public
-    qualified = getattr(function, "_qualified_op_name", None)
-    if qualified is not None:
-        return f"torch.ops.{qualified}"
     if name == "<lambda>":
         try:
             name = inspect.getsource(function).split("=")[0].strip()
@@ -88,6 +88,8 @@ def qualified_name(function: Callable[..., Any]) -> str:
 
 def short_name(target: Any) -> str:
     """The last part of a target's name, as nodes take theirs from it."""
+    if isinstance(target, OpOverload):
+        target = target.overloadpacket
     try:
         public = _public_names().get(target)
     except TypeError:
@@ -97,6 +99,8 @@ def short_name(target: Any) -> str:
 
 def is_ours(value: Any) -> bool:
     """Whether generated code reaches a value by its path from ``torch``."""
+    if isinstance(value, (OpOverload, OpOverloadPacket)):
+        return True
     if isinstance(value, ModuleType):
         return value.__name__.partition(".")[0] == "torchlike"
     try:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._aten.handlers import composite
+from torchlike._aten.handlers import composite, unhandled
 from torchlike._aten.packets import aten
 from torchlike._core import devices, dtypes
 from torchlike._core.layouts import contiguous_format, memory_format, preserve_format, strided
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 
 
 def _converted(
@@ -143,3 +144,13 @@ def as_float(self: Tensor) -> float:
 def as_int(self: Tensor) -> int:
     """``int(x)``."""
     return int(item(self))
+
+
+@composite("tensor")
+def tensor(data: Any, **options: Any) -> Tensor:
+    """A new tensor: made where nobody sees it, then handed over."""
+    wants_grad = options.pop("requires_grad", False)
+    with unhandled():
+        made = NAMESPACES[""]["tensor"](data, **options)
+    lifted = aten.lift_fresh.default(made)
+    return lifted.requires_grad_() if wants_grad else lifted

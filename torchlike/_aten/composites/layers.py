@@ -134,10 +134,10 @@ def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = 
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not training or p == 0.0:
         return input
-    if inplace:
-        noise = aten.bernoulli_.float(aten.empty_like.default(input), 1 - p)
-        return aten.mul_.Tensor(input, aten.div_.Scalar(noise, 1 - p))
-    return aten.native_dropout.default(input, p, training)[0]
+    kept = 1 - p
+    noise = aten.bernoulli_.float(aten.empty_like.default(input), *([] if kept == 0.5 else [kept]))
+    noise = aten.div_.Scalar(noise, kept)
+    return (aten.mul_ if inplace else aten.mul).Tensor(input, noise)
 
 
 # -- normalisations --------------------------------------------------------------------------------

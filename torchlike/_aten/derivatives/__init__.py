@@ -5,6 +5,7 @@ Only where classes or modes are asked: everywhere else backward is ``jax.vjp`` o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,9 +30,10 @@ def formula_of(overload: Any) -> Formula | None:
 
 
 class Bound:
-    """The arguments of a call by the names of the schema, and its results."""
+    """The arguments of a call by the names of the schema; its results, and their sizes."""
 
-    def __init__(self, node: Any, results: Sequence[Any]) -> None:
+    def __init__(self, node: Any) -> None:
+        self._node = node
         positional = [a for a in node.overload._schema.arguments if not a.keyword_only]
         for a in node.overload._schema.arguments:
             setattr(self, a.name, a.default_value)
@@ -39,13 +41,27 @@ class Bound:
             setattr(self, a.name, value)
         for name, value in node.kwargs.items():
             setattr(self, name, value)
-        self.results = results
-        self.result = results[0] if results else None
+        self.sizes = [size for size, _ in node.avals]
+
+    @functools.cached_property
+    def result(self) -> Any:
+        """The first result."""
+        return self._node.result(0)
+
+    @functools.cached_property
+    def second(self) -> Any:
+        """The second result."""
+        return self._node.result(1)
+
+    @functools.cached_property
+    def third(self) -> Any:
+        """The third result."""
+        return self._node.result(2)
 
 
-def gradients(node: Any, cotangents: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
     """The gradients of the tensors that a node was recorded for, in order."""
-    bound = Bound(node, results)
+    bound = Bound(node)
     formula = node.formula
     given = list(cotangents) if formula.takes_all else cotangents[0]
     if given is None:

@@ -84,13 +84,13 @@ formula("mse_loss", self=lambda g, a: aten.mse_loss_backward.default(
 formula("smooth_l1_loss", self=lambda g, a: aten.smooth_l1_loss_backward.default(
     g, a.self, a.target, a.reduction, a.beta), target=lambda g, a:
     aten.smooth_l1_loss_backward.default(g, a.target, a.self, a.reduction, a.beta))  # fmt: skip
-formula("nll_loss_forward", every=True, result=True, self=lambda g, a:
+formula("nll_loss_forward", every=True, result=(1,), self=lambda g, a:
         aten.nll_loss_backward.default(
-            g[0], a.self, a.target, a.weight, a.reduction, a.ignore_index, a.results[1]))  # fmt: skip
+            g[0], a.self, a.target, a.weight, a.reduction, a.ignore_index, a.second))  # fmt: skip
 formula("embedding", weight=lambda g, a: aten.embedding_dense_backward.default(
     g, a.indices, a.weight.shape[0], a.padding_idx, a.scale_grad_by_freq))  # fmt: skip
-formula("native_dropout", every=True, result=True, saves=True, input=lambda g, a:
-        aten.native_dropout_backward.default(g[0], a.results[1], 1 / (1 - a.p) if a.p < 1 else 0.0))
+formula("native_dropout", every=True, result=(1,), input=lambda g, a:
+        aten.native_dropout_backward.default(g[0], a.second, 1 / (1 - a.p) if a.p < 1 else 0.0))
 
 
 def _convolved(which: int) -> Any:
@@ -117,7 +117,7 @@ def _normed(which: int) -> Any:
             wanted = [a.input.requires_grad, *(t is not None and t.requires_grad
                                                for t in (a.weight, a.bias))]  # fmt: skip
             a.found = aten.native_layer_norm_backward.default(
-                g[0], a.input, a.normalized_shape, a.results[1], a.results[2], a.weight, a.bias,
+                g[0], a.input, a.normalized_shape, a.second, a.third, a.weight, a.bias,
                 wanted,
             )  # fmt: skip
         return a.found[which]
@@ -125,12 +125,12 @@ def _normed(which: int) -> Any:
     return gradient
 
 
-formula("native_layer_norm", every=True, result=True, input=_normed(0), weight=_normed(1),
+formula("native_layer_norm", every=True, result=(1, 2), input=_normed(0), weight=_normed(1),
         bias=_normed(2))  # fmt: skip
-formula("max_pool2d_with_indices", every=True, result=True, self=lambda g, a:
+formula("max_pool2d_with_indices", every=True, result=(1,), self=lambda g, a:
         aten.max_pool2d_with_indices_backward.default(
             g[0], a.self, a.kernel_size, a.stride, _pair(a.padding), _pair(a.dilation),
-            a.ceil_mode, a.results[1]))  # fmt: skip
+            a.ceil_mode, a.second))  # fmt: skip
 formula("_prelu_kernel", self=lambda g, a: aten._prelu_kernel_backward.default(
     g, a.self, a.weight)[0], weight=lambda g, a: aten._prelu_kernel_backward.default(
     g, a.self, a.weight)[1])  # fmt: skip

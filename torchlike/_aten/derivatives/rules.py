@@ -15,11 +15,11 @@ class Formula:
     """The gradient of each argument: ``rule(cotangent, arguments)``."""
 
     def __init__(
-        self, rules: dict[str, Rule], needs_result: bool, takes_all: bool, saves: bool
+        self, rules: dict[str, Rule], results: tuple[int, ...], takes_all: bool, saves: bool
     ) -> None:
         self.rules = rules
-        #: Whether a rule uses the operator's result.
-        self.needs_result = needs_result
+        #: Which of the operator's results rules use.
+        self.results = results
         #: Whether rules get the cotangents of all results, None for those without.
         self.takes_all = takes_all
         #: Whether rules use values of arguments: backward can run once then.
@@ -31,17 +31,28 @@ class Formula:
         return None if rule is None else rule(cotangent, bound)
 
 
+    def overwrites(self, target: Tensor, args: Any, kwargs: Any) -> bool:
+        """Whether an in-place operator's gradients need what it is about to write over."""
+        if not self.saves:
+            return False
+        wanted = {name for name, value in zip(self.rules, args, strict=False)
+                  if isinstance(value, Tensor) and value.requires_grad}  # fmt: skip
+        return any("self" in rule.__code__.co_names for name, rule in self.rules.items()
+                   if name in wanted or name not in ("self", "other"))  # fmt: skip
+
+
 #: By the operator's name, with its overload after a dot where it is for that alone.
 FORMULAS: dict[str, Formula] = {}
 
 
 def formula(
-    *names: str, result: bool = False, every: bool = False, saves: bool = True, **rules: Rule
+    *names: str, result: Any = (), every: bool = False, saves: bool = True, **rules: Rule
 ) -> None:
-    """Say the gradients of operators. ``result``: rules use it; ``every``: they get all cotangents;
-    ``saves``: they use values of arguments."""
+    """Say the gradients of operators. ``result``: which results rules use, True for the only one;
+    ``every``: rules get all cotangents; ``saves``: they use values of arguments or results."""
+    kept = (0,) if result is True else tuple(result)
     for name in names:
-        FORMULAS[name] = Formula(rules, result, every, saves)
+        FORMULAS[name] = Formula(rules, kept, every, saves)
 
 
 def summed_to(g: Tensor, size: Any) -> Tensor:

@@ -67,23 +67,17 @@ formula("stack", saves=False, tensors=lambda g, a: list(aten.unbind.int(
     g, *([a.dim] if a.dim else []))))  # fmt: skip
 
 
-def _joined(g: Any, a: Any) -> Tensor:
-    first = next(c for c in g if c is not None)
-    filled = [aten.zeros_like.default(r) if c is None else c
-              for c, r in zip(g, a.results or [first] * len(g), strict=True)]  # fmt: skip
-    return aten.cat.default(filled, *([a.dim] if a.dim else []))
+def _filled(g: Any, a: Any) -> list[Tensor]:
+    """The cotangents of all parts, zeros for those that have none."""
+    like = next(c for c in g if c is not None)
+    return [aten.zeros.default(list(n), dtype=like.dtype, layout=like.layout, device=like.device)
+            if c is None else c for c, n in zip(g, a.sizes, strict=True)]  # fmt: skip
 
 
-formula("split.Tensor", "split_with_sizes", every=True, result=True, saves=False, self=_joined)
-
-
-def _stacked(g: Any, a: Any) -> Tensor:
-    filled = [aten.zeros_like.default(r) if c is None else c
-              for c, r in zip(g, a.results, strict=True)]  # fmt: skip
-    return aten.stack.default(filled, *([a.dim] if a.dim else []))
-
-
-formula("unbind.int", every=True, result=True, saves=False, self=_stacked)
+formula("split.Tensor", "split_with_sizes", every=True, saves=False, self=lambda g, a:
+        aten.cat.default(_filled(g, a), *([a.dim] if a.dim else [])))  # fmt: skip
+formula("unbind.int", every=True, saves=False, self=lambda g, a: aten.stack.default(
+    _filled(g, a), *([a.dim] if a.dim else [])))  # fmt: skip
 formula("index_select", self=lambda g, a: aten.index_add.default(
     _new_zeros(g, a.self), a.dim, a.index, g))  # fmt: skip
 formula("gather", self=lambda g, a: aten.scatter_add.default(
@@ -140,14 +134,14 @@ def _at_indices(g: Any, a: Any) -> Tensor:
     """Of ``max`` along a dimension: to where the maximum was."""
     g = g[0]
     size = _size(a.self)
-    places = a.results[1]
+    places = a.second
     if not a.keepdim:
         g, places = aten.unsqueeze.default(g, a.dim), aten.unsqueeze.default(places, a.dim)
     zeros = aten.new_zeros.default(g, size, pin_memory=False)
     return aten.scatter.src(zeros, a.dim, places, g)
 
 
-formula("max.dim", "min.dim", every=True, result=True, self=lambda g, a: None if g[0] is None
+formula("max.dim", "min.dim", every=True, result=(1,), self=lambda g, a: None if g[0] is None
         else _at_indices(g, a))  # fmt: skip
 
 

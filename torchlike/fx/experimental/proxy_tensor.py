@@ -1,11 +1,321 @@
-"""``torch.fx.experimental.proxy_tensor``: tensors that record themselves are not there."""
+"""``make_fx``: a function is run on tensors, and the operators that it calls become a graph.
+
+A mode with ``__torch_dispatch__`` sees them below autograd, so a graph holds the operators of backward
+passes too.
+"""
 
 from __future__ import annotations
 
-from torchlike._compat.unsupported import functions as _unsupported
+import contextlib
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
 
-globals().update(_unsupported("fx.experimental.proxy_tensor"))
+from torchlike._aten.handlers import tensors_of, unhandled
+from torchlike._aten.packets import aten
+from torchlike._core import protocol
+from torchlike._core.tensor import Tensor
+from torchlike._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torchlike.fx._symbolic_trace import PH, Tracer
+from torchlike.fx.graph_module import GraphModule
+from torchlike.fx.node import Argument
+from torchlike.fx.passes.shape_prop import _extract_tensor_metadata
+from torchlike.fx.proxy import Proxy
+from torchlike.nn.modules.module import Module
+from torchlike.utils import _pytree as pytree
+from torchlike.utils._python_dispatch import TorchDispatchMode
+
+__all__ = ["PythonKeyTracer", "ProxyTorchDispatchMode", "decompose", "disable_proxy_modes_tracing",
+           "dispatch_trace", "get_innermost_proxy_mode", "get_isolated_graphmodule",
+           "get_proxy_mode", "make_fx", "maybe_disable_fake_tensor_mode"]  # fmt: skip
+
+_VALUE_ASKED = (
+    "It appears that you're trying to get value out of a tracing tensor with {func} - erroring "
+    "out! It's likely that this is caused by data-dependent control flow or similar.  It may be "
+    "possible to trace this with dynamic shapes; try setting tracing_mode='symbolic' in your "
+    "make_fx call."
+)
 
 
-def get_proxy_mode() -> None:
-    """None: no such recording is running."""
+class PythonKeyTracer(Tracer):
+    """A tracer that looks into all modules, and knows which tensors nodes stand for."""
+
+    def __init__(self) -> None:
+        super().__init__(autowrap_modules=())
+        #: id of a tensor -> (the tensor, weakly; what stands for it; its value where it is known).
+        self.tracked: dict[int, tuple[Any, Proxy, Any]] = {}
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        return False
+
+    def call_module(
+        self, m: Module, forward: Callable[..., Any], args: Any, kwargs: Any
+    ) -> Argument:
+        """What the module does."""
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Argument:
+        """The attribute itself: tensors are known by their identity."""
+        return attr_val
+
+    def track(self, value: Any, proxy: Proxy, constant: Any = None) -> None:
+        """Let a proxy stand for a tensor."""
+        self.tracked[id(value)] = (weakref.ref(value), proxy, constant)
+        with unhandled():
+            proxy.node.meta["val"] = value.detach() if type(value) is not FakeTensor else value
+            proxy.node.meta["tensor_meta"] = _extract_tensor_metadata(value)
+
+    def found(self, value: Any) -> tuple[Proxy, Any] | None:
+        """What stands for a tensor, and its value where that is known; None for neither."""
+        entry = self.tracked.get(id(value))
+        return None if entry is None or entry[0]() is not value else entry[1:]
+
+    def standing_for(self, value: Any) -> Argument:
+        """The proxy of a tensor; the tensor itself for a constant."""
+        entry = self.found(value) if isinstance(value, Tensor) else None
+        return value if entry is None else entry[0]
+
+
+class ProxyTorchDispatchMode(TorchDispatchMode):
+    """Makes a node of each operator."""
+
+    def __init__(
+        self, tracer: PythonKeyTracer, tracing_mode: str = "real",
+        decomposition_table: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.tracer = tracer
+        self.tracing_mode = tracing_mode
+        self.decomposition_table = decomposition_table or {}
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """True: it is PyTorch's own."""
+        return True
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> protocol.Result:
+        kwargs = kwargs or {}
+        rule = self.decomposition_table.get(func)
+        if rule is not None:
+            with self:
+                made = rule(*args, **kwargs)
+            if made is not NotImplemented:
+                return made
+        if func is aten._local_scalar_dense.default:
+            return self._value(func, args[0])
+        recorded = aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
+        tracer = self.tracer
+        proxies = pytree.tree_map(tracer.standing_for, (args, kwargs))
+        constant = self._constant(func, args, kwargs)
+        name = func.overloadpacket.__name__
+        proxy = tracer.create_proxy("call_function", recorded, *proxies, name=name)
+        out = func(*args, **kwargs)
+        self._track(func, out, proxy, args, kwargs, constant)
+        return out
+
+    def _value(self, func: Any, tensor: Tensor) -> Any:
+        """The value that Python asks for. RuntimeError for one that is not known."""
+        entry = self.tracer.found(tensor)
+        if entry is None:
+            return func(tensor)
+        if entry[1] is None:
+            raise RuntimeError(_VALUE_ASKED.format(func=func))
+        with unhandled():
+            return entry[1].item()
+
+    def _constant(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The result of an operator whose operands' values are known, where it is small."""
+        if func in (aten.lift_fresh.default, aten.lift_fresh_copy.default):
+            with unhandled():
+                return args[0].clone() if type(args[0]) is Tensor else None
+        given = tensors_of((*args, *kwargs.values()))
+        entries = [self.tracer.found(t) for t in given]
+        if not given or any(e is None or e[1] is None for e in entries):
+            return None
+        if func._schema.is_mutable or any(t.numel() > 1 for t in given):
+            return None
+        values = dict(zip(map(id, given), (e[1] for e in entries if e), strict=True))
+        with unhandled():
+            args, kwargs = pytree.tree_map(lambda a: values.get(id(a), a), (args, kwargs))
+            made = func(*args, **kwargs)
+        return made if isinstance(made, Tensor) else None
+
+    def _track(
+        self, func: Any, out: Any, proxy: Proxy, args: Any, kwargs: Any, constant: Any
+    ) -> None:
+        tracer = self.tracer
+        if func._schema.is_mutable:
+            for t in tensors_of((args[:1], tuple(kwargs.values()))):
+                if any(t is o for o in tensors_of((out,))):
+                    tracer.track(t, proxy)
+            return
+        if isinstance(out, Tensor):
+            tracer.track(out, proxy, constant)
+        elif isinstance(out, (tuple, list)):
+            for i, o in enumerate(out):
+                part = proxy[i]
+                if isinstance(o, Tensor):
+                    tracer.track(o, part)
+
+
+def get_proxy_mode() -> ProxyTorchDispatchMode | None:
+    """The innermost running recording; None without one."""
+    for mode in reversed(protocol.state.dispatch_modes):
+        if isinstance(mode, ProxyTorchDispatchMode):
+            return mode
+    return None
+
+
+get_innermost_proxy_mode = get_proxy_mode
+
+
+@contextlib.contextmanager
+def disable_proxy_modes_tracing(enable_current: bool = False) -> Iterator[Any]:
+    """``with``: operators do not become nodes."""
+    state = protocol.state
+    kept = list(state.dispatch_modes)
+    with unhandled():
+        others = [m for m in kept if not isinstance(m, ProxyTorchDispatchMode)]
+        for mode in others:
+            protocol.push_dispatch(mode)
+        try:
+            yield None
+        finally:
+            for _ in others:
+                protocol.pop_dispatch()
+
+
+@contextlib.contextmanager
+def maybe_disable_fake_tensor_mode() -> Iterator[None]:
+    """``with``: no FakeTensorMode is on."""
+    kept = list(protocol.state.dispatch_modes)
+    with unhandled():
+        others = [m for m in kept if not isinstance(m, FakeTensorMode)]
+        for mode in others:
+            protocol.push_dispatch(mode)
+        try:
+            yield
+        finally:
+            for _ in others:
+                protocol.pop_dispatch()
+
+
+def dispatch_trace(
+    root: Any, tracer: Tracer, concrete_args: tuple[Any, ...] | None = None
+) -> GraphModule:
+    """The GraphModule of what ``root`` does."""
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else root.__name__
+    return GraphModule(tracer.root, graph, name)
+
+
+def _with_parameters(f: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """A function of ``count`` parameters ``arg0, arg1, …`` that calls ``f``."""
+    names = ", ".join(f"arg{i}" for i in range(count))
+    return eval(f"lambda {names}: fn({names})", {"fn": f})
+
+
+def _has_parameters(f: Any) -> bool:
+    code = getattr(inspect.unwrap(f), "__code__", None)
+    return code is not None and not code.co_flags & inspect.CO_VARARGS and not inspect.ismethod(f)
+
+
+def make_fx(
+    f: Callable[..., Any], decomposition_table: Any = None, tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False, *, pre_dispatch: bool = False,
+    record_module_stack: bool = False, _allow_fake_constant: bool = False,
+    _error_on_data_dependent_ops: bool = True, **others: Any,
+) -> Callable[..., GraphModule]:  # fmt: skip
+    """A function that runs ``f`` on its arguments and gives the graph of the operators called.
+
+    Args:
+      f: a function or module of tensors, in any nest.
+      decomposition_table: operator -> function of its arguments that is recorded in its place.
+      tracing_mode: "real" computes with the tensors, "fake" with their shapes alone.
+
+    NotImplementedError for "symbolic" (shapes are compiled in) and ``pre_dispatch``. ValueError for
+    any other mode. RuntimeError where ``f`` asks for a value that is not known.
+    """
+    if tracing_mode == "symbolic":
+        raise NotImplementedError(
+            'make_fx(tracing_mode="symbolic"): graphs are of fixed shapes here; use "fake", and '
+            "trace again for other shapes"
+        )
+    if tracing_mode not in ("real", "fake"):
+        raise ValueError(f"Unexpected tracing type: {tracing_mode}")
+    if pre_dispatch:
+        raise NotImplementedError(
+            "make_fx(pre_dispatch=True): operators are seen below autograd; use torch.fx.Tracer"
+        )
+
+    @functools.wraps(f)
+    def traced(*args: Any) -> GraphModule:
+        own = {k: (lambda r: lambda *a, **kw: r(*a, **kw))(r)
+               for k, r in (decomposition_table or {}).items()}  # fmt: skip
+        return _traced(f, args, own, tracing_mode, _allow_non_fake_inputs)
+
+    return traced
+
+
+def _traced(f: Any, args: Any, table: Any, tracing_mode: str, real: bool) -> GraphModule:
+    tracer = PythonKeyTracer()
+    mode = ProxyTorchDispatchMode(tracer, tracing_mode, table)
+    fake = None
+    if tracing_mode == "fake":
+        given = [t for t in tensors_of(pytree.tree_leaves(args)) if isinstance(t, FakeTensor)]
+        on = next((m for m in protocol.state.dispatch_modes if isinstance(m, FakeTensorMode)), None)
+        fake = given[0].fake_mode if given else on or FakeTensorMode(allow_non_fake_inputs=True)
+        args = pytree.tree_map(
+            lambda a: fake.from_tensor(a)
+            if isinstance(a, Tensor) and not isinstance(a, FakeTensor) else a, args)  # fmt: skip
+    func = f if _has_parameters(f) else _with_parameters(f, len(args))
+
+    @functools.wraps(func)
+    def recorded(*proxies: Any) -> Argument:
+        flat, _ = pytree.tree_flatten(args)
+        standing, _ = pytree.tree_flatten(proxies)
+        for value, proxy in zip(flat, standing, strict=True):
+            if isinstance(value, Tensor) and isinstance(proxy, Proxy):
+                tracer.track(value, proxy)
+        with contextlib.ExitStack() as stack:
+            if fake is not None:
+                stack.enter_context(fake)
+            stack.enter_context(mode)
+            out = func(*args)
+        return pytree.tree_map(tracer.standing_for, out)
+
+    return dispatch_trace(recorded, tracer, tuple(pytree.tree_map(lambda _: PH, args)))
+
+
+@contextlib.contextmanager
+def decompose(decomposition_table: Any) -> Iterator[Any]:
+    """``with``: the operators of the table are recorded as what they are made of."""
+    mode = get_proxy_mode()
+    if mode is None:
+        yield decomposition_table
+        return
+    before = mode.decomposition_table
+    mode.decomposition_table = decomposition_table or {}
+    try:
+        yield mode.decomposition_table
+    finally:
+        mode.decomposition_table = before
+
+
+def get_isolated_graphmodule(
+    func: Callable[..., Any], args: Any, kwargs: Any, tracing_mode: str = "real",
+    decomposition_table: Any = None,
+) -> GraphModule:  # fmt: skip
+    """The graph of one call, outside of a running recording."""
+    flat, spec = pytree.tree_flatten((args, kwargs))
+
+    def call(*flat: Any) -> Any:
+        given, named = pytree.tree_unflatten(list(flat), spec)
+        return func(*given, **named)
+
+    with disable_proxy_modes_tracing():
+        return make_fx(call, decomposition_table, tracing_mode)(*flat)
