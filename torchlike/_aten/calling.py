@@ -115,6 +115,7 @@ def _own_overload(name: str, plain: Any) -> Any:
     operator = OwnOperator(name, "", plain)
     packet = custom.OpOverloadPacket(operator.namespace, name)
     packet._add(operator)
+    setattr(custom.find("torchlike"), name, packet)  # where graphs look for it
     return packet.default
 
 

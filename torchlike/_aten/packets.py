@@ -161,6 +161,8 @@ class AtenNamespace(custom.OpNamespace):
     def __getattr__(self, name: str) -> AtenPacket:
         if name.startswith("__"):
             raise AttributeError(name)
+        if "backward" in name:
+            _gradient_kernels.KERNELS  # noqa: B018 - importing it fills the table
         function = KERNELS.get(name) or _found(name)
         if function is None and not schemas.overloads_of(name):
             raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
@@ -176,4 +178,5 @@ aten: Any = AtenNamespace("aten")
 custom.NAMESPACES["aten"] = aten
 #: What takes calls apart is imported when the first class or mode has ``__torch_dispatch__``.
 _calling: Any = LazyModule("torchlike._aten.calling")
+_gradient_kernels: Any = LazyModule("torchlike._aten.gradient_kernels")
 protocol.dispatched_by(lambda: _calling.dispatch)

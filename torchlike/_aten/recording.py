@@ -57,7 +57,15 @@ class DispatchNode(Node):
         self.avals = [(tuple(o.shape), o.dtype) for o in outputs]
         saved = () if self.formula is None else self.formula.results
         with modes.unrecorded():
-            self.outputs = [o.detach() if i in saved else None for i, o in enumerate(outputs)]
+            self.outputs = [
+                None if i not in saved else (o.detach() if self.gives_gradient(i, o) else o)
+                for i, o in enumerate(outputs)
+            ]  # fmt: skip
+
+    def gives_gradient(self, i: int, output: Tensor) -> bool:
+        """Whether a result is differentiable."""
+        first = self.formula is not None and self.formula.only_first
+        return output.dtype.numpy in dtypes.DIFFERENTIABLE and not (first and i)
 
     def is_released(self) -> bool:
         return self.args is None
@@ -69,9 +77,12 @@ class DispatchNode(Node):
 
     def result(self, i: int) -> Tensor:
         """A result of the operator with its place in the graph."""
+        found = self.outputs[i]
+        if not self.gives_gradient(i, found):
+            return found
         with modes.unrecorded():
-            found = self.outputs[i].detach()
-        if modes.current.grad_enabled and found.dtype.numpy in dtypes.DIFFERENTIABLE:
+            found = found.detach()
+        if modes.current.grad_enabled:
             found._node, found._output_nr, found._requires_grad = self, i, True
         return found
 
@@ -150,7 +161,7 @@ def _attached(node: DispatchNode, result: Any, target: Tensor | None) -> Any:
             fresh.append(o)
     node.keep(fresh)
     for i, o in enumerate(fresh):
-        if o.dtype.numpy in dtypes.DIFFERENTIABLE:
+        if node.gives_gradient(i, o):
             o._node, o._output_nr, o._requires_grad = node, i, True
             o._made_by = ""
     if isinstance(result, Tensor):

@@ -78,6 +78,7 @@ def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
     if operator is None:
         packet = custom.OpOverloadPacket("torchlike", f"{overload.operator.name}_backward")
         packet._add(BackwardOperator(overload))
+        setattr(custom.find("torchlike"), packet.__name__, packet)  # where graphs look for it
         operator = _made[overload] = packet.default
     if modes.current.grad_enabled:
         raise NotImplementedError(

@@ -76,7 +76,10 @@ class FakeTensor(Tensor):
         cls: Any, fake_mode: Any, elem: Tensor, device: Any, constant: Any = None, **more: Any
     ) -> Any:
         made = cls._on(elem._storage, elem._view)
-        made.fake_device = devices.device(device)
+        place = devices.device(device)
+        if place.type in ("cuda", "xpu", "mps") and place.index is None:
+            place = devices.device(place.type, 0)
+        made.fake_device = place
         made.fake_mode = fake_mode
         if constant is not None:
             made.constant = constant
@@ -112,6 +115,12 @@ class FakeTensor(Tensor):
         raise RuntimeError(".numpy() is not supported for tensor subclasses.")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
+        if getattr(self, "_is_param", False):
+            vars(self).pop("_is_param")
+            try:
+                return f"Parameter({self!r})"
+            finally:
+                self._is_param = True
         said = f"FakeTensor(..., size={tuple(self.shape)}"
         if self.fake_device.type != "cpu":
             said = f"FakeTensor(..., device='{self.fake_device}', size={tuple(self.shape)}"
@@ -213,7 +222,9 @@ class FakeTensorMode(TorchDispatchMode):
                 return func(*pytree.tree_map(
                     lambda a: getattr(a, "constant", a), args), **kwargs)  # fmt: skip
             raise DataDependentOutputException(func)
-        if name in _SHAPED_BY_VALUES or (name == "index" and _by_mask(args)):
+        if name == "index" and _by_mask(args):
+            raise DynamicOutputShapeException(aten.nonzero.default)
+        if name in _SHAPED_BY_VALUES:
             raise DynamicOutputShapeException(func)
         args, kwargs = self._converted(func, args, kwargs)
         device = self._device(func, args, kwargs)
@@ -246,7 +257,7 @@ class FakeTensorMode(TorchDispatchMode):
                 return self.from_tensor(a)
             raise AssertionError(
                 "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode "
-                f"with 'allow_non_fake_inputs'. Found in {func}"
+                f"with 'allow_non_fake_inputs'. Found in {_shown(func, args, kwargs)}"
             )
 
         return pytree.tree_map(convert, (args, kwargs))
@@ -267,6 +278,18 @@ class FakeTensorMode(TorchDispatchMode):
                     f"devices {found}, {t.device}"
                 )
         return found or devices.get_default_device()
+
+
+def _shown(func: Any, args: Any, kwargs: Any) -> str:
+    """A call as errors show it: tensors without their values."""
+
+    def text(a: Any) -> str:
+        if isinstance(a, Tensor) and not isinstance(a, FakeTensor):
+            return f"tensor([...], size={tuple(a.shape)})"
+        return repr(a)
+
+    parts = [*map(text, args), *(f"{k}={text(v)}" for k, v in kwargs.items())]
+    return f"{func}({', '.join(parts)})"
 
 
 def _by_mask(args: Any) -> bool:

@@ -19,6 +19,22 @@ def _empty() -> Tensor:
     return finish(jax.device_put(np.empty(0, get_default_dtype().numpy)))
 
 
+def _of_wrapper(data: Tensor, requires_grad: Any) -> Any:
+    """A parameter of a class with ``__torch_dispatch__``. RuntimeError where ``detach()`` gives
+    another class."""
+    made = data.detach()
+    if type(made) is not type(data):
+        raise RuntimeError(
+            "Creating a Parameter from an instance of type "
+            f"{type(data).__name__} requires that detach() returns an instance of the same type, "
+            f"but return type {type(made).__name__} was found instead. To use the type as a "
+            "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
+            "implementation."
+        )
+    made._is_param = True
+    return made.requires_grad_(bool(requires_grad))
+
+
 class _ParameterMeta(type(Tensor)):
     """``isinstance(t, Parameter)`` also for a tensor subclass that was made a parameter."""
 
@@ -59,6 +75,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             )
         if requires_grad and data.dtype.category < 2:
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
+        if data._handles:  # its class says what a tensor of it is
+            return _of_wrapper(data, requires_grad)
         own = cls if type(data) in (Tensor, Parameter) else type(data)
         self = own._on(data._storage, data._view)
         self._requires_grad = bool(requires_grad)

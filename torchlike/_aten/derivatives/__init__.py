@@ -66,22 +66,40 @@ def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
     given = list(cotangents) if formula.takes_all else cotangents[0]
     if given is None:
         return [None] * len(node.wanted)
+    arguments = {a.name: a for a in node.overload._schema.arguments}
+    made: dict[str, Any] = {}
+    for name in [*formula.rules, *(n for n in arguments if n not in formula.rules)]:
+        value = getattr(bound, name, None)
+        if _wants(node, arguments[name], value):
+            made[name] = formula.gradient(name, given, bound)
     found: list[Any] = []
-    for a in node.overload._schema.arguments:
-        value = getattr(bound, a.name)
+    for name, a in arguments.items():
+        value, gradient = getattr(bound, name), made.get(name)
         if isinstance(value, Tensor):
-            if value.requires_grad or (a.is_written and _stood_in(node, value)):
-                made = formula.gradient(a.name, given, bound)
-                if made is not None and tuple(made.shape) != tuple(value.shape):
-                    made = summed_to(made, value.shape)
-                if made is not None and made.dtype is not value.dtype:
-                    made = made.to(value.dtype)
-                found.append(made)
+            if _wants(node, a, value):
+                found.append(_fitted(gradient, value))
         elif isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
-            made = formula.gradient(a.name, given, bound)
-            found += [made[i] if made is not None else None for i, v in enumerate(value)
-                      if isinstance(v, Tensor) and v.requires_grad]  # fmt: skip
+            found += [None if gradient is None else _fitted(gradient[i], v)
+                      for i, v in enumerate(value) if isinstance(v, Tensor) and v.requires_grad]  # fmt: skip
     return found
+
+
+def _fitted(gradient: Any, value: Tensor) -> Any:
+    """A gradient summed to the size of what it is for, in its dtype."""
+    if gradient is None:
+        return None
+    if tuple(gradient.shape) != tuple(value.shape):
+        gradient = summed_to(gradient, value.shape)
+    return gradient if gradient.dtype is value.dtype else gradient.to(value.dtype)
+
+
+def _wants(node: Any, argument: Any, value: Any) -> bool:
+    """Whether an argument's gradient is asked for."""
+    if isinstance(value, (list, tuple)):
+        return any(isinstance(v, Tensor) and v.requires_grad for v in value)
+    if not isinstance(value, Tensor):
+        return False
+    return value.requires_grad or (argument.is_written and _stood_in(node, value))
 
 
 def _stood_in(node: Any, value: Tensor) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._aten.derivatives.rules import formula, summed_to, times_number
+from torchlike._aten.derivatives.rules import formula, times_number
 from torchlike._aten.packets import aten
 from torchlike._core.tensor import Tensor
 
@@ -27,11 +27,11 @@ def _second(g: Tensor, x: Tensor, y: Tensor, alpha: Any = 1) -> Tensor:
     return times_number(aten.mm.default(aten.t.default(x), g), alpha)
 
 
-formula("mm", self=lambda g, a: _first(g, a.self, a.mat2), mat2=lambda g, a: _second(
-    g, a.self, a.mat2))  # fmt: skip
-formula("addmm", self=lambda g, a: times_number(summed_to(g, a.self.shape), a.beta),
-        mat1=lambda g, a: _first(g, a.mat1, a.mat2, a.alpha),
-        mat2=lambda g, a: _second(g, a.mat1, a.mat2, a.alpha))  # fmt: skip
+formula("mm", mat2=lambda g, a: _second(g, a.self, a.mat2),
+        self=lambda g, a: _first(g, a.self, a.mat2))  # fmt: skip
+formula("addmm", mat1=lambda g, a: _first(g, a.mat1, a.mat2, a.alpha),
+        mat2=lambda g, a: _second(g, a.mat1, a.mat2, a.alpha),
+        self=lambda g, a: times_number(g, a.beta))  # fmt: skip
 
 
 def _swapped(x: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ def _swapped(x: Tensor) -> Tensor:
 
 formula("bmm", self=lambda g, a: aten.bmm.default(g, _swapped(a.mat2)),
         mat2=lambda g, a: aten.bmm.default(_swapped(a.self), g))  # fmt: skip
-formula("baddbmm", self=lambda g, a: times_number(summed_to(g, a.self.shape), a.beta),
+formula("baddbmm", self=lambda g, a: times_number(g, a.beta),
         batch1=lambda g, a: times_number(aten.bmm.default(g, _swapped(a.batch2)), a.alpha),
         batch2=lambda g, a: times_number(aten.bmm.default(_swapped(a.batch1), g), a.alpha))
 formula("mv", self=lambda g, a: aten.mul.Tensor(aten.view.default(g, [g.shape[0], 1]), a.vec),
@@ -84,12 +84,12 @@ formula("mse_loss", self=lambda g, a: aten.mse_loss_backward.default(
 formula("smooth_l1_loss", self=lambda g, a: aten.smooth_l1_loss_backward.default(
     g, a.self, a.target, a.reduction, a.beta), target=lambda g, a:
     aten.smooth_l1_loss_backward.default(g, a.target, a.self, a.reduction, a.beta))  # fmt: skip
-formula("nll_loss_forward", every=True, result=(1,), self=lambda g, a:
+formula("nll_loss_forward", every=True, only_first=True, result=(1,), self=lambda g, a:
         aten.nll_loss_backward.default(
             g[0], a.self, a.target, a.weight, a.reduction, a.ignore_index, a.second))  # fmt: skip
 formula("embedding", weight=lambda g, a: aten.embedding_dense_backward.default(
     g, a.indices, a.weight.shape[0], a.padding_idx, a.scale_grad_by_freq))  # fmt: skip
-formula("native_dropout", every=True, result=(1,), input=lambda g, a:
+formula("native_dropout", every=True, only_first=True, result=(1,), input=lambda g, a:
         aten.native_dropout_backward.default(g[0], a.second, 1 / (1 - a.p) if a.p < 1 else 0.0))
 
 
@@ -125,7 +125,7 @@ def _normed(which: int) -> Any:
     return gradient
 
 
-formula("native_layer_norm", every=True, result=(1, 2), input=_normed(0), weight=_normed(1),
+formula("native_layer_norm", every=True, only_first=True, result=(1, 2), input=_normed(0), weight=_normed(1),
         bias=_normed(2))  # fmt: skip
 formula("max_pool2d_with_indices", every=True, result=(1,), self=lambda g, a:
         aten.max_pool2d_with_indices_backward.default(
@@ -140,3 +140,10 @@ def _pair(value: Any) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
 
 
+
+
+def _log_sigmoid(g: Any, a: Any) -> Tensor:
+    return aten.mul.Tensor(g[0], aten.sigmoid.default(aten.neg.default(a.self)))
+
+
+formula("log_sigmoid_forward", every=True, only_first=True, self=_log_sigmoid)

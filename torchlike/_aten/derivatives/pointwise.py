@@ -29,7 +29,7 @@ def _div_other(g: Any, a: Any) -> Tensor:
     return _mul(_neg(g), quotient)
 
 
-formula("div.Tensor", "div.Scalar", self=lambda g, a: aten.div.Tensor(g, a.other), other=_div_other)
+formula("div.Tensor", "div.Scalar", other=_div_other, self=lambda g, a: aten.div.Tensor(g, a.other))
 formula("neg", saves=False, self=lambda g, a: _neg(g))
 formula("abs", self=lambda g, a: _mul(g, aten.sgn.default(a.self)))
 formula("exp", result=True, self=lambda g, a: _mul(g, a.result))
@@ -39,9 +39,15 @@ formula("log", self=lambda g, a: aten.div.Tensor(g, a.self))
 formula("log1p", self=lambda g, a: aten.div.Tensor(g, aten.add.Tensor(a.self, 1)))
 formula("log2", self=lambda g, a: aten.div.Tensor(g, _mul(a.self, 0.6931471805599453)))
 formula("log10", self=lambda g, a: aten.div.Tensor(g, _mul(a.self, 2.3025850929940456)))
-formula("sqrt", result=True, self=lambda g, a: aten.div.Tensor(g, _mul(a.result, 2)))
-formula("rsqrt", result=True, self=lambda g, a: _mul(
-    _mul(g, -0.5), aten.pow.Tensor_Scalar(a.result, 3)))  # fmt: skip
+formula("sqrt", result=True, self=lambda g, a: aten.div.Tensor(g, aten.mul.Scalar(a.result, 2)))
+
+
+def _of_rsqrt(g: Any, a: Any) -> Tensor:
+    cubed = aten.pow.Tensor_Scalar(a.result, 3)
+    return _mul(aten.mul.Scalar(g, -0.5), cubed)
+
+
+formula("rsqrt", result=True, self=_of_rsqrt)
 formula("sin", self=lambda g, a: _mul(g, aten.cos.default(a.self)))
 formula("cos", self=lambda g, a: _mul(g, _neg(aten.sin.default(a.self))))
 formula("tan", result=True, self=lambda g, a: _mul(
@@ -65,7 +71,7 @@ def _power_of(g: Any, a: Any) -> Tensor | None:
     n = a.exponent
     if n == 0:
         return aten.zeros_like.default(a.self)
-    return _mul(g, _mul(aten.pow.Tensor_Scalar(a.self, n - 1), n))
+    return _mul(g, aten.mul.Scalar(aten.pow.Tensor_Scalar(a.self, n - 1), n))
 
 
 formula("pow.Tensor_Scalar", "pow_.Scalar", self=_power_of)
@@ -89,26 +95,32 @@ def _pow_exponent(g: Any, a: Any) -> Tensor:
 formula("pow.Tensor_Tensor", result=True, self=_pow_self, exponent=_pow_exponent)
 
 
+def _zero(g: Tensor) -> Tensor:
+    return aten.scalar_tensor.default(0.0, dtype=g.dtype, layout=g.layout, device=g.device)
+
+
 def _within(g: Any, a: Any) -> Tensor:
+    zero = _zero(g)
     low = None if a.min is None else aten.ge.Scalar(a.self, a.min)
     high = None if a.max is None else aten.le.Scalar(a.self, a.max)
     inside = low if high is None else high
     if low is not None and high is not None:
         inside = aten.logical_and_.default(low, high)
-    return aten.where.self(inside, g, aten.scalar_tensor.default(
-        0.0, dtype=g.dtype, layout=g.layout, device=g.device))  # fmt: skip
+    return aten.where.self(inside, g, zero)
 
 
 formula("clamp.default", self=_within)
 
 
-def _where(inside: Any, g: Any) -> Tensor:
-    return aten.where.self(inside, g, aten.scalar_tensor.default(
-        0.0, dtype=g.dtype, layout=g.layout, device=g.device))  # fmt: skip
+def _where(compare: Any, g: Any) -> Tensor:
+    zero = _zero(g)
+    return aten.where.self(compare(), g, zero)
 
 
-formula("clamp_min.default", self=lambda g, a: _where(aten.ge.Scalar(a.self, a.min), g))
-formula("clamp_max.default", self=lambda g, a: _where(aten.le.Scalar(a.self, a.max), g))
+formula("clamp_min.default", self=lambda g, a: _where(
+    lambda: aten.ge.Scalar(a.self, a.min), g))
+formula("clamp_max.default", self=lambda g, a: _where(
+    lambda: aten.le.Scalar(a.self, a.max), g))
 
 
 def _of_extreme(compare: str, own: str, other: str) -> Any:
@@ -128,10 +140,6 @@ formula("maximum", self=_of_extreme("lt", "self", "other"), other=_of_extreme("l
 formula("minimum", self=_of_extreme("gt", "self", "other"), other=_of_extreme("gt", "other", "self"))
 formula("where.self", self=lambda g, a: aten.where.self(a.condition, g, _zero(g)),
         other=lambda g, a: aten.where.self(a.condition, _zero(g), g))  # fmt: skip
-
-
-def _zero(g: Tensor) -> Tensor:
-    return aten.zeros.default([], dtype=g.dtype, layout=g.layout, device=g.device)
 
 
 formula("masked_fill.Scalar", self=lambda g, a: aten.masked_fill.Scalar(g, a.mask, 0))

@@ -15,8 +15,9 @@ class Formula:
     """The gradient of each argument: ``rule(cotangent, arguments)``."""
 
     def __init__(
-        self, rules: dict[str, Rule], results: tuple[int, ...], takes_all: bool, saves: bool
-    ) -> None:
+        self, rules: dict[str, Rule], results: tuple[int, ...], takes_all: bool, saves: bool,
+        only_first: bool,
+    ) -> None:  # fmt: skip
         self.rules = rules
         #: Which of the operator's results rules use.
         self.results = results
@@ -24,6 +25,8 @@ class Formula:
         self.takes_all = takes_all
         #: Whether rules use values of arguments: backward can run once then.
         self.saves = saves
+        #: Whether only the first result is differentiable.
+        self.only_first = only_first
 
     def gradient(self, argument: str, cotangent: Any, bound: Any) -> Any:
         """The gradient of one argument; None where it has none."""
@@ -46,13 +49,15 @@ FORMULAS: dict[str, Formula] = {}
 
 
 def formula(
-    *names: str, result: Any = (), every: bool = False, saves: bool = True, **rules: Rule
-) -> None:
+    *names: str, result: Any = (), every: bool = False, saves: bool = True,
+    only_first: bool = False, **rules: Rule,
+) -> None:  # fmt: skip
     """Say the gradients of operators. ``result``: which results rules use, True for the only one;
-    ``every``: rules get all cotangents; ``saves``: they use values of arguments or results."""
+    ``every``: rules get all cotangents; ``saves``: they use values of arguments or results;
+    ``only_first``: further results are not differentiable."""
     kept = (0,) if result is True else tuple(result)
     for name in names:
-        FORMULAS[name] = Formula(rules, kept, every, saves)
+        FORMULAS[name] = Formula(rules, kept, every, saves, only_first)
 
 
 def summed_to(g: Tensor, size: Any) -> Tensor:

@@ -63,8 +63,8 @@ def _parts(g: Tensor, a: Any) -> list[Tensor]:
 
 
 formula("cat", saves=False, tensors=_parts)
-formula("stack", saves=False, tensors=lambda g, a: list(aten.unbind.int(
-    g, *([a.dim] if a.dim else []))))  # fmt: skip
+formula("stack", saves=False, tensors=lambda g, a: [
+    aten.select.int(g, a.dim, i) for i in range(len(a.tensors))])  # fmt: skip
 
 
 def _filled(g: Any, a: Any) -> list[Tensor]:
@@ -132,9 +132,8 @@ formula("cumsum", saves=False, self=lambda g, a: aten.flip.default(aten.cumsum.d
 
 def _at_indices(g: Any, a: Any) -> Tensor:
     """Of ``max`` along a dimension: to where the maximum was."""
-    g = g[0]
+    g, places = g[0], a.second
     size = _size(a.self)
-    places = a.second
     if not a.keepdim:
         g, places = aten.unsqueeze.default(g, a.dim), aten.unsqueeze.default(places, a.dim)
     zeros = aten.new_zeros.default(g, size, pin_memory=False)
@@ -150,8 +149,9 @@ def _evenly(g: Tensor, a: Any) -> Tensor:
     result = a.result
     dims = a.dim or []
     if dims and not a.keepdim:
-        for d in sorted(d % a.self.dim() for d in dims):
-            g, result = aten.unsqueeze.default(g, d), aten.unsqueeze.default(result, d)
+        places = {d % a.self.dim() for d in dims}
+        size = [1 if d in places else n for d, n in enumerate(a.self.shape)]
+        g, result = aten.view.default(g, size), aten.view.default(result, size)
     mask = aten.eq.Tensor(a.self, result)
     count = aten.sum.dim_IntList(mask, list(dims), True) if dims else aten.sum.default(mask)
     return aten.mul.Tensor(aten.div.Tensor(g, count), mask)

@@ -111,7 +111,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         tracer = self.tracer
         proxies = pytree.tree_map(tracer.standing_for, (args, kwargs))
         constant = self._constant(func, args, kwargs)
-        name = func.overloadpacket.__name__
+        name = recorded.overloadpacket.__name__
         proxy = tracer.create_proxy("call_function", recorded, *proxies, name=name)
         out = func(*args, **kwargs)
         self._track(func, out, proxy, args, kwargs, constant)

@@ -10,9 +10,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import devices
+from torchlike._core import devices, protocol
+from torchlike._core.dtypes import get_default_dtype
 from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.creation import finish, numpy_dtype
 from torchlike.nn.parameter import Parameter
 
@@ -68,6 +70,8 @@ def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0
     for n in size:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    if protocol.state.dispatch_modes:  # they see how parameters are made
+        return NAMESPACES[""]["full"](size, value, dtype=dtype or get_default_dtype(), device=device)
     if devices.resolve(device).type == "meta":
         return finish(MetaArray(size, numpy_dtype(dtype)), device)
     return finish(jax.device_put(np.full(size, value, numpy_dtype(dtype))), device)
