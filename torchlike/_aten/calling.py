@@ -11,6 +11,7 @@ from torchlike._aten import arguments, composites, recording, schemas
 from torchlike._aten.handlers import COMPOSITES
 from torchlike._aten.packets import OwnOperator, aten
 from torchlike._core import protocol
+from torchlike._core.python_values import PythonValues
 from torchlike._core.tensor import Tensor
 from torchlike._core.wrapped import NoMemory
 from torchlike._dispatch.registry import NAMESPACES
@@ -18,6 +19,8 @@ from torchlike._ops.aten import custom
 
 assert composites  # importing it fills the table of rules
 
+#: Where functions are that may be operators.
+_SPACES = frozenset(("", "Tensor", "nn.functional", "linalg", "special", "fft"))
 _PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 #: Methods and functions by names that aten has otherwise.
 _OTHER_NAMES = {
@@ -55,21 +58,28 @@ def _accessors() -> dict[Any, str]:
     return {v.__get__: n for n, v in vars(Tensor).items() if isinstance(v, property)}
 
 
+@functools.cache
+def _methods() -> dict[Any, str]:
+    """Tensor's methods, by the objects that the protocol names."""
+    every = {**vars(PythonValues), **vars(Tensor)}
+    return {v: n for n, v in every.items() if isinstance(v, FunctionType)}
+
+
 def _name(public: Any) -> tuple[str, str]:
     """Where a public function is and its name there."""
     accessor = _accessors().get(public) if not isinstance(public, FunctionType) else None
     if accessor is not None:
         return "Tensor", accessor
+    if isinstance(public, FunctionType) and public in _methods():
+        return "Tensor", _methods()[public]
     space = (getattr(public, "__module__", "") or "").removeprefix("torchlike").lstrip(".")
-    if getattr(public, "__qualname__", "").startswith("Tensor."):
-        space = "Tensor"
     return space, getattr(public, "__name__", "")
 
 
 def _rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
     """What stands for a public function: ``rule(plain, args, kwargs)``; None for its own code."""
     space, name = _name(public)
-    if space == "Tensor" and name in _NO_OPERATORS:
+    if space not in _SPACES or (space == "Tensor" and name in _NO_OPERATORS):
         return None
     marked = {"nn.functional": "F.", "Tensor": "Tensor."}.get(space, "") + name
     own = name

@@ -44,7 +44,7 @@ def handled(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pro
                 return result
         if mode is None and not found:
             return overload.operator(*args, **kwargs)
-    raise TypeError(_nobody(overload, types, mode))
+    raise protocol.Declined(_nobody(overload, types, mode))
 
 
 def _nobody(overload: Any, types: Any, mode: Any) -> str:

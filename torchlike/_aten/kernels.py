@@ -348,3 +348,14 @@ _upsampling("upsample_nearest1d", "nearest", False)
 _upsampling("upsample_linear1d", "linear", True)
 _upsampling("upsample_nearest3d", "nearest", False)
 _upsampling("upsample_trilinear3d", "trilinear", True)
+
+
+@kernel("elu")
+def _elu(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+    below = (_torch["exp"](self * input_scale) - 1) * (alpha * scale)
+    return _torch["where"](self > 0, self * scale, below)
+
+
+@kernel("elu_")
+def _elu_(self: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+    return self.copy_(_elu(self, alpha, scale, input_scale))

@@ -7,6 +7,7 @@ arguments of its schema and computed by the one registered function, which takes
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -54,14 +55,38 @@ class AtenOperator:
         if kwargs and not self._takes_options:
             for option in ("layout", "pin_memory"):
                 kwargs.pop(option, None)
+        if self._by_name is not None and len(args) > 1:
+            args, kwargs = args[:1], {**dict(zip(self._by_name, args[1:], strict=False)), **kwargs}
         return self.function(*args, **kwargs)
+
+    @functools.cached_property
+    def _parameters(self) -> list[str]:
+        """The names of the function's parameters; none where they are not known."""
+        spec = getattr(self.function, "spec", None)
+        if spec is not None:
+            return spec.schema.names
+        try:
+            found = inspect.signature(self.function).parameters.values()  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            return []
+        if any(p.kind is p.VAR_POSITIONAL for p in found):
+            return []
+        return [p.name for p in found]
 
     @functools.cached_property
     def _takes_options(self) -> bool:
         """Whether the function knows the layout and pinned memory: there is one kind of each."""
-        code = getattr(self.function, "__code__", None)
-        names = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        return {"layout", "pin_memory"} <= set(names)
+        return {"layout", "pin_memory"} <= set(self._parameters)
+
+    @functools.cached_property
+    def _by_name(self) -> list[str] | None:
+        """The schema's names of the arguments after the first, where the function has them in
+        another order; None where it takes them as they come."""
+        names = [a.name for a in self.schema.arguments if not a.keyword_only]
+        own = self._parameters
+        if not own or all(name not in own or own.index(name) == i for i, name in enumerate(names)):
+            return None
+        return names[1:]
 
 
 class OwnOperator(AtenOperator):

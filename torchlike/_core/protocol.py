@@ -124,6 +124,10 @@ class _NoProtocol:
 no_protocol = _NoProtocol()
 
 
+class Declined(TypeError):
+    """All that have ``__torch_dispatch__`` gave NotImplemented."""
+
+
 class _NoDispatch:
     __name__ = "_disabled_torch_dispatch_impl"
 
@@ -249,7 +253,10 @@ def enter_operator(
     kwargs: dict[str, Any],
 ) -> Result:  # fmt: skip
     """``enter`` for a binary operator, which leaves it to Python where all decline."""
-    return _asked(public, plain, form, args, kwargs, True)
+    try:
+        return _asked(public, plain, form, args, kwargs, True)
+    except Declined:
+        return NotImplemented
 
 
 def enter_maker(

@@ -33,6 +33,10 @@ class WrapperStorage(Storage):
     def device(self) -> devices.device:
         return self._device
 
+    def alike(self, array: Any) -> Storage:
+        """A storage that has an array."""
+        return Storage(array)
+
     def read(self) -> Any:
         return self.cell
 

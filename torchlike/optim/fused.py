@@ -21,11 +21,13 @@ from torchlike._core.storage import host_value
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import unwatched
 from torchlike._dispatch.memory_order import strides_like
+from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.unfused import unfused
 from torchlike._runtime import first_calls, targets, x64
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd.partial import GIVEN
+from torchlike.optim.handed_over import handed_over
 
 #: rule(parameter, gradient, states, scalars) -> (parameter, states)
 Rule = Callable[[Any, Any, tuple[Any, ...], tuple[Any, ...]], tuple[Any, tuple[Any, ...]]]
@@ -101,7 +103,7 @@ def updated(
     return tuple(new)
 
 
-def _one(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> list[Any]:
+def one_step(rule: Rule, p: Any, g: Any, states: tuple[Any, ...], scalars: Any) -> list[Any]:
     """A parameter and its states after a step, in the dtypes that they had."""
     p2, states2 = _on_real_floats(rule, p, g.astype(p.dtype), states, scalars)
     return [x.astype(old.dtype) for x, old in zip((p2, *states2), (p, *states), strict=True)]
@@ -149,6 +151,9 @@ def update_group(
         return
     if len(set(map(id, params))) < n:
         repeatedly(update_group, key, rule, params, states, scalars)
+        return
+    if any(p._handles for p in params):
+        handed_over(update_group, one_step, key, rule, params, states, scalars)
         return
     capture = modes.current.capture
     owners = [*params, *(s for group in states for s in group)]
@@ -237,6 +242,8 @@ def full_outside(p: Tensor, value: Any, dtype: Any = None, shape: Any = None) ->
 
 
 def _full(p: Tensor, value: Any, dtype: Any, shape: Any) -> Tensor:
+    if p._handles and shape is None:
+        return NAMESPACES[""]["full_like"](p, value)
     aval = tuple(p.shape) if shape is None else shape
     kind = dtype or p.dtype.numpy
     # From the host: a compiled fill takes 20 ms for each shape that parameters have.
