@@ -46,6 +46,7 @@ FLOORS = [
         "_core.meta",
         "_core.methods",
         "_core.sparse_array",
+        "_core.wrapped",
         "_core.boxes",
         "_core.streams",
         "_core.tree_leaf",
@@ -55,7 +56,7 @@ FLOORS = [
     },
     {"_core.addresses"},
     {"_core.storage", "_core.views"},
-    {"_core.untyped_storage"},
+    {"_core.untyped_storage", "_core.wrapper_storage"},
     {"_core.literals"},
     {"_core.python_values"},
     {"_core.tensor"},
@@ -93,7 +94,6 @@ FLOORS = [
         "_compat.unsupported",
         "xpu",
         "__config__",
-        "_subclasses",
         "_VF",
         "_tensor",
         "_tensor_str",
@@ -120,7 +120,7 @@ FLOORS = [
         "distributed.tensor.parallel",
         "hub",
     },
-    {"multiprocessing._child_processes"},
+    {"multiprocessing._child_processes", "_subclasses"},
     {"export"},
     {"jit"},
     {"fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
@@ -268,7 +268,7 @@ def _can_be_imported(name):
 
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
-    "__init__.pyi", "__main__.py", "_compat", "_core", "_dispatch", "_jit", "_ops", "_runtime",
+    "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops", "_runtime",
     "as_torch.py", "cli.py", "interop", "porting", "py.typed",
 }  # fmt: skip
 

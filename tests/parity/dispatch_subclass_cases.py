@@ -75,8 +75,9 @@ def arithmetic(torch):
 
 def attributes(torch):
     x = made(torch)
-    return x.shape, str(x.dtype), str(x.device), x.stride(), x.dim(), x.numel(), x.is_contiguous(), (
-        x.requires_grad, x.is_leaf, str(x.layout), x.element_size(), x.storage_offset())  # fmt: skip
+    said = x.shape, str(x.dtype), str(x.device), x.stride(), x.dim(), x.numel(), x.is_contiguous()
+    return (*said, x.requires_grad, x.is_leaf, str(x.layout), x.element_size(),
+            x.storage_offset())  # fmt: skip
 
 
 def transposed(torch):

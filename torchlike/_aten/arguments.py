@@ -172,9 +172,9 @@ class _Signature:
         read = _read(value, a.type.base, a.type.marks)
         if read is _UNFIT and value is None and not a.required:
             return a.default
-        if loose and read is _UNFIT and a.type.base in ("Scalar", "int", "SymInt", "float"):
-            if isinstance(value, Tensor) and value.dim() == 0 and not a.type.marks:
-                return value.item()
+        counts = a.type.base in ("Scalar", "int", "SymInt", "float") and not a.type.marks
+        if loose and read is _UNFIT and counts and isinstance(value, Tensor) and not value.dim():
+            return value.item()
         if read is _UNFIT and self.numbers and a.type.base == "Tensor" and not a.type.marks:
             read = _scalar(value) if a is not self.arguments[0] else _UNFIT
         return read

@@ -25,7 +25,8 @@ _PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
 #: Methods and functions by names that aten has otherwise.
 _OTHER_NAMES = {
     "data": "detach", "special_expit": "sigmoid", "absolute": "abs", "special_erf": "erf",
-    "special_erfc": "erfc", "special_exp2": "exp2", "special_expm1": "expm1", "cross": "linalg_cross",
+    "special_erfc": "erfc", "special_exp2": "exp2", "special_expm1": "expm1",
+    "cross": "linalg_cross",
     "special_log1p": "log1p", "special_sinc": "sinc", "special_digamma": "digamma",
     "special_psi": "digamma", "special_gammaln": "lgamma", "special_round": "round",
     "special_erfinv": "erfinv", "special_i0": "i0", "special_logit": "logit",
@@ -39,7 +40,8 @@ _OTHER_NAMES = {
 #: Methods that share a name with an operator and are none.
 _NO_OPERATORS = frozenset(("backward", "retain_grad", "requires_grad_", "size", "stride", "numel",
                            "dim", "storage_offset", "is_contiguous", "register_hook", "is_pinned",
-                           "device", "layout", "_version", "output_nr", "is_leaf", "data_ptr"))  # fmt: skip
+                           "device", "layout", "_version", "output_nr", "is_leaf",
+                           "data_ptr"))  # fmt: skip
 
 
 def call(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> protocol.Result:
@@ -105,9 +107,8 @@ def _rule_of(public: Any, plain: Any) -> Callable[..., Any] | None:
 def _called_by_name(name: str, plain: Any, args: Any, kwargs: dict[str, Any]) -> protocol.Result:
     kwargs = dict(kwargs)
     wants_grad = kwargs.pop("requires_grad", False)
-    if "inplace" in kwargs:
-        if kwargs.pop("inplace"):
-            name += "_"
+    if kwargs.pop("inplace", False):
+        name += "_"
     found = arguments.fit(name, args, kwargs)
     if found is None:
         if getattr(plain, "spec", None) is not None:

@@ -1,5 +1,5 @@
-"""What computes aten's operators of backward passes, ``gelu_backward`` and kin: the vjp of the forward
-operator on plain tensors, by the library's own autograd."""
+"""What computes aten's operators of backward passes, ``gelu_backward`` and kin: the vjp of the
+forward operator on plain tensors, by the library's own autograd."""
 
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def _nll_loss_backward(
 ) -> Tensor:  # fmt: skip
     how = _REDUCTIONS[reduction]
     return vjp(lambda x: _nn["nll_loss"](
-        x, target, weight, ignore_index=ignore_index, reduction=how), [self], [grad_output])[0]  # fmt: skip
+        x, target, weight, ignore_index=ignore_index, reduction=how),
+        [self], [grad_output])[0]  # fmt: skip
 
 
 @kernel("binary_cross_entropy_backward")

@@ -28,8 +28,16 @@ def kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @kernel("_to_copy")
-def _to_copy(self: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
-             pin_memory: Any = None, non_blocking: Any = False, memory_format: Any = None) -> Any:
+def _to_copy(
+    self: Tensor,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    non_blocking: Any = False,
+    memory_format: Any = None,
+) -> Any:
     keywords = {} if memory_format is None else {"memory_format": memory_format}
     return self.to(dtype=dtype or self.dtype, device=device or self.device, copy=True, **keywords)
 

@@ -105,7 +105,8 @@ class OwnOperator(AtenOperator):
 
 _KINDS = {"int": "int", "bool": "bool", "float": "float", "str": "str", "Number": "Scalar",
           "int or tuple of ints": "int[1]", "tuple of ints": "int[]", "torch.dtype": "ScalarType",
-          "a hashable value": "Scalar", "Tensor": "Tensor", "tuple of Tensors": "Tensor[]"}  # fmt: skip
+          "a hashable value": "Scalar", "Tensor": "Tensor",
+          "tuple of Tensors": "Tensor[]"}  # fmt: skip
 
 
 def _own_schema(name: str) -> Schema:
@@ -117,7 +118,9 @@ def _own_schema(name: str) -> Schema:
     for i, (own, kind) in enumerate(zip(spec.schema.names, spec.schema.kinds, strict=True)):
         if i == spec.schema.positional:
             given.append("*")
-        type_ = "Tensor" if kind.operand and not kind.sequence else _KINDS.get(kind.expects, "Scalar")
+        type_ = (
+            "Tensor" if kind.operand and not kind.sequence else _KINDS.get(kind.expects, "Scalar")
+        )
         if kind.operand and kind.scalar:
             type_ = "Scalar"
         elif kind.sequence:

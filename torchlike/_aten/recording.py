@@ -1,8 +1,8 @@
 """Gradients above the handlers: a recorded operator is a node whose backward pass calls operators.
 
-The node keeps the arguments of the call. Its backward pass is a formula in terms of aten's operators
-where `derivatives` has one, and else one operator ``torchlike::<name>_backward``: so handlers see the
-calls of the backward pass as they see those of the forward pass.
+The node keeps the arguments of the call. Its backward pass is a formula in terms of aten's
+operators where `derivatives` has one, and else one operator ``torchlike::<name>_backward``: so
+handlers see the calls of the backward pass as they see those of the forward pass.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ def recorded(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> pr
     """The operator's result, with its place in the graph where an argument requires grad."""
     name = overload.operator.name
     if (
-        not modes.current.grad_enabled or name.rstrip("_") in _NO_GRADIENT
+        not modes.current.grad_enabled
+        or name.rstrip("_") in _NO_GRADIENT
         or not any(t.requires_grad for t in tensors_of((*args, *kwargs.values())))
     ):
         return handlers.handled(overload, args, kwargs)
@@ -171,5 +172,3 @@ def _attached(node: DispatchNode, result: Any, target: Tensor | None) -> Any:
 
 def _rebuilt(result: Any, fresh: list[Tensor]) -> Any:
     return type(result)._make(fresh) if hasattr(result, "_make") else type(result)(fresh)
-
-

@@ -17,7 +17,6 @@ from torchlike._ops.aten import custom
 from torchlike.autograd.backward import grad
 
 
-
 class BackwardOperator:
     """``(cotangents, which, args, kwargs) -> gradients``: of the tensors numbered ``which`` among
     the arguments of the operator."""
@@ -91,5 +90,3 @@ def gradients(node: Any, cotangents: Sequence[Any]) -> list[Any]:
     if len(which) < len(node.wanted):
         which = list(range(len(node.wanted)))
     return list(handled(operator, (list(cotangents), which, *node.args), node.kwargs))
-
-

@@ -50,6 +50,7 @@ def start_dispatch() -> None:
     if dispatch is None and _starts:
         dispatch = _starts[0]()
 
+
 #: Exact classes of arguments that have nothing to say: a set look-up. Tensor's own classes join.
 PLAIN: set[type] = {
     int, float, bool, complex, str, bytes, type(None), slice, EllipsisType, type, FunctionType,
@@ -168,9 +169,9 @@ def handlers(values: Iterable[Any], depth: int = 2) -> list[Any]:
 def below(plain: Callable[..., Any], public: Any, args: Any, kwargs: dict[str, Any]) -> Result:
     """A call that no ``__torch_function__`` takes: handlers of ``__torch_dispatch__``, or the
     ``plain`` code."""
-    if dispatch is not None and (state.dispatch_modes or handlers(
-        (*args, *kwargs.values()) if kwargs else args
-    )):
+    if dispatch is not None and (
+        state.dispatch_modes or handlers((*args, *kwargs.values()) if kwargs else args)
+    ):
         return dispatch(public, plain, args, kwargs)
     return plain(*args, **kwargs)
 

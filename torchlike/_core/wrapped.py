@@ -1,7 +1,7 @@
 """What the cell of a wrapper subclass holds in an array's place: a shape and a dtype.
 
-Such a tensor has no memory of its own; operators reach its class by ``__torch_dispatch__``. Compiled
-forms refuse a `Wrapped`, and whatever else looks for an array says that it does not know them.
+Such a tensor has no memory of its own; operators reach its class by ``__torch_dispatch__``.
+Compiled forms refuse a `Wrapped`, and whatever else looks for an array says so.
 """
 
 from __future__ import annotations

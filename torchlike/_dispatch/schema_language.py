@@ -111,7 +111,8 @@ _CONVERT = {
     "Tensor": _instance(Tensor), "int": operator.index, "SymInt": operator.index, "float": _float,
     "bool": _instance(bool), "str": _instance(str), "Scalar": _instance(int, float, complex),
     "ScalarType": _instance(dtypes.dtype), "Device": _device, "complex": complex,
-    "Layout": _instance(layout), "MemoryFormat": _instance(memory_format), "Generator": lambda g: g, "QScheme": str,
+    "Layout": _instance(layout), "MemoryFormat": _instance(memory_format), "Generator": lambda g: g,
+    "QScheme": str,
 }  # fmt: skip
 _REQUIRED: Any = object()
 
@@ -170,7 +171,8 @@ def _written(default: Any) -> str:
         return f'"{default}"'
     text = (
         str(default).removeprefix("torch.")
-        if isinstance(default, (dtypes.dtype, memory_format)) else repr(default)
+        if isinstance(default, (dtypes.dtype, memory_format))
+        else repr(default)
     )
     return text[:-1] if isinstance(default, float) and text.endswith(".0") else text
 

@@ -93,6 +93,10 @@ from torchlike._ops.linalg import (
     indefinite as indefinite,
     grouped as grouped,
 )
-from torchlike._ops.aten import identity as identity, subclasses as subclasses, time_major as time_major
+from torchlike._ops.aten import (
+    identity as identity,
+    subclasses as subclasses,
+    time_major as time_major,
+)
 from torchlike._ops.nn.image import regions_of_interest as regions_of_interest
 from torchlike._ops.aten import assertions as assertions

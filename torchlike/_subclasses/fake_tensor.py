@@ -12,15 +12,16 @@ from typing import Any
 from torchlike._aten.handlers import tensors_of
 from torchlike._aten.packets import aten
 from torchlike._core import devices, modes, protocol
+from torchlike._core.meta import MetaArray
 from torchlike._core.protocol import no_protocol
 from torchlike._core.tensor import Tensor, wrap
-from torchlike._core.meta import MetaArray
 from torchlike.utils import _pytree as pytree
-from torchlike.utils._python_dispatch import TorchDispatchMode
+from torchlike.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 __all__ = ["DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor",
            "FakeTensorMode", "MetadataMismatchError", "UnsupportedFakeTensorException",
-           "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode", "unset_fake_temporarily"]  # fmt: skip
+           "UnsupportedOperatorException", "is_fake", "maybe_get_fake_mode",
+           "unset_fake_temporarily"]  # fmt: skip
 
 
 class MetadataMismatchError(RuntimeError):
@@ -300,7 +301,7 @@ def is_fake(x: Any) -> bool:
     """Whether a tensor, or one inside a wrapper subclass, is fake."""
     if isinstance(x, FakeTensor):
         return True
-    if hasattr(type(x), "__tensor_flatten__") and isinstance(x, Tensor):
+    if is_traceable_wrapper_subclass(x):
         return any(is_fake(getattr(x, name)) for name in x.__tensor_flatten__()[0])
     return False
 

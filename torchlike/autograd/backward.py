@@ -55,8 +55,10 @@ def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Ed
         if edge is None:
             raise RuntimeError(errors.NO_GRAD_FN.format(index=i))
         edges.append(edge)
-        if g is None and protocol.dispatch is not None and (
-            protocol.state.dispatch_modes or protocol.dispatches(type(t))
+        if (
+            g is None
+            and protocol.dispatch is not None
+            and (protocol.state.dispatch_modes or protocol.dispatches(type(t)))
         ):
             engine.gradient_like(t.shape, t.dtype, None, i)  # for its errors
             with modes.unrecorded():

@@ -124,6 +124,18 @@ class Pass:
         )  # fmt: skip
 
 
+def _as_nodes_want(
+    nodes: dict[Node, int], cotangents: Sequence[Any], create_graph: Any
+) -> tuple[Any, Sequence[Any]]:
+    """Whether gradients travel as tensors, and the first ones so: where the pass is recorded, or a
+    node calls operators that classes and modes are to see."""
+    if protocol.dispatch is None or create_graph:
+        return create_graph, cotangents
+    if any(node.in_tensors for node in nodes):
+        return True, [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
+    return False, [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
+
+
 def run(
     roots: Sequence[Edge],
     cotangents: Sequence[Any],
@@ -142,13 +154,7 @@ def run(
     be `Partial`, in and out.
     """
     dependencies = _dependencies([edge[0] for edge in roots], stop_before)
-    in_tensors = create_graph
-    if protocol.dispatch is not None and not create_graph:
-        in_tensors = any(node.in_tensors for node in dependencies)
-        if in_tensors:
-            cotangents = [c if isinstance(c, Tensor) else wrap(c) for c in cotangents]
-        else:
-            cotangents = [c._value_now() if isinstance(c, Tensor) else c for c in cotangents]
+    in_tensors, cotangents = _as_nodes_want(dependencies, cotangents, create_graph)
     buffers = _Buffers(in_tensors)
     for edge, cotangent in zip(roots, cotangents, strict=True):
         buffers.add(edge, cotangent)

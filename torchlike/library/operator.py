@@ -7,10 +7,10 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch.schema_language import Schema
 from torchlike.amp.autocast_mode import is_autocast_available, is_autocast_enabled
 from torchlike.autograd.function import Function
 from torchlike.autograd.grad_mode import no_grad
-from torchlike._dispatch.schema_language import Schema
 
 _ALIASED = (
     "{name} (with implementation in {where}): The output of this custom operator (1) must not also "

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._dispatch.schema_language import parse, split_name
 from torchlike._ops.aten import custom
 from torchlike.library.operator import Operator
-from torchlike._dispatch.schema_language import parse, split_name
 
 #: Every operator by its qualified name.
 OPERATORS: dict[str, Operator] = {}

@@ -22,7 +22,7 @@ def _empty() -> Tensor:
 def _of_wrapper(data: Tensor, requires_grad: Any) -> Any:
     """A parameter of a class with ``__torch_dispatch__``. RuntimeError where ``detach()`` gives
     another class."""
-    made = data.detach()
+    made: Any = data.detach()  # type: ignore[attr-defined]
     if type(made) is not type(data):
         raise RuntimeError(
             "Creating a Parameter from an instance of type "

@@ -12,8 +12,8 @@ from torchlike._ops.aten.custom import OpOverloadPacket
 
 
 class _StepOperator:
-    """An optimizer's step for one parameter as an operator, ``torchlike::sgd_step``: for classes with
-    ``__torch_dispatch__``. ``(parameter, gradient, *states) -> what they are after the step``."""
+    """An optimizer's step for one parameter as an operator, ``torchlike::sgd_step``:
+    ``(parameter, gradient, states) -> what they are after the step``."""
 
     namespace, overload = "torchlike", ""
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+from torchlike._aten.packets import aten, overload_for
 from torchlike._core.tape import saving
 from torchlike._dispatch.executable import Executable
-from torchlike._aten.packets import aten, overload_for
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 
 #: Ops that PyTorch's dispatcher knows by other names, whatever their operands are.

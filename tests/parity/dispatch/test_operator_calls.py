@@ -80,5 +80,5 @@ def test_a_mode_sees_the_overloads_and_arguments_of_pytorch(expression):
     assert (ours == theirs) is (expression not in DIFFERENT), f"{theirs}\n{ours}"
     if not any(word in expression for word in UNEQUAL):
         for a, b in zip(arrays(result), arrays(expected), strict=True):
-            assert a.shape == b.shape and a.dtype == b.dtype
+            assert (a.shape, a.dtype) == (b.shape, b.dtype)
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

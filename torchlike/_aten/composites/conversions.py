@@ -49,7 +49,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         elif isinstance(a, memory_format):
             memory = a
         elif isinstance(a, (str, devices.device)) or (
-            isinstance(a, int) and not isinstance(a, bool)):
+            isinstance(a, int) and not isinstance(a, bool)
+        ):
             device = devices.device(a)
         elif a is not None:
             flags.append(a)
@@ -118,9 +119,7 @@ def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tenso
 def item(self: Tensor) -> Any:
     """The value of a tensor of one element."""
     if self.numel() != 1:
-        raise RuntimeError(
-            f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
-        )
+        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
     return aten._local_scalar_dense.default(self)
 
 

@@ -371,7 +371,8 @@ def interpolate(
     else:
         sizes = _listed(size, n)
     name = {"nearest": f"nearest{n}d", "nearest-exact": f"_nearest_exact{n}d", "linear": "linear1d",
-            "bilinear": "bilinear2d", "bicubic": "bicubic2d", "trilinear": "trilinear3d"}[mode]  # fmt: skip
+            "bilinear": "bilinear2d", "bicubic": "bicubic2d",
+            "trilinear": "trilinear3d"}[mode]  # fmt: skip
     if mode == "area":
         return adaptive_avg_pool2d(input, sizes)
     corners = [] if mode.startswith("nearest") else [bool(align_corners)]

@@ -168,9 +168,7 @@ def linalg_norm(
 
 
 @composite("argsort")
-def argsort(
-    input: Tensor, dim: int = -1, descending: Any = False, stable: Any = False
-) -> Tensor:
+def argsort(input: Tensor, dim: int = -1, descending: Any = False, stable: Any = False) -> Tensor:
     """The indices that sort."""
     if stable:
         keywords = {"dim": dim, "descending": descending}

@@ -44,8 +44,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         return aten.mm.default(input, other)
     if a == 0 or b == 0:
         raise RuntimeError(
-            "both arguments to matmul need to be at least 1D, but they are "
-            f"{a}D and {b}D"
+            f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D"
         )
     if _folds(input, other):
         return _folded(input, other)
@@ -193,8 +192,6 @@ def cdist(
     """The distances of all pairs of rows."""
     modes = {"use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
     return aten._cdist_forward.default(x1, x2, float(p), modes.get(compute_mode))
-
-
 
 
 @composite("linalg_det", "det")

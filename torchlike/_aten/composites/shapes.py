@@ -162,7 +162,7 @@ def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, **kw
 @composite("tensor_split")
 def tensor_split(self: Tensor, indices_or_sections: Any = None, dim: int = 0, **named: Any) -> Any:
     """Parts between indices, or a number of parts."""
-    given = indices_or_sections
+    given: Any = indices_or_sections
     if given is None:
         given = named.get("indices", named.get("sections"))
     n = self.shape[errors.wrap_dim(dim, self.dim())]
@@ -224,7 +224,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     swapped = indexing == "xy" and len(tensors) > 1
-    given = [tensors[1], tensors[0], *tensors[2:]] if swapped else list(tensors)
+    given = list(tensors)
+    if swapped:
+        given[:2] = given[1::-1]
     size = [t.numel() for t in given]
     grids = []
     for i, t in enumerate(given):

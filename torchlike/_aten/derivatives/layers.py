@@ -40,9 +40,12 @@ def _swapped(x: Tensor) -> Tensor:
 
 formula("bmm", self=lambda g, a: aten.bmm.default(g, _swapped(a.mat2)),
         mat2=lambda g, a: aten.bmm.default(_swapped(a.self), g))  # fmt: skip
-formula("baddbmm", self=lambda g, a: times_number(g, a.beta),
-        batch1=lambda g, a: times_number(aten.bmm.default(g, _swapped(a.batch2)), a.alpha),
-        batch2=lambda g, a: times_number(aten.bmm.default(_swapped(a.batch1), g), a.alpha))
+formula(
+    "baddbmm",
+    self=lambda g, a: times_number(g, a.beta),
+    batch1=lambda g, a: times_number(aten.bmm.default(g, _swapped(a.batch2)), a.alpha),
+    batch2=lambda g, a: times_number(aten.bmm.default(_swapped(a.batch1), g), a.alpha),
+)
 formula("mv", self=lambda g, a: aten.mul.Tensor(aten.view.default(g, [g.shape[0], 1]), a.vec),
         vec=lambda g, a: aten.mv.default(aten.t.default(a.self), g))  # fmt: skip
 formula("dot", self=lambda g, a: aten.mul.Tensor(g, a.tensor),
@@ -89,8 +92,15 @@ formula("nll_loss_forward", every=True, only_first=True, result=(1,), self=lambd
             g[0], a.self, a.target, a.weight, a.reduction, a.ignore_index, a.second))  # fmt: skip
 formula("embedding", weight=lambda g, a: aten.embedding_dense_backward.default(
     g, a.indices, a.weight.shape[0], a.padding_idx, a.scale_grad_by_freq))  # fmt: skip
-formula("native_dropout", every=True, only_first=True, result=(1,), input=lambda g, a:
-        aten.native_dropout_backward.default(g[0], a.second, 1 / (1 - a.p) if a.p < 1 else 0.0))
+formula(
+    "native_dropout",
+    every=True,
+    only_first=True,
+    result=(1,),
+    input=lambda g, a: aten.native_dropout_backward.default(
+        g[0], a.second, 1 / (1 - a.p) if a.p < 1 else 0.0
+    ),
+)
 
 
 def _convolved(which: int) -> Any:
@@ -125,8 +135,8 @@ def _normed(which: int) -> Any:
     return gradient
 
 
-formula("native_layer_norm", every=True, only_first=True, result=(1, 2), input=_normed(0), weight=_normed(1),
-        bias=_normed(2))  # fmt: skip
+formula("native_layer_norm", every=True, only_first=True, result=(1, 2), input=_normed(0),
+        weight=_normed(1), bias=_normed(2))  # fmt: skip
 formula("max_pool2d_with_indices", every=True, result=(1,), self=lambda g, a:
         aten.max_pool2d_with_indices_backward.default(
             g[0], a.self, a.kernel_size, a.stride, _pair(a.padding), _pair(a.dilation),
@@ -138,8 +148,6 @@ formula("_prelu_kernel", self=lambda g, a: aten._prelu_kernel_backward.default(
 
 def _pair(value: Any) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
-
-
 
 
 def _log_sigmoid(g: Any, a: Any) -> Tensor:

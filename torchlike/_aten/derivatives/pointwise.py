@@ -117,10 +117,8 @@ def _where(compare: Any, g: Any) -> Tensor:
     return aten.where.self(compare(), g, zero)
 
 
-formula("clamp_min.default", self=lambda g, a: _where(
-    lambda: aten.ge.Scalar(a.self, a.min), g))
-formula("clamp_max.default", self=lambda g, a: _where(
-    lambda: aten.le.Scalar(a.self, a.max), g))
+formula("clamp_min.default", self=lambda g, a: _where(lambda: aten.ge.Scalar(a.self, a.min), g))
+formula("clamp_max.default", self=lambda g, a: _where(lambda: aten.le.Scalar(a.self, a.max), g))
 
 
 def _of_extreme(compare: str, own: str, other: str) -> Any:
@@ -136,8 +134,12 @@ def _of_extreme(compare: str, own: str, other: str) -> Any:
     return gradient
 
 
-formula("maximum", self=_of_extreme("lt", "self", "other"), other=_of_extreme("lt", "other", "self"))
-formula("minimum", self=_of_extreme("gt", "self", "other"), other=_of_extreme("gt", "other", "self"))
+formula(
+    "maximum", self=_of_extreme("lt", "self", "other"), other=_of_extreme("lt", "other", "self")
+)
+formula(
+    "minimum", self=_of_extreme("gt", "self", "other"), other=_of_extreme("gt", "other", "self")
+)
 formula("where.self", self=lambda g, a: aten.where.self(a.condition, g, _zero(g)),
         other=lambda g, a: aten.where.self(a.condition, _zero(g), g))  # fmt: skip
 

@@ -33,7 +33,6 @@ class Formula:
         rule = self.rules.get(argument)
         return None if rule is None else rule(cotangent, bound)
 
-
     def overwrites(self, target: Tensor, args: Any, kwargs: Any) -> bool:
         """Whether an in-place operator's gradients need what it is about to write over."""
         if not self.saves:

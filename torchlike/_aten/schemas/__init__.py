@@ -1,10 +1,11 @@
 """What aten's operators take and give: PyTorch's schemas, in short.
 
 A line is names that share a schema, an overload after a dot, and arguments in PyTorch's schema
-language, where ``Tensor`` is left out: ``add sub .Tensor(self, other, *, Scalar alpha=1)``. The result
-is a tensor unless said. Marks follow: ``!`` with ``i`` (there is an in-place twin ``add_.Tensor``),
-``c`` (PyTorch makes it of other operators) and ``h`` (Python's functions do not call it), and ``>``
-for the overload that writes into ``out``, which is called ``out`` or ``<overload>_out`` unless named.
+language, where ``Tensor`` is left out: ``add sub .Tensor(self, other, *, Scalar alpha=1)``. The
+result is a tensor unless said. Marks follow: ``!`` with ``i`` (there is an in-place twin
+``add_.Tensor``), ``c`` (PyTorch makes it of other operators) and ``h`` (Python's functions do not
+call it), and ``>`` for the overload that writes into ``out``, which is called ``out`` or
+``<overload>_out`` unless named.
 
 An operator that has no line has the signature of torchlike's own op.
 """

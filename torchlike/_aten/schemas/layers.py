@@ -1,4 +1,4 @@
-"""What layers and losses are made of, and their gradients: aten's operators (see ``schemas/__init__.py``)."""
+"""What layers are made of, and their gradients: aten's operators (see ``schemas/__init__.py``)."""
 
 TEXT = """
 _adaptive_avg_pool2d(self, SymInt[2] output_size)
@@ -100,7 +100,7 @@ conv_tbc(self, weight, bias, int pad=0)  >
 conv_transpose1d(input, weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0],
     SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1])  !c
 conv_transpose2d .input(input, weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2]
-    padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) 
+    padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1])
     !c
 conv_transpose3d .input(input, weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3]
     padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3]
@@ -226,7 +226,7 @@ nll_loss2d_forward nll_loss_forward(self, target, Tensor? weight, int reduction,
     ignore_index) -> (Tensor, Tensor)
 norm .Scalar(self, Scalar p=2)  >
 norm .ScalarOpt_dim(self, Scalar? p, int[1] dim, bool keepdim=False)  >out
-norm .ScalarOpt_dim_dtype(self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) 
+norm .ScalarOpt_dim_dtype(self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype)
     >dtype_out
 norm .ScalarOpt_dtype(self, Scalar? p, *, ScalarType dtype)  >
 norm_except_dim(v, int pow=2, int dim=0)  !c
@@ -277,7 +277,7 @@ upsample_bilinear2d(self, SymInt[2] output_size, bool align_corners, float? scal
 upsample_bilinear2d_backward(grad_output, SymInt[2] output_size, SymInt[4] input_size, bool
     align_corners, float? scales_h=None, float? scales_w=None)
 upsample_nearest1d(self, SymInt[1] output_size, float? scales=None)
-upsample_nearest1d upsample_nearest2d .vec(input, SymInt[]? output_size, float[]? scale_factors) 
+upsample_nearest1d upsample_nearest2d .vec(input, SymInt[]? output_size, float[]? scale_factors)
     !c
 upsample_nearest2d(self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None)
 upsample_nearest2d_backward(grad_output, SymInt[2] output_size, SymInt[4] input_size, float?

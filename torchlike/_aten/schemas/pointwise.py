@@ -17,7 +17,7 @@ _version get_device numel(self) -> int  !c
 abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh deg2rad digamma erf erfc erfinv
     exp exp2 expm1 floor frac i0 lgamma log log10 log1p log2 logical_not neg rad2deg reciprocal
     round rsqrt sgn sigmoid sign sin sinc sinh sqrt tan tanh trunc(self)  !i >
-absolute arccos arccosh arcsin arcsinh arctan arctanh conj_physical fix negative square(self) 
+absolute arccos arccosh arcsin arcsinh arctan arctanh conj_physical fix negative square(self)
     !ci >
 add sub .Tensor(self, other, *, Scalar alpha=1)  !i >
 add sub .Scalar(self, Scalar other, Scalar alpha=1)  !hi >
@@ -79,7 +79,7 @@ equal is_same_size(self, other) -> bool
 exponential(self, float lambd=1., *, Generator? generator=None)  !i
 fake_quantize_per_channel_affine(self, scale, zero_point, int axis, int quant_min, int quant_max)
      !c
-fake_quantize_per_tensor_affine(self, float scale, int zero_point, int quant_min, int quant_max) 
+fake_quantize_per_tensor_affine(self, float scale, int zero_point, int quant_min, int quant_max)
     !c
 fake_quantize_per_tensor_affine .tensor_qparams(self, scale, zero_point, int quant_min, int
     quant_max)  !c
@@ -98,7 +98,7 @@ histc(self, int bins=100, Scalar min=0, Scalar max=0)  >
 is_coalesced(self) -> bool
 is_complex is_conj is_distributed is_floating_point is_inference is_leaf is_neg is_signed
     retains_grad(self) -> bool  !c
-isclose(self, other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) 
+isclose(self, other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False)
     !c
 isin .Tensor_Tensor(elements, test_elements, *, bool assume_unique=False, bool invert=False)  >
 isin .Tensor_Scalar(elements, Scalar test_element, *, bool assume_unique=False, bool

@@ -16,13 +16,13 @@ cumulative_trapezoid trapezoid trapz .x(y, x, *, int dim=-1)  !c
 cumulative_trapezoid trapezoid .dx(y, *, Scalar dx=1, int dim=-1)  !c
 diff(self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None)  !c >
 dim(self) -> int  !c
-gradient .scalarint(self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[] 
+gradient .scalarint(self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]
     !c
 gradient .scalararray(self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]  !c
 gradient .array(self, *, int[] dim, int edge_order=1) -> Tensor[]  !c
 gradient .scalarrayint(self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]  !c
 gradient .scalarrayarray(self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]  !c
-gradient .tensorarrayint(self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[] 
+gradient .tensorarrayint(self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]
     !c
 gradient .tensorarray(self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]  !c
 hash_tensor(self, int[1] dim=[], *, bool keepdim=False, int mode=0)

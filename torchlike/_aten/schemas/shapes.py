@@ -88,7 +88,7 @@ meshgrid .indexing(Tensor[] tensors, *, str indexing) -> Tensor[]  !c
 moveaxis movedim .intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)  !c
 moveaxis movedim .int(Tensor(a) self, int source, int destination) -> Tensor(a)  !c
 nan_to_num(self, float? nan=None, float? posinf=None, float? neginf=None)  !i >
-nanquantile quantile(self, q, int? dim=None, bool keepdim=False, *, str interpolation="linear") 
+nanquantile quantile(self, q, int? dim=None, bool keepdim=False, *, str interpolation="linear")
     !c >
 nanquantile quantile .scalar(self, float q, int? dim=None, bool keepdim=False, *, str
     interpolation="linear")  !c >
@@ -128,7 +128,7 @@ set_ .source_Tensor_storage_offset(Tensor(a!) self, source, SymInt storage_offse
     SymInt[] stride=[]) -> Tensor(a!)  !c
 slice .Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) ->
     Tensor(a)
-slice_copy .Tensor(self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) 
+slice_copy .Tensor(self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1)
     >Tensor_out
 slice_scatter(self, src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1)  >
 split .Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]

@@ -7,8 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import dtypes, modes, protocol
-from torchlike._core.extension import add_method
+from torchlike._core import dtypes, protocol
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite

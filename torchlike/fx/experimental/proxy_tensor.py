@@ -1,7 +1,7 @@
 """``make_fx``: a function is run on tensors, and the operators that it calls become a graph.
 
-A mode with ``__torch_dispatch__`` sees them below autograd, so a graph holds the operators of backward
-passes too.
+A mode with ``__torch_dispatch__`` sees them below autograd, so a graph holds the operators of
+backward passes too.
 """
 
 from __future__ import annotations
@@ -27,9 +27,18 @@ from torchlike.nn.modules.module import Module
 from torchlike.utils import _pytree as pytree
 from torchlike.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["PythonKeyTracer", "ProxyTorchDispatchMode", "decompose", "disable_proxy_modes_tracing",
-           "dispatch_trace", "get_innermost_proxy_mode", "get_isolated_graphmodule",
-           "get_proxy_mode", "make_fx", "maybe_disable_fake_tensor_mode"]  # fmt: skip
+__all__ = [
+    "ProxyTorchDispatchMode",
+    "PythonKeyTracer",
+    "decompose",
+    "disable_proxy_modes_tracing",
+    "dispatch_trace",
+    "get_innermost_proxy_mode",
+    "get_isolated_graphmodule",
+    "get_proxy_mode",
+    "make_fx",
+    "maybe_disable_fake_tensor_mode",
+]  # fmt: skip
 
 _VALUE_ASKED = (
     "It appears that you're trying to get value out of a tracing tensor with {func} - erroring "
@@ -254,8 +263,7 @@ def make_fx(
 
     @functools.wraps(f)
     def traced(*args: Any) -> GraphModule:
-        own = {k: (lambda r: lambda *a, **kw: r(*a, **kw))(r)
-               for k, r in (decomposition_table or {}).items()}  # fmt: skip
+        own = dict(decomposition_table or {})
         return _traced(f, args, own, tracing_mode, _allow_non_fake_inputs)
 
     return traced

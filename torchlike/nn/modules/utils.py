@@ -71,7 +71,9 @@ def new_tensor(shape: Any, device: Any = None, dtype: Any = None, value: Any = 0
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
     if protocol.state.dispatch_modes:  # they see how parameters are made
-        return NAMESPACES[""]["full"](size, value, dtype=dtype or get_default_dtype(), device=device)
+        return NAMESPACES[""]["full"](
+            size, value, dtype=dtype or get_default_dtype(), device=device
+        )
     if devices.resolve(device).type == "meta":
         return finish(MetaArray(size, numpy_dtype(dtype)), device)
     return finish(jax.device_put(np.full(size, value, numpy_dtype(dtype))), device)
