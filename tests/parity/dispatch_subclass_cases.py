@@ -204,6 +204,66 @@ def deep_copy(torch):
     return parts(x), parts(y)
 
 
+def deep_copy_by_clone(torch):
+    x = made(torch)
+    y = copy.deepcopy(x)
+    y.a.zero_()
+    return parts(x), parts(y), y.requires_grad
+
+
+def pickled(torch):
+    x = made(torch)
+    Two = type(x)
+    Two.__qualname__ = Two.__name__ = f"Two_{torch.__name__}"
+    globals()[Two.__name__] = Two
+    y = pickle.loads(pickle.dumps(x))
+    return type(y) is Two, parts(y)[1:], y.shape, y.requires_grad
+
+
+def int8_weight(torch):
+    """A linear layer whose weight is int8 values and scales, as weight-only quantization has it."""
+
+    class Int8(torch.Tensor):
+        @staticmethod
+        def __new__(cls, values, scale):
+            return torch.Tensor._make_wrapper_subclass(cls, values.shape, dtype=scale.dtype)
+
+        def __init__(self, values, scale):
+            self.values8, self.scale = values, scale
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is torch.nn.functional.linear:
+                x, w, *bias = args
+                out = (x @ w.values8.to(x.dtype).t()) * w.scale
+                return out if not bias or bias[0] is None else out + bias[0]
+            with torch._C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            aten = torch.ops.aten
+            if func in (aten.detach.default, aten.clone.default):
+                return Int8(func(args[0].values8), func(args[0].scale))
+            raise NotImplementedError(str(func))
+
+    layer = torch.nn.Linear(4, 3)
+    weight = (torch.arange(12.0).reshape(3, 4) - 6) / 7
+    scale = weight.abs().amax(1) / 127
+    values = torch.round(weight / scale[:, None]).to(torch.int8)
+    layer.weight = torch.nn.Parameter(Int8(values, scale), requires_grad=False)
+    with torch.no_grad():
+        layer.bias.fill_(0.5)
+    x = torch.arange(8.0).reshape(2, 4)
+    state = layer.state_dict()
+    try:
+        layer.weight + 1
+    except NotImplementedError as error:
+        refused = str(error)
+    return layer(x).detach(), type(layer.weight).__name__, list(state), (
+        type(state["weight"]).__name__, type(copy.deepcopy(layer).weight).__name__, refused)  # fmt: skip
+
+
 def transform(torch):
     from importlib import import_module
 

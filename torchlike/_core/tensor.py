@@ -658,6 +658,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             return memo[id(self)]
         if not self.is_leaf:
             raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        if self._handles:
+            return self._copied_by_its_class(memo)
         # Tensors that shared a storage share the copied one.
         key = id(self._storage)
         if key not in memo:
@@ -671,6 +673,20 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             if name not in _FIELDS:
                 vars(copy)[name] = copying.deepcopy(value, memo)
         return copy
+
+    def _copied_by_its_class(self, memo: dict[int, Any]) -> Tensor:
+        """What ``clone()`` gives of a wrapper subclass. RuntimeError for another class."""
+        with modes.unrecorded():
+            made = self.clone()  # type: ignore[attr-defined]
+        if type(made) is not type(self):
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for wrapper subclasses only works "
+                "for subclass types that properly implement clone() for which clone() returns "
+                f"another instance of the same subclass, not {type(made).__name__}"
+            )
+        memo[id(self)] = made
+        made._requires_grad = self._requires_grad
+        return made
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         capture = modes.current.capture
