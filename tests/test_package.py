@@ -66,6 +66,7 @@ FLOORS = [
     {"_ops"},
     {"autograd", "_compat.functions"},
     {"_aten"},
+    {"_decomp"},
     {
         "distributed",
         "_compat.foreach",
@@ -269,7 +270,7 @@ def _can_be_imported(name):
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
     "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops", "_runtime",
-    "as_torch.py", "cli.py", "interop", "porting", "py.typed",
+    "_decomp", "as_torch.py", "cli.py", "interop", "porting", "py.typed",
 }  # fmt: skip
 
 

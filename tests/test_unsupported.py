@@ -72,7 +72,6 @@ def test_refusals_name_an_alternative():
     for name, made in (
         ("explain", lambda: counter().__enter__()),
         ("DataLoader", lambda: torch.utils.data.IterDataPipe()),
-        ("_make_subclass", lambda: torch.Tensor._make_wrapper_subclass(torch.Tensor, (2,))),
         ("torch.save", lambda: importlib.import_module("torchlike.package").PackageExporter("f")),
     ):
         with pytest.raises(NotImplementedError, match=name):

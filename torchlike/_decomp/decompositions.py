@@ -88,9 +88,7 @@ def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype:
 
 
 @_stands_for(aten._log_softmax_backward_data.default)
-def log_softmax_backward(
-    grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
-) -> Tensor:
+def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any) -> Tensor:
     """The gradient of its logarithm."""
     total = aten.sum.dim_IntList(grad_output, [dim], True)
     return aten.sub.Tensor(grad_output, _mul(aten.exp.default(output), total))
