@@ -143,6 +143,7 @@ FREE = {"torchlike.porting.allocator"}
 AS_HIGH_AS = {f"nn/attention/{name}.py": "accelerator" for name in
               ("block_mask", "flex_attention", "masks")}  # fmt: skip
 AS_HIGH_AS["autograd/profiler.py"] = "utils"
+AS_HIGH_AS["nn/utils/_per_sample_grad.py"] = "func"
 
 
 def _imports(file):
@@ -269,8 +270,8 @@ def _can_be_imported(name):
 
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
-    "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops", "_runtime",
-    "_decomp", "as_torch.py", "cli.py", "interop", "porting", "py.typed",
+    "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops",
+    "_decomp", "_runtime", "as_torch.py", "cli.py", "interop", "porting", "py.typed",
 }  # fmt: skip
 
 

@@ -260,8 +260,9 @@ def int8_weight(torch):
         layer.weight + 1
     except NotImplementedError as error:
         refused = str(error)
-    return layer(x).detach(), type(layer.weight).__name__, list(state), (
-        type(state["weight"]).__name__, type(copy.deepcopy(layer).weight).__name__, refused)  # fmt: skip
+    kinds = [type(w).__name__ for w in (layer.weight, state["weight"],
+                                        copy.deepcopy(layer).weight)]  # fmt: skip
+    return layer(x).detach(), list(state), kinds, refused
 
 
 def transform(torch):

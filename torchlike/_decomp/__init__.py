@@ -9,7 +9,8 @@ from torchlike._decomp.decompositions import RULES
 from torchlike._ops.aten.custom import OpOverload, OpOverloadPacket
 
 __all__ = ["core_aten_decompositions", "decomposition_table", "get_decompositions",
-           "global_decomposition_table", "register_decomposition", "remove_decompositions"]  # fmt: skip
+           "global_decomposition_table", "register_decomposition",
+           "remove_decompositions"]  # fmt: skip
 
 #: overload -> the function that stands for it.
 decomposition_table: dict[Any, Callable[..., Any]] = dict(RULES)

@@ -31,7 +31,7 @@ def _of_wrapper(data: Tensor, requires_grad: Any) -> Any:
             "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
             "implementation."
         )
-    made._is_param = True
+    vars(made)["_is_param"] = True
     return made.requires_grad_(bool(requires_grad))
 
 
