@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import meta, modes, sparse_sums
+from torchlike._core import meta, modes, protocol, sparse_sums
 from torchlike._core.sparse_array import SparseArray
 from torchlike._core.storage import host_value
 from torchlike._core.tensor import Tensor
@@ -152,7 +152,7 @@ def update_group(
     if len(set(map(id, params))) < n:
         repeatedly(update_group, key, rule, params, states, scalars)
         return
-    if any(p._handles for p in params):
+    if protocol.dispatch is not None and any(p._handles for p in params):
         handed_over(update_group, one_step, key, rule, params, states, scalars)
         return
     capture = modes.current.capture

@@ -58,8 +58,9 @@ def call_for_per_sample_grads(
                 raise RuntimeError(_ACCUMULATES.format(p=p))
         n = _batch_size(args, kwargs, at) if batch_size is None else batch_size
         scale = n if loss_reduction == "mean" else 1
-        wanted = {k: p for k, p in module.named_parameters() if p.requires_grad}
-        rest: dict[str, Tensor] = {k: p for k, p in module.named_parameters() if not p.requires_grad}
+        named_parameters = dict(module.named_parameters())
+        wanted = {k: p for k, p in named_parameters.items() if p.requires_grad}
+        rest: dict[str, Tensor] = {k: p for k, p in named_parameters.items() if k not in wanted}
         rest.update(module.named_buffers())
         expanded = {k: _expanded(p, n, scale) for k, p in wanted.items()}
         leaves, spec = pytree.tree_flatten((args, kwargs))
