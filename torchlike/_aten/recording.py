@@ -42,7 +42,7 @@ class DispatchNode(Node):
         super().__init__(name, [gradient_edge(t) for t in self.wanted])
         self.overload, self.args, self.kwargs = overload, args, kwargs
         self.formula = derivatives.formula_of(overload)
-        self.versions = [(t, t._storage.version) for t in tensors_of((*args, *kwargs.values()))]
+        self.versions: list[tuple[Tensor, int]] = []
         self.outputs: list[Any] = []
         self.avals: list[Any] = []
         self._n_outputs = 1
@@ -54,6 +54,9 @@ class DispatchNode(Node):
     def keep(self, outputs: Sequence[Tensor]) -> None:
         """Note what the operator gave: its backward pass may need the values."""
         self._n_outputs = max(len(outputs), 1)
+        # What the operator itself writes (running means) is written by now.
+        given = tensors_of((*self.args, *self.kwargs.values()))
+        self.versions = [(t, t._storage.version) for t in given]
         self.avals = [(tuple(o.shape), o.dtype) for o in outputs]
         saved = () if self.formula is None else self.formula.results
         with modes.unrecorded():

@@ -42,10 +42,10 @@ class BackwardOperator:
 
         def opened(value: Any) -> Any:
             if isinstance(value, Tensor):
-                fresh = value.detach()
-                if next(places) in which:
-                    fresh.requires_grad_()
-                    wanted.append(fresh)
+                if next(places) not in which:
+                    return value.detach().clone()  # the forward may write it: running means
+                fresh = value.detach().requires_grad_()
+                wanted.append(fresh)
                 return fresh
             if isinstance(value, (tuple, list)):
                 return type(value)(map(opened, value))
