@@ -40,7 +40,9 @@ class DispatchNode(Node):
     def __init__(self, name: str, overload: Any, args: Any, kwargs: Any) -> None:
         self.wanted = [t for t in tensors_of((*args, *kwargs.values())) if t.requires_grad]
         super().__init__(name, [gradient_edge(t) for t in self.wanted])
-        self.overload, self.args, self.kwargs = overload, args, kwargs
+        self.overload = overload
+        self.args: Any = args
+        self.kwargs: Any = kwargs
         self.formula = derivatives.formula_of(overload)
         self.versions: list[tuple[Tensor, int]] = []
         self.outputs: list[Any] = []
