@@ -151,3 +151,18 @@ def _prelu_kernel_backward(
     below = self <= 0
     return (_torch["where"](below, weight * grad_output, grad_output),
             _torch["where"](below, self * grad_output, 0.0))  # fmt: skip
+
+
+@kernel("native_batch_norm_backward")
+def _native_batch_norm_backward(
+    grad_out: Tensor, input: Tensor, weight: Any, running_mean: Any, running_var: Any,
+    save_mean: Any, save_invstd: Any, train: bool, eps: float, output_mask: Any,
+) -> tuple[Any, ...]:  # fmt: skip
+    means = () if train else (running_mean, running_var)
+
+    def forward(x: Tensor, w: Any, b: Any) -> Tensor:
+        return _nn["batch_norm"](x, *(means or (None, None)), w, b, training=train, eps=eps)
+
+    ones = input.new_ones(input.shape[1]) if weight is None else weight
+    bias = _torch["zeros_like"](ones)
+    return tuple(vjp(forward, [input, ones, bias], [grad_out], output_mask))

@@ -155,3 +155,21 @@ def _log_sigmoid(g: Any, a: Any) -> Tensor:
 
 
 formula("log_sigmoid_forward", every=True, only_first=True, self=_log_sigmoid)
+
+
+def _batch_normed(which: int) -> Any:
+    def gradient(g: Any, a: Any) -> Any:
+        if getattr(a, "found", None) is None:
+            wanted = [a.input.requires_grad, *(t is not None and t.requires_grad
+                                               for t in (a.weight, a.bias))]  # fmt: skip
+            a.found = aten.native_batch_norm_backward.default(
+                g[0], a.input, a.weight, a.running_mean, a.running_var, a.second, a.third,
+                a.training, a.eps, wanted,
+            )  # fmt: skip
+        return a.found[which]
+
+    return gradient
+
+
+formula("native_batch_norm", every=True, only_first=True, result=(1, 2), input=_batch_normed(0),
+        weight=_batch_normed(1), bias=_batch_normed(2))  # fmt: skip
