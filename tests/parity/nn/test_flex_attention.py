@@ -141,9 +141,18 @@ def in_blocks(monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 4)
 
 
-@pytest.mark.sampled(every=6)
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("mask", [None, *MASKS[1:]])
+#: A table and whole rows; a bias and hidden blocks; what differs by batch and head.
+QUICK = [(relative, None), (alibi, some_rows_empty), (doubled_in_half, by_batch_and_head)]
+
+
+@pytest.mark.parametrize(
+    ("score", "mask"),
+    [
+        pytest.param(s, m, marks=() if (s, m) in QUICK else pytest.mark.full)
+        for s in SCORES
+        for m in MASKS
+    ],
+)
 def test_in_blocks(score, mask, in_blocks):
     arrays, weight = given(np.float32), RNG.standard_normal((2, 4, 7, 5)).astype(np.float32)
     wanted = run(torch, arrays, score, mask, reference, weight=weight)
@@ -151,7 +160,7 @@ def test_in_blocks(score, mask, in_blocks):
         same(run(torchlike, arrays, score, mask, how, weight=weight), wanted)
 
 
-@pytest.mark.parametrize("batches", [(2, 2), (2, 1)])
+@pytest.mark.parametrize("batches", [pytest.param((2, 2), marks=pytest.mark.full), (2, 1)])
 def test_groups_of_heads_in_blocks(batches, in_blocks):
     arrays = given(np.float32, 4, 2, *batches)
     weight = np.ones((2, 4, 7, 5), np.float32)
