@@ -123,19 +123,20 @@ def _note(options: argparse.Namespace, names: list[str], what: str) -> None:
 
 _HEAD = """# Operators on accelerators
 
-Made by `python -m tools.lowerings --write`. One case of each op of the table that tests hold against PyTorch, and each
-configuration of a module, compiled ahead of time for a TPU v5e and an H100 on a machine that has neither; nothing ran there. Forward and
-backward are counted apart: where both are compiled they are one program. Counted is what PyTorch has in that dtype (on a
-CPU), of backward what has a gradient there.
+Made by `python -m tools.lowerings --write`. One case of each op of the table that tests hold
+against PyTorch, and each configuration of a module, compiled ahead of time for a TPU v5e and an
+H100 on a machine that has neither; nothing ran there. Forward and backward are counted apart:
+where both are compiled they are one program. Counted is what PyTorch has in that dtype (on a CPU),
+of backward what has a gradient there.
 """
 
 
 def page(known: Known) -> str:
     """The page: counts, and what is not compiled, by its reason."""
     rows = sorted(known.values(), key=lambda x: (_ORDER.index(x["dtype"]), x["op"]))
-    return "\n".join([_HEAD, *_counts(rows), "", "## What is not compiled", "", *_reasons(rows)]) + (
-        "\n"
-    )
+    return "\n".join(
+        [_HEAD, *_counts(rows), "", "## What is not compiled", "", *_reasons(rows)]
+    ) + ("\n")
 
 
 def _counts(rows: Sequence[dict[str, Any]]) -> list[str]:

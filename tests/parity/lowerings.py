@@ -32,6 +32,12 @@ TOPOLOGIES = {"tpu": "v5e:1x1", "cuda": "h100:1"}
 REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 
 COMPILED = "compiled"
+#: What is compiled only beside a GPU, by words of JAX's errors.
+NEEDS = {
+    "cusolverGetVersion": "cuSOLVER's library, which sizes the workspace: not tried",
+    "no platforms that are instances of gpu": "a GPU beside the compiler (a call of the host): "
+                                              "not tried",
+}  # fmt: skip
 #: The op has no gradient, in PyTorch neither.
 NONE = "none"
 #: PyTorch refuses it as well.
@@ -162,12 +168,12 @@ def _tried(subject: Subject, platform: str, dtype: str, with_backward: bool) -> 
         compiled(found, where, mesh, default_rule(mesh, batch=None))
     except JitCaptureError as error:
         return f"needs values: {_words(error)}"
-    except jax.errors.JaxRuntimeError as error:
-        if "cusolver" in str(error).lower():  # its library sizes the workspace
-            return "needs cuSOLVER's library: it is not tried here"
-        return f"failed: {_words(error)}"
     except REFUSALS as error:
-        return f"refused: {type(error).__name__}: {_words(error)}"
+        for words, needed in NEEDS.items():
+            if words in str(error):
+                return f"needs {needed}"
+        kind = "failed" if isinstance(error, jax.errors.JaxRuntimeError) else "refused"
+        return f"{kind}: {type(error).__name__}: {_words(error)}"
     return COMPILED
 
 
@@ -178,10 +184,11 @@ def _step(call: Call, with_backward: bool) -> Callable[[], Any]:
     """
 
     def step() -> Any:
+        if not with_backward:
+            with torchlike.no_grad():
+                return call.outputs(), []
         outputs = call.outputs()
         results = [t.detach() for t in outputs]
-        if not with_backward:
-            return results, []
         rooted = [t for t in outputs if t.requires_grad]
         if not rooted:
             raise RuntimeError("PyTorch gives a gradient here, and this op none")

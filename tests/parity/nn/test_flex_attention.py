@@ -7,6 +7,7 @@ import pytest
 
 import torchlike
 import torchlike.nn.attention.flex_attention as mine
+from torchlike.nn.attention import blocks
 
 torch = pytest.importorskip("torch")
 import torch.nn.attention.flex_attention as theirs  # noqa: E402
@@ -122,12 +123,57 @@ def test_values_and_gradients(score, mask):
     wanted = run(torch, arrays, score, mask, reference, weight=weight)
     compiled = torchlike.jit(ours)
     for how in (ours, compiled):
-        found = run(torchlike, arrays, score, mask, how, weight=weight)
-        for a, b in zip(found[0] + found[1], wanted[0] + wanted[1], strict=True):
-            if b is None and a is not None:  # a leaf the functions do not read
-                assert not a.any()
-            else:
-                close(a, b, 1e-5)
+        same(run(torchlike, arrays, score, mask, how, weight=weight), wanted)
+
+
+def same(found, wanted):
+    for a, b in zip(found[0] + found[1], wanted[0] + wanted[1], strict=True):
+        if b is None and a is not None:  # a leaf the functions do not read
+            assert not a.any()
+        else:
+            close(a, b, 1e-5)
+
+
+@pytest.fixture
+def in_blocks(monkeypatch):
+    """As long sequences are computed: 7 rows and 9 columns in blocks of 4."""
+    monkeypatch.setattr(blocks, "_LONG_ON_CPU", 0)
+    monkeypatch.setattr(blocks, "BLOCK", 4)
+
+
+#: A table and whole rows; a bias and hidden blocks; what differs by batch and head.
+QUICK = [(relative, None), (alibi, some_rows_empty), (doubled_in_half, by_batch_and_head)]
+
+
+@pytest.mark.parametrize(
+    ("score", "mask"),
+    [
+        pytest.param(s, m, marks=() if (s, m) in QUICK else pytest.mark.full)
+        for s in SCORES
+        for m in MASKS
+    ],
+)
+def test_in_blocks(score, mask, in_blocks):
+    arrays, weight = given(np.float32), RNG.standard_normal((2, 4, 7, 5)).astype(np.float32)
+    wanted = run(torch, arrays, score, mask, reference, weight=weight)
+    for how in (ours, torchlike.jit(ours)):
+        same(run(torchlike, arrays, score, mask, how, weight=weight), wanted)
+
+
+@pytest.mark.parametrize("batches", [pytest.param((2, 2), marks=pytest.mark.full), (2, 1)])
+def test_groups_of_heads_in_blocks(batches, in_blocks):
+    arrays = given(np.float32, 4, 2, *batches)
+    weight = np.ones((2, 4, 7, 5), np.float32)
+    repeated = [arrays[0], *(np.repeat(a, 2, 1) for a in arrays[1:])]
+    repeated = [repeated[0], *(np.broadcast_to(a, (2, *a.shape[1:])) for a in repeated[1:])]
+    wanted = run(torch, repeated, alibi, causal, reference, weight=weight)
+    found = run(torchlike, arrays, alibi, causal, ours, gqa=True, weight=weight)
+    for a, b in zip(found[0], wanted[0], strict=True):
+        close(a, b, 1e-5)
+    for a, b, like in zip(found[1][1:3], wanted[1][1:3], arrays[1:], strict=True):
+        total = b.reshape(2, 2, 2, *b.shape[2:]).sum(2)
+        close(a, total if like.shape[0] == 2 else total.sum(0, keepdim=True), 1e-5)
+    close(found[1][0], wanted[1][0], 1e-5)
 
 
 @pytest.mark.parametrize(("shared", "kv_batch", "scale"), [(1, 2, None), (2, 2, 0.3), (4, 1, 1.0)])

@@ -7,28 +7,31 @@ gather, and its gradient a scatter.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, NotRequired, TypedDict
 
-from torchlike._core import dtypes
+from torchlike._core import dtypes, modes
 from torchlike._core.errors import warn_once
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._jit.entry import jit
 from torchlike._ops.nn.attention.attention import modified_attention_op
 from torchlike.amp.autocast_mode import (
     get_autocast_dtype,
     is_autocast_available,
     is_autocast_enabled,
 )
+from torchlike.nn.attention import blocks
 from torchlike.nn.attention.block_mask import DEFAULT_BLOCK_SIZE as _DEFAULT_SPARSE_BLOCK_SIZE
 from torchlike.nn.attention.block_mask import BlockMask, create_block_mask
+from torchlike.nn.attention.changed_scores import changed_scores
 from torchlike.nn.attention.masks import (
     and_masks,
     create_mask,
     noop_mask,
     or_masks,
-    over_scores,
     sliced_mask,
 )
 
@@ -182,23 +185,6 @@ def _check_options(options: Any) -> None:
         )
 
 
-def _expanded(blocks: Tensor, block_mask: BlockMask, rows: int, columns: int) -> Tensor:
-    """What holds of blocks, for each score: (…, rows, columns), bool."""
-    q_block, kv_block = block_mask.BLOCK_SIZE
-    row = _torch["arange"](rows, device=blocks.device) // q_block
-    column = _torch["arange"](columns, device=blocks.device) // kv_block
-    return blocks.to(dtypes.bool)[..., row.unsqueeze(1), column]
-
-
-def _allowed(block_mask: BlockMask, indices: list[Tensor]) -> Tensor:
-    """Which scores stay: those of full blocks, and in the other blocks those of the function."""
-    rows, columns = (len(i) for i in indices[2:])
-    asked = over_scores(block_mask.mask_mod, False)(*indices)
-    there = _expanded(block_mask.to_dense(), block_mask, rows, columns) & asked
-    full = block_mask.full_blocks()
-    return there if full is None else there | _expanded(full, block_mask, rows, columns)
-
-
 def flex_attention(
     query: Tensor, key: Tensor, value: Tensor, score_mod: Callable[..., Any] | None = None,
     block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
@@ -220,10 +206,15 @@ def flex_attention(
 
     ValueError for sizes that do not fit; NotImplementedError for other than 4 dimensions.
 
+    Where a head has 262,144 scores or more (4,194,304 on the CPU), they are made a block at a time,
+    in forward and backward: memory grows with L and not with L x S, and blocks that a mask hides
+    whole are skipped.
+
     Differs from PyTorch: backward and ``max_scores`` work on CPU; outside of a compiled function
-    the blocks count as well as ``mask_mod``, as in PyTorch's kernels; blocks masked whole are
-    computed and masked, so a mask saves neither time nor memory. A compiled function that is given
-    another BlockMask is compiled anew: make masks of changing tensors inside it.
+    the blocks count as well as ``mask_mod``, as in PyTorch's kernels; short sequences are computed
+    whole, hidden blocks too. A compiled function that is given another BlockMask is compiled anew:
+    make masks of changing tensors inside it. So are, called eagerly on long sequences, other
+    functions than before: keep them, instead of defining them at each call.
     """
     _check(query, key, value, enable_gqa, block_mask)
     if block_mask is not None:
@@ -245,17 +236,38 @@ def flex_attention(
     if is_autocast_available(kind) and is_autocast_enabled(kind):
         low = get_autocast_dtype(kind)
         query, key, value = (t.to(low) for t in (query, key, value))
-    scores = _scores(query, key, scale)
-    indices = [_torch["arange"](n, device=query.device) for n in scores.shape]
-    if score_mod is not None:
-        scores = over_scores(score_mod, True)(scores, *indices)
-    if block_mask is not None:
-        scores = _torch["where"](_allowed(block_mask, indices), scores, -math.inf)
-    out, lse = modified_attention_op(scores, _for_all_heads(value, query), query.dtype)
+    out, lse, greatest = _attended(query, key, value, score_mod, block_mask, scale)
     if return_aux is not None:
-        greatest = scores.detach().amax(-1) if return_aux.max_scores else None
-        return out, AuxOutput(lse if return_aux.lse else None, greatest)
+        return out, AuxOutput(
+            lse if return_aux.lse else None, greatest if return_aux.max_scores else None
+        )
     return (out, lse) if return_lse else out
+
+
+def _attended(
+    query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block_mask: Any, scale: float | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What it gives, the logarithms of the sums, and the greatest score of each row."""
+    if not blocks.is_long(query, key):
+        scores = _scores(query, key, scale)
+        indices = [_torch["arange"](n, device=query.device) for n in scores.shape]
+        scores = changed_scores(score_mod, block_mask, scores, indices)
+        out, lse = modified_attention_op(scores, _for_all_heads(value, query), query.dtype)
+        return out, lse, scores.detach().amax(-1)
+    if modes.current.capture is not None:
+        return blocks.attend(query, key, value, score_mod, block_mask, _factor(query, scale))
+    # In blocks the functions are part of a loop's body, which only a capture can trace.
+    return _compiled(score_mod, block_mask, scale)(query, key, value)
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(score_mod: Any, block_mask: Any, scale: float | None) -> Callable[..., Any]:
+    """`_attended` compiled for these functions: it keeps what they read, so there are few."""
+
+    def flex_attention(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return _attended(query, key, value, score_mod, block_mask, scale)
+
+    return jit(flex_attention)
 
 
 def _for_all_heads(t: Tensor, query: Tensor) -> Tensor:
@@ -266,6 +278,9 @@ def _for_all_heads(t: Tensor, query: Tensor) -> Tensor:
 def _scores(query: Tensor, key: Tensor, scale: float | None) -> Tensor:
     """The scores (B, Hq, L, S), in float32 or wider."""
     wide = dtypes.float64 if query.dtype is dtypes.float64 else dtypes.float32
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     keys = _for_all_heads(key, query).to(wide)
-    return (query.to(wide) @ keys.transpose(-2, -1)) * factor
+    return (query.to(wide) @ keys.transpose(-2, -1)) * _factor(query, scale)
+
+
+def _factor(query: Tensor, scale: float | None) -> float:
+    return 1 / math.sqrt(query.shape[-1]) if scale is None else scale

@@ -31,7 +31,7 @@ class Settings(NamedTuple):
     block: int = BLOCK
 
 
-class _Blocks(NamedTuple):
+class Blocks(NamedTuple):
     """How rows and columns are cut."""
 
     rows: int
@@ -40,7 +40,7 @@ class _Blocks(NamedTuple):
     settings: Settings
 
     @classmethod
-    def of(cls, rows: int, columns: int, settings: Settings) -> _Blocks:
+    def of(cls, rows: int, columns: int, settings: Settings) -> Blocks:
         size = min(settings.block, rows), min(settings.block, columns)
         return cls(rows, columns, size, settings)
 
@@ -118,7 +118,7 @@ def attend(query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: Set
 
 
 def _padded(
-    blocks: _Blocks, query: Any, key: Any, value: Any, mask: Any
+    blocks: Blocks, query: Any, key: Any, value: Any, mask: Any
 ) -> tuple[Any, Any, Any, Any]:
     height, width = blocks.size
     query = blocks.padded(query, blocks.rows, height, -2)
@@ -142,7 +142,7 @@ def _forward(
     query: Any, key: Any, value: Any, mask: Any, seed: Any, settings: Settings
 ) -> tuple[jax.Array, jax.Array]:
     """The result, and the logarithm of each row's sum (…, L, 1)."""
-    blocks = _Blocks.of(query.shape[-2], key.shape[-2], settings)
+    blocks = Blocks.of(query.shape[-2], key.shape[-2], settings)
     wide = jnp.promote_types(query.dtype, jnp.float32)
     given = _at_least_2d(mask)
     q, k, v, m = _padded(blocks, query, key, value, given)
@@ -193,7 +193,7 @@ def _with_residuals(
 
 def _backward(settings: Settings, residuals: Any, cotangent: Any) -> tuple[Any, ...]:
     query, key, value, mask, seed, out, logs = residuals
-    blocks = _Blocks.of(query.shape[-2], key.shape[-2], settings)
+    blocks = Blocks.of(query.shape[-2], key.shape[-2], settings)
     wide = jnp.promote_types(query.dtype, jnp.float32)
     given = _at_least_2d(mask)
     q, k, v, m = _padded(blocks, query, key, value, given)
@@ -227,7 +227,7 @@ def _backward(settings: Settings, residuals: Any, cotangent: Any) -> tuple[Any, 
             (dv, j, jnp.matmul(jnp.swapaxes(used.astype(g.dtype), -1, -2), rows,
                                preferred_element_type=wide)),
         )  # fmt: skip
-        dq, dk, dv = (_added(x, at, part) for x, at, part in parts)
+        dq, dk, dv = (added(x, at, part) for x, at, part in parts)
         if dm is not None:
             dm = _added_to_mask(blocks, dm, slopes, i, j)
         return (dq, dk, dv, dm), None
@@ -256,14 +256,14 @@ def _summed(x: Any, shape: tuple[int, ...]) -> jax.Array:
     return jnp.sum(x, over, keepdims=True) if over else x
 
 
-def _added(whole: Any, at: Any, part: Any) -> jax.Array:
+def added(whole: Any, at: Any, part: Any) -> jax.Array:
     part = _summed(part, (*whole.shape[:-2], *part.shape[-2:]))
     axis = whole.ndim - 2
     old = lax.dynamic_slice_in_dim(whole, at, part.shape[-2], axis)
     return lax.dynamic_update_slice_in_dim(whole, old + part, at, axis)
 
 
-def _added_to_mask(blocks: _Blocks, dm: Any, slopes: Any, i: Any, j: Any) -> jax.Array:
+def _added_to_mask(blocks: Blocks, dm: Any, slopes: Any, i: Any, j: Any) -> jax.Array:
     old = blocks.mask_of(dm, i, j)
     new = old + _summed(slopes, old.shape)
     at = [jnp.int32(0)] * dm.ndim
