@@ -56,7 +56,7 @@ def test_a_wrong_gradient():
 def test_a_wrong_second_gradient():
     assert_gradients(Cube.apply, X, order=3)
     assert_gradients(WrongSecond.apply, X)
-    with pytest.raises(AssertionError, match="order 2: Jacobian mismatch"):
+    with pytest.raises(AssertionError, match="derivatives of order 2"):
         assert_gradients(WrongSecond.apply, X, order=2)
 
 

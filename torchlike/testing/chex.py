@@ -31,7 +31,9 @@ _SCALARS = frozenset(
      "assert_scalar_positive")
 )  # fmt: skip
 #: Assertions that take functions, whose arguments are theirs.
-_OF_FUNCTIONS = frozenset(("assert_max_traces", "assert_numerical_grads", "assert_devices_available"))
+_OF_FUNCTIONS = frozenset(
+    ("assert_max_traces", "assert_numerical_grads", "assert_devices_available")
+)
 
 
 def _item(x: Any) -> Any:

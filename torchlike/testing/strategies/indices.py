@@ -40,7 +40,9 @@ def indices(shape: Sequence[int], *, advanced: bool = True, masks: bool = False)
             masked = masked or way == "mask"
             parts.append(_part(draw, way, n, length))
         if masked:  # a mask counts as a list of its own length: nothing else beside it
-            parts = [p if _is_mask(p) or isinstance(p, (slice, int)) else slice(None) for p in parts]
+            parts = [
+                p if _is_mask(p) or isinstance(p, (slice, int)) else slice(None) for p in parts
+            ]
         for _ in range(draw(st.integers(0, 2)) if draw(st.booleans()) else 0):
             parts.insert(draw(st.integers(0, len(parts))), None)
         if behind:
