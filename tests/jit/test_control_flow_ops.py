@@ -16,7 +16,7 @@ def leaves(result):
 
 
 def check(f, *args, compiles=1):
-    """Values and gradients of ``f``, by the arguments and by what it reaches, eagerly and jitted."""
+    """Values and gradients, by the arguments and what ``f`` reaches, eagerly and jitted."""
     assert_matches_eager(f, *args)
     jitted = torch.jit(f)
     jitted(*args)
@@ -168,7 +168,6 @@ def test_while_loop_of_no_turns_and_of_python_ints():
 def test_scan_and_map(w, reverse):
     a, b = w
     xs = torch.randn(6, 3, requires_grad=True)
-    every = (*w, xs)
     check(lambda x: scan(lambda c, x: ((c * a + x).tanh(), c * x), x * b, xs, reverse=reverse),
           X)  # fmt: skip
     check(lambda: scan(lambda c, x: (c + x * b[:2], (c * x)[:1]), a[:2] * 1, xs[:2], dim=1,

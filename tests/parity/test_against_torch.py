@@ -151,6 +151,7 @@ def test_without_pytorch(monkeypatch):
         check_against_torch(helper, X)
 
 
+@pytest.mark.full
 def test_under_the_alias():
     code = (
         "import torchlike.as_torch, torch, unittest\n"
