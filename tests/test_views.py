@@ -249,3 +249,18 @@ def test_writes_through_changed_values_of_strided_parts(part, seen, jitted):
     run = torch.jit(write) if jitted else write
     run(base)
     assert base.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_views_that_begin_behind_an_empty_memory(jitted):
+    def run(x):
+        view = x[:, 1:]
+        view.add_(1)
+        x[:, 2:] = 3
+        return view * 2, view.clone(), view[:, 1:].t()
+
+    x = torch.zeros(0, 3)
+    found = (torch.jit(run) if jitted else run)(x)
+    assert [tuple(t.shape) for t in found] == [(0, 2), (0, 2), (1, 0)]
+    assert x[:, 1:].tolist() == []
+    assert x[:, 1:].numpy().shape == (0, 2)

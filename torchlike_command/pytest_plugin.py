@@ -35,7 +35,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "variant" not in metafunc.fixturenames or _is_parametrized(metafunc):
         return
     module: Any = importlib.import_module("torchlike.testing.variants")
-    said = tuple(n for n in metafunc.config.getoption(_OPTION).split(",") if n)
+    said = tuple(n for n in str(metafunc.config.getoption(_OPTION)).split(",") if n)
     own = getattr(metafunc.function, "torchlike_variants", ())
     try:
         found = module.named_variants(said or own)

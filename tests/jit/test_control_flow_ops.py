@@ -8,34 +8,19 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._higher_order_ops import associative_scan
 from torchlike._higher_order_ops.map import map as torch_map
 from torchlike._higher_order_ops.scan import scan
+from torchlike.testing import assert_matches_eager
 
 
 def leaves(result):
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
-def check(f, *args, params=(), compiles=1):
-    """Values and gradients of ``f`` eagerly and jitted."""
+def check(f, *args, compiles=1):
+    """Values and gradients, by the arguments and what ``f`` reaches, eagerly and jitted."""
+    assert_matches_eager(f, *args)
     jitted = torch.jit(f)
-    seen = []
-    for call in (f, jitted, jitted):
-        for p in params:
-            p.grad = None
-        out = leaves(call(*args))
-        loss = [(o.double() ** 2).sum() for o in out if o.requires_grad]
-        if loss and params:
-            sum(loss).backward()
-        seen.append(([o.detach() for o in out], [p.grad for p in params]))
-    for values, grads in seen[1:]:
-        for a, b in zip(seen[0][0], values, strict=True):
-            assert a.dtype == b.dtype
-            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
-        for a, b in zip(seen[0][1], grads, strict=True):
-            zeros = 0.0  # no gradient arrived: eagerly none, compiled zeros
-            np.testing.assert_allclose(
-                zeros if a is None else a.numpy(), zeros if b is None else b.numpy(), rtol=1e-4,
-                atol=1e-6,
-            )  # fmt: skip
+    jitted(*args)
+    jitted(*args)
     assert jitted.compiles == compiles
 
 
@@ -53,13 +38,13 @@ def test_cond(w, p):
     a, b = w
     pred = torch.tensor(p)
     check(lambda p, x: torch.cond(p, lambda x: (x * a).sin(), lambda x: (x * b * b).exp(), (x,)),
-          pred, X, params=w)  # fmt: skip
-    check(lambda p: torch.cond(p, lambda: a, lambda: b), pred, params=w)
-    check(lambda p: torch.cond(p, lambda: (a * 2).detach() * b, lambda: b), pred, params=w)
+          pred, X)  # fmt: skip
+    check(lambda p: torch.cond(p, lambda: a, lambda: b), pred)
+    check(lambda p: torch.cond(p, lambda: (a * 2).detach() * b, lambda: b), pred)
     nested = lambda p, x: torch.cond(  # noqa: E731
         p, lambda: torch.cond(x.sum() > 9, lambda: a * 2, lambda: a * b), lambda: b * x
     )
-    check(nested, pred, X, params=w)
+    check(nested, pred, X)
 
 
 def test_cond_keeps_custom_functions_and_no_grad(w):
@@ -80,8 +65,8 @@ def test_cond_keeps_custom_functions_and_no_grad(w):
 
         return torch.cond(p, yes, lambda: w[1])
 
-    check(f, torch.tensor(True), params=w)
-    check(f, torch.tensor(False), params=w)
+    check(f, torch.tensor(True))
+    check(f, torch.tensor(False))
 
 
 def test_one_program_serves_both_branches(w):
@@ -166,8 +151,8 @@ def test_while_loop(w, n):
             lambda i, y: i < n, lambda i, y: (i + 1, (y * w[0]).sin() + y), (torch.tensor(0), x)
         )
 
-    check(f, torch.tensor(n), X, params=w)
-    check(lambda n, x: f(n, x * w[1]), torch.tensor(n), X, params=w)
+    check(f, torch.tensor(n), X)
+    check(lambda n, x: f(n, x * w[1]), torch.tensor(n), X)
 
 
 def test_while_loop_of_no_turns_and_of_python_ints():
@@ -183,12 +168,11 @@ def test_while_loop_of_no_turns_and_of_python_ints():
 def test_scan_and_map(w, reverse):
     a, b = w
     xs = torch.randn(6, 3, requires_grad=True)
-    every = (*w, xs)
     check(lambda x: scan(lambda c, x: ((c * a + x).tanh(), c * x), x * b, xs, reverse=reverse),
-          X, params=every)  # fmt: skip
+          X)  # fmt: skip
     check(lambda: scan(lambda c, x: (c + x * b[:2], (c * x)[:1]), a[:2] * 1, xs[:2], dim=1,
-                       reverse=reverse), params=every)  # fmt: skip
-    check(lambda: torch_map(lambda row, a: (row * a).exp(), xs, a), params=every)
+                       reverse=reverse))  # fmt: skip
+    check(lambda: torch_map(lambda row, a: (row * a).exp(), xs, a))
 
 
 @pytest.mark.parametrize("jitted", [False, True])
@@ -217,7 +201,7 @@ def test_associative_scan(mode, reverse):
             reverse=reverse,
             combine_mode=mode,
         )
-        check(f, params=(xs,))
+        check(f)
         expected = torch.cumprod(xs.flip(1) if reverse else xs, 1)
         expected = expected.flip(1) if reverse else expected
         np.testing.assert_allclose(f().detach().numpy(), expected.detach().numpy(), rtol=1e-5)

@@ -41,13 +41,30 @@ def test_a_fault_in_the_state_is_named():
     model, _, _ = training()
 
     def wrong(x):
+        result = model(x).detach()
         if torch.compiler.is_compiling():
             with torch.no_grad():
                 model[1].bias.add_(1)
-        return model(x)
+        return result
 
     with pytest.raises(AssertionError, match=r"model\.1\.bias after the call"):
-        assert_matches_eager(wrong, X)
+        assert_matches_eager(wrong, X, calls=1)
+
+
+class Slope(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (3 if torch.compiler.is_compiling() else 2)
+
+
+def test_a_wrong_gradient_of_what_is_reached():
+    table = {"w": [torch.nn.Parameter(torch.ones(3))]}
+    with pytest.raises(AssertionError, match=r"in the gradient of table\['w'\]\[0\]"):
+        assert_matches_eager(lambda x: Slope.apply(table["w"][0]) * x, X)
 
 
 def test_methods_modules_and_compiled_functions():

@@ -56,7 +56,7 @@ def test_a_wrong_gradient():
 def test_a_wrong_second_gradient():
     assert_gradients(Cube.apply, X, order=3)
     assert_gradients(WrongSecond.apply, X)
-    with pytest.raises(AssertionError, match="order 2: Jacobian mismatch"):
+    with pytest.raises(AssertionError, match="derivatives of order 2"):
         assert_gradients(WrongSecond.apply, X, order=2)
 
 
@@ -126,19 +126,15 @@ def test_a_recompile_per_call():
     with assert_no_recompile():
         for factor in (1, 2, 3):
             scaled(X, torch.tensor(factor))
-    with (
-        pytest.raises(AssertionError, match=r"scaled_by_shape was compiled 2 times more: .*`n`"),
-        assert_no_recompile(),
-    ):
-        for n in (1, 2, 3):
-            scaled_by_shape(X, n)
+    with pytest.raises(AssertionError, match=r"scaled_by_shape was compiled 2 times more: .*`n`"):
+        assert_no_recompile(lambda: [scaled_by_shape(X, n) for n in (1, 2, 3)])()
 
 
 def test_a_function_compiled_anew_per_call():
     def step(x):
         return torch.jit(lambda x: x + 1)(x)
 
-    with pytest.raises(AssertionError, match="given to torchlike.jit anew each time"):
+    with pytest.raises(AssertionError, match=r"given to torchlike\.jit anew each time"):
         assert_no_recompile(lambda: [step(X) for _ in range(3)])()
 
 

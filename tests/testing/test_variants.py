@@ -130,15 +130,14 @@ def run_pytest(folder, *arguments, **environment):
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("said", "expected"),
     [((), {"test_own[eager]", "test_own[jit]", "test_usual[eager]", "test_usual[jit]",
            "TestMethods::test_method[vmap]", "test_other"}),
-     pytest.param(
-         ("--torchlike-variants=warmup,devices",),
-         {"test_own[warmup]", "test_own[devices]", "test_usual[warmup]", "test_usual[devices]",
-          "TestMethods::test_method[warmup]", "TestMethods::test_method[devices]", "test_other"},
-         marks=pytest.mark.full)],
+     (("--torchlike-variants=warmup,devices",),
+      {"test_own[warmup]", "test_own[devices]", "test_usual[warmup]", "test_usual[devices]",
+       "TestMethods::test_method[warmup]", "TestMethods::test_method[devices]", "test_other"})],
 )  # fmt: skip
 def test_the_option(tmp_path, said, expected):
     (tmp_path / "test_suite.py").write_text(SUITE)

@@ -209,8 +209,11 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
             if not s.rearranges:
                 return None
         size, stride, offset = view.geometry
-        if math.prod(size) > _MOST_SHOWN:
+        count = math.prod(size)
+        if count > _MOST_SHOWN:
             return None
+        if not count:  # NumPy refuses an offset behind the end of an empty buffer
+            return np.empty(size, cell.dtype)
         width = cell.itemsize
         return np.ndarray(size, cell.dtype, cell, offset * width, [n * width for n in stride])
 

@@ -1,4 +1,4 @@
-"""``check_against_torch``: a function gives what it gives with real PyTorch in torchlike's place."""
+"""``check_against_torch``: a function gives what it gives with real PyTorch behind its names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ import jax
 import numpy as np
 
 from torchlike._compat import functions
+from torchlike._core import dtypes
+from torchlike._core.devices import device
 from torchlike._core.dtypes import dtype
+from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
 from torchlike._jit.capture.libraries import is_library
 from torchlike._jit.function import JitFunction
@@ -35,7 +38,8 @@ def check_against_torch(
     ``F``, ``nn.Linear``, ``float32``). Tensors among the arguments go over with their memory:
     strides, views of one tensor, ``requires_grad``. Compared are results, dtypes and shapes,
     gradients of a weighted sum, arguments after the call, and the type of an error. Both start from
-    one seed, which gives the same numbers on a CPU. Modules are made inside of the function.
+    one seed, which gives the same numbers on a CPU. Tensors that the function reaches otherwise
+    (globals, its closure, lists in it) go over as well. Modules are made inside of the function.
 
     Raises:
       unittest.SkipTest: PyTorch is not installed, or ``torch`` is torchlike in this process; pytest
@@ -53,7 +57,7 @@ def check_against_torch(
         default_generator.manual_seed(seed)
         found = observe(fn, a, k)
         torch.manual_seed(seed)
-        expected = _observe(crossing, _Swap(torch).of(plain), *theirs)
+        expected = _observe(crossing, _Swap(torch, crossing).of(plain), *theirs)
     finally:
         default_generator.set_state(before)
         torch.random.set_rng_state(torch_before)
@@ -135,6 +139,12 @@ class _Crossing:
             raise TypeError(f"check_against_torch cannot hand over {t.dtype}: {error}") from None
 
     def back(self, x: Any) -> Any:
+        if isinstance(x, self._torch.dtype):
+            return getattr(dtypes, str(x).removeprefix("torch."))
+        if isinstance(x, self._torch.device):
+            return device(str(x))
+        if isinstance(x, self._torch.Size):
+            return Size(x)
         if not isinstance(x, self._torch.Tensor):
             return x
         x = x.detach().resolve_conj().resolve_neg()
@@ -185,10 +195,9 @@ def _torch_total(torch: Any, found: dict[str, Any]) -> Any:
 class _Swap:
     """The user's functions and classes, with PyTorch's names where they had torchlike's."""
 
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
+    def __init__(self, torch: Any, crossing: _Crossing) -> None:
+        self._torch, self._crossing = torch, crossing
         self._made: dict[int, Any] = {}
-        self._globals: dict[int, dict[str, Any]] = {}
 
     def of(self, x: Any) -> Any:
         """What stands in the place of an object that a function names."""
@@ -210,12 +219,18 @@ class _Swap:
             return self._function(x)
         if isinstance(x, type) and any(_is_ours(base) for base in x.__mro__):
             return self._class(x)
-        if isinstance(x, (Tensor, Module)):
+        if isinstance(x, Module):
             raise TypeError(
                 f"check_against_torch: the function reaches a {type(x).__name__} of torchlike's "
-                "from outside; give it as an argument, or make it inside of the function"
+                "from outside; make it inside of the function"
             )
-        return x
+        if isinstance(x, Tensor):
+            return self._crossing.over(x)
+        if type(x) is list:
+            return [self.of(v) for v in x]
+        if type(x) is tuple:
+            return tuple(self.of(v) for v in x)
+        return {k: self.of(v) for k, v in x.items()} if type(x) is dict else x
 
     def _named(self, module: str, name: str, x: Any) -> Any:
         """PyTorch's object of the same name."""
@@ -257,6 +272,8 @@ class _Swap:
         for name, value in vars(cls).items():
             if name in ("__dict__", "__weakref__", "__module__", "__qualname__"):
                 continue
+            if name.startswith("_") and isinstance(value, type) and _is_ours(value):
+                continue  # what torchlike puts into its subclasses, as PyTorch does into its own
             if isinstance(value, (staticmethod, classmethod)):
                 setattr(made, name, type(value)(self._method(value.__func__, made)))
             elif isinstance(value, property):

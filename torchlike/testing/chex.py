@@ -31,7 +31,9 @@ _SCALARS = frozenset(
      "assert_scalar_positive")
 )  # fmt: skip
 #: Assertions that take functions, whose arguments are theirs.
-_OF_FUNCTIONS = frozenset(("assert_max_traces", "assert_numerical_grads", "assert_devices_available"))
+_OF_FUNCTIONS = frozenset(
+    ("assert_max_traces", "assert_numerical_grads", "assert_devices_available")
+)
 
 
 def _item(x: Any) -> Any:
@@ -82,8 +84,8 @@ def assert_max_traces(fn: Any = None, n: Any = None) -> Any:
 
 
 def variants(*names: Any, **which: Any) -> Any:
-    """``chex.variants`` with torchlike's variants: ``@variants("eager", "jit", "vmap")`` on a method
-    of ``chex.TestCase`` runs it once for each, with ``self.variant`` to say what is run so.
+    """``chex.variants`` with torchlike's variants: ``@variants("eager", "jit")`` on a method of
+    ``chex.TestCase`` runs it once for each, with ``self.variant`` to say what is run so.
 
     With chex's own keywords (``with_jit=True``) it is ``chex.variants``, which compiles by
     ``jax.jit``. RuntimeError where a test never calls ``self.variant``; ValueError for other names.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,47 +24,57 @@ def indices(shape: Sequence[int], *, advanced: bool = True, masks: bool = False)
     """
     size = tuple(shape)
 
+    ways = ["slice", "number", *(["tensor", "list"] if advanced else []),
+            *(["mask"] if masks else [])]  # fmt: skip
+
     @st.composite
     def made(draw: Any) -> Any:
         taken = draw(st.integers(0, len(size)))
-        length = draw(st.integers(1, 3))
-        ways = ["slice", "number", *(["tensor", "list"] if advanced else []),
-                *(["mask"] if masks else [])]  # fmt: skip
-        # From the back, behind "...", or from the front.
-        behind = draw(st.booleans())
-        dims = size[len(size) - taken :] if behind else size[:taken]
+        length = draw(_LENGTHS)
+        ellipsis = draw(_PLACES)
+        dims = size[len(size) - taken :] if ellipsis == "before" else size[:taken]
         parts: list[Any] = []
-        masked = False
         for n in dims:
-            way = draw(st.sampled_from(ways if n else ["slice"]))
-            if way in ("tensor", "list", "mask") and masked:
-                way = "number"
-            masked = masked or way == "mask"
-            parts.append(_part(draw, way, n, length))
-        if masked:  # a mask counts as a list of its own length: nothing else beside it
-            parts = [p if _is_mask(p) or isinstance(p, (slice, int)) else slice(None) for p in parts]
-        for _ in range(draw(st.integers(0, 2)) if draw(st.booleans()) else 0):
+            way = draw(st.sampled_from(ways)) if n else "slice"
+            parts.append(draw(_parts(way, n, length)))
+        if any(map(_is_mask, parts)):  # its length is its own: no list beside it
+            mask = next(p for p in parts if _is_mask(p))
+            parts = [p if p is mask or type(p) in (slice, int) else slice(None) for p in parts]
+        for _ in range(draw(_NEW_DIMENSIONS)):
             parts.insert(draw(st.integers(0, len(parts))), None)
-        if behind:
-            parts.insert(0, ...)
-        elif draw(st.booleans()):
-            parts.append(...)
-        return parts[0] if len(parts) == 1 and draw(st.booleans()) else tuple(parts)
+        if ellipsis != "none":
+            parts.insert(0 if ellipsis == "before" else len(parts), ...)
+        return parts[0] if len(parts) == 1 and length == 1 else tuple(parts)
 
     return made()
 
 
-def _part(draw: Any, way: str, n: int, length: int) -> Any:
+_LENGTHS = st.integers(1, 3)
+_PLACES = st.sampled_from(("none", "none", "before", "behind"))
+_NEW_DIMENSIONS = st.sampled_from((0, 0, 0, 1, 2))
+
+
+@functools.cache
+def _parts(way: str, n: int, length: int) -> Any:
+    """A strategy for what stands for a dimension of this size. Few draws each: they are most of
+    what an example costs."""
     if way == "number":
-        return draw(st.integers(-n, n - 1))
+        return st.integers(-n, n - 1)
     if way in ("tensor", "list"):
-        places = draw(st.lists(st.integers(-n, n - 1), min_size=length, max_size=length))
-        return places if way == "list" else functions.from_numpy(np.array(places, np.int64))
+        places = st.lists(st.integers(-n, n - 1), min_size=length, max_size=length)
+        return places if way == "list" else places.map(_tensor)
     if way == "mask":
-        bits = draw(st.lists(st.booleans(), min_size=n, max_size=n))
-        return functions.from_numpy(np.array(bits))
-    ends = st.none() | st.integers(-n - 1, n + 1)
-    return slice(draw(ends), draw(ends), draw(st.none() | st.integers(1, 3)))
+        return st.lists(st.booleans(), min_size=n, max_size=n).map(_mask)
+    ends = (None, *range(n + 2), *range(-1, -n - 2, -1))
+    return st.sampled_from([slice(*s) for s in itertools.product(ends, ends, (None, 1, 2, 3))])
+
+
+def _tensor(places: list[int]) -> Any:
+    return functions.from_numpy(np.array(places, np.int64))
+
+
+def _mask(bits: list[bool]) -> Any:
+    return functions.from_numpy(np.array(bits))
 
 
 def _is_mask(part: Any) -> bool:

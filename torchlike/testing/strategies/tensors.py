@@ -12,7 +12,6 @@ from torchlike._compat import functions
 from torchlike._core import dtypes as _dtypes
 from torchlike._core.tensor import Tensor
 from torchlike.testing.strategies.dtypes import checked
-from torchlike.testing.strategies.dtypes import dtypes as some_dtypes
 from torchlike.testing.strategies.hypothesis_package import st
 
 #: Few shapes, so that few programs are compiled: scalars, ones that broadcast, sizes of zero.
@@ -62,7 +61,7 @@ def tensors(
         raise ValueError(f"low must not be above high, but {low} > {high}")
     sizes = shapes() if shape is None else shape
     if not isinstance(sizes, st.SearchStrategy):
-        sizes = st.just(tuple(shape))
+        sizes = st.just(tuple(sizes))
     grads = requires_grad
     if not isinstance(grads, st.SearchStrategy):
         grads = st.just(bool(requires_grad))
