@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.distributed.launching import results
 
-FILES = ("collective_cases.py", "training_cases.py")
+FILES = ("collective_cases.py", "training_cases.py", "pipelining_cases.py")
 
 
 def main():
