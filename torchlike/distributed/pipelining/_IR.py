@@ -66,16 +66,22 @@ class _Cutting(Tracer):
 
 
 def pipe_split() -> None:
-    """A stage ends here, in the ``forward`` of a model that ``pipeline`` cuts; nothing elsewhere."""
+    """A stage ends here, in a ``forward`` that ``pipeline`` cuts; nothing elsewhere."""
     if _Cutting.active is not None:
         _Cutting.active.mark()
+
+
+class _Values(NamedTuple):
+    """What a stage passes on, by name."""
+
+    names: list[str]
 
 
 class _Stage(Module):
     """A part of a model that takes what the stage before passes on, and gives the next one's."""
 
     def __init__(self, part: Module, takes: list[str], uses: list[str], makes: list[str],
-                 gives: list[str] | None) -> None:  # fmt: skip
+                 result: Any) -> None:  # fmt: skip
         super().__init__()
         for name, child in part.named_children():
             self.add_module(name, child)
@@ -84,7 +90,7 @@ class _Stage(Module):
         for name, buffer in part.named_buffers(recurse=False):
             self.register_buffer(name, buffer)
         self._run, self._takes, self._uses = [part], takes, uses
-        self._makes, self._gives = makes, gives
+        self._makes, self._result = makes, result
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """This part."""
@@ -93,12 +99,25 @@ class _Stage(Module):
         if missing:
             raise TypeError(f"missing {', '.join(missing)} of ({', '.join(self._takes)})")
         result = self._run[0](*(held[name] for name in self._uses))
-        if self._gives is None:
-            return result
         made = (result,) if len(self._makes) == 1 else result
         held.update(zip(self._makes, made, strict=True))
-        given = tuple(held[name] for name in self._gives)
-        return given[0] if len(given) == 1 else given
+        if isinstance(self._result, _Values):
+            given = tuple(held[name] for name in self._result.names)
+            return given[0] if len(given) == 1 else given
+        return _filled(self._result, held)
+
+
+def _filled(result: Any, held: dict[str, Any]) -> Any:
+    """What the model gives, with values in the places of nodes."""
+    if isinstance(result, Node):
+        return held[result.name]
+    if isinstance(result, dict):
+        return {k: _filled(v, held) for k, v in result.items()}
+    if isinstance(result, list):
+        return [_filled(v, held) for v in result]
+    if isinstance(result, tuple):
+        return tuple(_filled(v, held) for v in result)
+    return result
 
 
 class Pipe(Module):
@@ -175,10 +194,23 @@ def pipeline(
         ) from error
     finally:
         _Cutting.active = None
+    _drop(graph, [n for n, name in zip(
+        [n for n in graph.nodes if n.op == "placeholder"], _names(module), strict=False)
+        if name in unused and name in defaults])  # fmt: skip
     traced = GraphModule(module, graph)
     if split_policy is not None:
         traced = split_policy(traced)
     return _cut(traced)
+
+
+def _drop(graph: Graph, defaulted: list[Node]) -> None:
+    """Remove arguments that keep their default, and what checks that they do."""
+    for argument in defaulted:
+        for user in list(argument.users):
+            if not user.users:
+                graph.erase_node(user)
+        if not argument.users:
+            graph.erase_node(argument)
 
 
 def _signature(module: Module) -> Any:
@@ -206,10 +238,24 @@ def _cut(traced: GraphModule) -> Pipe:
     traced.recompile()
     origins: dict[str, str] = {}
     split = split_module(traced, traced, lambda node: part[node], origins, keep_original_order=True)
-    for name, piece in list(split.named_children()):
+    pieces = dict(split.named_children())
+    for call in [n for n in split.graph.nodes if n.op == "call_module"]:
+        name = str(call.target)
+        piece = pieces[name]
         _restore_names(piece.graph, name, origins)
+        _take_attributes(call, piece.graph)
         setattr(split, name, GraphModule(traced, piece.graph))
     return Pipe(split, _stages(split))
+
+
+def _take_attributes(call: Node, graph: Graph) -> None:
+    """Have a part read the model's own parameters and buffers itself, in place of being given
+    them."""
+    places = [n for n in graph.nodes if n.op == "placeholder"]
+    for value, place in zip(call.args, places, strict=True):
+        if isinstance(value, Node) and value.op == "get_attr":
+            place.op, place.target = "get_attr", value.target
+    call.args = tuple(a for a in call.args if not (isinstance(a, Node) and a.op == "get_attr"))
 
 
 def _restore_names(graph: Graph, part: str, origins: dict[str, str]) -> None:
@@ -225,23 +271,18 @@ def _stages(split: GraphModule) -> list[Module]:
     _refuse_shared([(str(c.target), split.get_submodule(str(c.target))) for c in calls])
     made = _made_by(split)
     end = next(n for n in split.graph.nodes if n.op == "output")
-    if calls and end.args[0] is not calls[-1] and any(u not in made[calls[-1]] for u in
-                                                      end.all_input_nodes):  # fmt: skip
-        raise NotImplementedError(
-            "pipeline(): the model gives a value of an earlier stage. Use instead: PipelineStage, "
-            "with a last part that takes it and gives it back"
-        )
+    ends = [n.name for n in end.all_input_nodes]
     uses = [[a.name for a in c.all_input_nodes] for c in calls]
     inputs = [n.name for n in split.graph.nodes if n.op == "placeholder"]
     stages: list[Module] = []
     takes = inputs
     for i, call in enumerate(calls):
         makes = [n.name for n in made[call]]
-        later = {name for used in uses[i + 1 :] for name in used}
+        later = {name for used in [*uses[i + 1 :], ends] for name in used}
         gives = [n for n in dict.fromkeys([*makes, *takes]) if n in later]
-        last = i == len(calls) - 1
-        stages.append(_Stage(split.get_submodule(str(call.target)), takes, uses[i], makes,
-                             None if last else gives))  # fmt: skip
+        result = end.args[0] if i == len(calls) - 1 else _Values(gives)
+        part = split.get_submodule(str(call.target))
+        stages.append(_Stage(part, takes, uses[i], makes, result))
         takes = gives
     return stages
 
