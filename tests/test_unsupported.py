@@ -29,7 +29,6 @@ def test_every_name_says_what_to_use_instead(space, name):
 
 def test_names_in_capitals_are_classes():
     from torchlike.distributed.pipelining import PipelineStage
-
     from torchlike.fx import GraphModule
 
     model = torch.nn.Linear(1, 1)

@@ -27,6 +27,12 @@ def main() -> int:
     return importlib.import_module("torchlike.cli").execute(options)
 
 
+def torchrun() -> int:
+    """``torchlike launch`` under PyTorch's name, which the shim installs."""
+    sys.argv[1:] = ["launch", *sys.argv[1:]]
+    return main()
+
+
 def _folder() -> Path:
     spec = importlib.util.find_spec("torchlike")  # which imports nothing
     assert spec is not None

@@ -266,3 +266,107 @@ def case_again():
     dist.all_reduce(x)
     assert x.item() == n * (n - 1) / 2
     assert int(os.environ["WORLD_SIZE"]) == n
+
+
+def _through(parts, schedule, stages, n, batch, target):
+    """A step of the schedule, and the same of all parts one after the other in this process."""
+    loss_fn = nn.MSELoss()
+    losses = []
+    first, last = any(s.is_first for s in stages), any(s.is_last for s in stages)
+    out = schedule(stages, n, loss_fn=loss_fn).step(
+        *((batch,) if first else ()), target=target if last else None, losses=losses
+    )
+    whole = nn.Sequential(*parts)
+    for p in whole.parameters():
+        p.grad = None
+    expected = [loss_fn(whole(x), t) for x, t in zip(
+        batch.tensor_split(n), target.tensor_split(n), strict=True)]  # fmt: skip
+    sum(expected).div(n).backward()
+    if last:
+        torch.testing.assert_close(out, whole(batch).detach())
+        torch.testing.assert_close(torch.stack(losses), torch.stack(expected))
+    return whole
+
+
+def case_pipeline_of_uneven_microbatches():
+    """PyTorch's ranks would wait for activations of the first microbatch's size."""
+    import copy
+
+    from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+
+    torch.manual_seed(0)
+    parts = [nn.Linear(4, 4), nn.Linear(4, 4)]
+    rank = dist.get_rank()
+    module = copy.deepcopy(parts[rank])
+    stage = PipelineStage(module, rank, 2, torch.device("cpu"))
+    x, t = torch.randn(13, 4), torch.randn(13, 4)
+    _through(parts, lambda s, n, **kw: ScheduleGPipe(s[0], n, **kw), [stage], 5, x, t)
+    torch.testing.assert_close(module.weight.grad, parts[rank].weight.grad)
+
+
+def case_pipeline_of_replicas():
+    """Each rank has both stages, which are averaged over the ranks at the step's end."""
+    import copy
+
+    from torch.distributed.pipelining import PipelineStage, ScheduleInterleaved1F1B
+
+    torch.manual_seed(0)
+    parts = [nn.Linear(4, 4), nn.Linear(4, 4)]
+    alone = [dist.new_group([r]) for r in range(dist.get_world_size())][dist.get_rank()]
+    modules = [DDP(copy.deepcopy(p)) for p in parts]
+    stages = [PipelineStage(m, i, 2, torch.device("cpu"), group=alone)
+              for i, m in enumerate(modules)]  # fmt: skip
+    torch.manual_seed(1 + dist.get_rank())
+    whole = _through(
+        parts, ScheduleInterleaved1F1B, stages, 4, torch.randn(8, 4), torch.randn(8, 4)
+    )
+    for mine, p in zip([p for m in modules for p in m.parameters()], whole.parameters(),
+                       strict=True):  # fmt: skip
+        dist.all_reduce(p.grad)
+        torch.testing.assert_close(mine.grad, p.grad / dist.get_world_size())
+
+
+def case_pipelines_that_are_refused():
+    from torch.distributed.pipelining import (
+        PipelineStage,
+        ScheduleDualPipeV,
+        ScheduleGPipe,
+        ScheduleInterleaved1F1B,
+        SplitPoint,
+        pipeline,
+    )
+
+    cpu, rank = torch.device("cpu"), dist.get_rank()
+    with pytest.raises(ValueError, match="Stage index 2 is out of range of 2"):
+        PipelineStage(nn.Linear(2, 2), 2, 2, cpu)
+    with pytest.raises(ValueError, match="group size 2 cannot be larger than number of stages 1"):
+        PipelineStage(nn.Linear(2, 2), 0, 1, cpu)
+    stages = [PipelineStage(nn.Linear(2, 2), i, 4, cpu) for i in (0, 1)]
+    with pytest.raises(ValueError, match=f"rank {rank} of 2 has stages"):
+        ScheduleInterleaved1F1B(stages, 4)
+    stage = PipelineStage(nn.Linear(2, 2), rank, 2, cpu)
+    with pytest.raises(ValueError, match="Expecting 4 arg_mbs but got 3"):
+        ScheduleGPipe(stage, 4).step(torch.zeros(3, 2))
+    with pytest.raises(TypeError, match="losses must be a list"):
+        ScheduleGPipe(stage, 4).step(torch.zeros(4, 2), losses=())
+    with pytest.raises(NotImplementedError, match="ScheduleZBVZeroBubble"):
+        ScheduleDualPipeV([stage], 4)
+
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+            self.b.weight = self.a.weight
+
+        def forward(self, x):
+            return self.b(self.a(x))
+
+    with pytest.raises(NotImplementedError, match=r"weight is used in two stages"):
+        pipeline(Tied(), (torch.zeros(1, 2),), split_spec={"b": SplitPoint.BEGINNING})
+
+    class Deciding(Tied):
+        def forward(self, x):
+            return self.a(x) if x.sum() > 0 else self.b(x)
+
+    with pytest.raises(NotImplementedError, match="Use instead: PipelineStage"):
+        pipeline(Deciding(), (torch.zeros(1, 2),), split_spec={"b": SplitPoint.BEGINNING})

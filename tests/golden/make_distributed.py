@@ -7,7 +7,13 @@ from pathlib import Path
 
 from tests.distributed.launching import results
 
-FILES = ("captured_cases.py", "collective_cases.py", "sharded_cases.py", "training_cases.py")
+FILES = (
+    "captured_cases.py",
+    "collective_cases.py",
+    "pipelining_cases.py",
+    "sharded_cases.py",
+    "training_cases.py",
+)
 
 
 def main():

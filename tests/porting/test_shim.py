@@ -152,7 +152,7 @@ def test_half_a_shim_is_completed(environment, half):
     for path in sorted((environment.packages / half).rglob("*")):
         path.unlink()
     (environment.packages / half).rmdir()
-    assert not changes.is_whole(environment.packages)
+    assert not changes.is_whole(environment)
     assert changes.install(environment)
     assert listed(environment.packages) == whole
 
@@ -271,6 +271,36 @@ def test_what_the_command_says(environment, monkeypatch, capsys):
     assert said.err.startswith("torchlike: there is torch 2.13.0+cpu in ")
 
 
+def test_torchrun_comes_and_goes_with_the_shim(environment):
+    environment = replace(environment, scripts=environment.packages.parent / "bin")
+    environment.scripts.mkdir()
+    path = environment.scripts / "torchrun"
+    assert changes.install(environment)
+    assert os.access(path, os.X_OK)
+    assert not changes.install(environment)
+    (found,) = distributions(name="torch", path=[str(environment.packages)])
+    assert "../bin/torchrun" in {row[0] for row in csv.reader(
+        found.read_text("RECORD").splitlines())}  # fmt: skip
+    path.unlink()
+    assert not changes.is_whole(environment)
+    assert changes.install(environment)
+    assert changes.remove(environment)[-1] == path
+    assert listed(environment.scripts) == []
+
+
+def test_a_torchrun_of_somebody_elses_stays(environment):
+    environment = replace(environment, scripts=environment.packages.parent / "bin")
+    environment.scripts.mkdir()
+    path = environment.scripts / "torchrun"
+    path.write_text("#!/bin/sh\n")
+    assert changes.install(environment)
+    (found,) = distributions(name="torch", path=[str(environment.packages)])
+    assert "bin/torchrun" not in found.read_text("RECORD")
+    assert changes.is_whole(environment)
+    changes.remove(environment)
+    assert path.read_text() == "#!/bin/sh\n"
+
+
 # --- in a real environment
 
 USES = """
@@ -297,6 +327,15 @@ if __name__ == "__main__":
     print(queue.get(), flush=True)
     process.join()
     subprocess.run([sys.executable, "-m", "torch.utils.collect_env"], check=True)
+"""
+
+
+RANKS = """
+import torch, torch.distributed as dist
+
+dist.init_process_group("gloo")
+print(f"{dist.get_rank()}/{dist.get_world_size()}")
+dist.destroy_process_group()
 """
 
 
@@ -351,6 +390,11 @@ def test_torch_is_torchlike_in_the_environment(tmp_path, python):
         f"torch_version: {torchlike.__version__}",
     ]
     assert listed(tmp_path / "venv") != before
+    (tmp_path / "ranks.py").write_text(RANKS)
+    result = python("venv/bin/torchrun", "--standalone",
+                    "--nproc-per-node", "2", "ranks.py")  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert sorted("".join(result.stdout.split())) == sorted("0/21/2")  # lines may mix
     hidden = "import sys, importlib.util as u; f = u.find_spec\n"
     hidden += "u.find_spec = lambda name, *a: None if name == 'torchlike' else f(name, *a)\n"
     result = python("-c", hidden + "import torch")

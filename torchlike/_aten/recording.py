@@ -40,17 +40,11 @@ class DispatchNode(Node):
     def __init__(self, name: str, overload: Any, args: Any, kwargs: Any) -> None:
         self.wanted = [t for t in tensors_of((*args, *kwargs.values())) if t.requires_grad]
         super().__init__(name, [gradient_edge(t) for t in self.wanted])
-<<<<<<< HEAD
-        self.overload, self.args, self.kwargs = overload, args, kwargs
-        self.formula = derivatives.formula_of(overload)
-        self.versions = [(t, t._storage.version) for t in tensors_of((*args, *kwargs.values()))]
-=======
         self.overload = overload
         self.args: Any = args
         self.kwargs: Any = kwargs
         self.formula = derivatives.formula_of(overload)
         self.versions: list[tuple[Tensor, int]] = []
->>>>>>> 4c2f9810bb6fd4593dd3ee980401440f40dd1f9c
         self.outputs: list[Any] = []
         self.avals: list[Any] = []
         self._n_outputs = 1
@@ -62,12 +56,9 @@ class DispatchNode(Node):
     def keep(self, outputs: Sequence[Tensor]) -> None:
         """Note what the operator gave: its backward pass may need the values."""
         self._n_outputs = max(len(outputs), 1)
-<<<<<<< HEAD
-=======
         # What the operator itself writes (running means) is written by now.
         given = tensors_of((*self.args, *self.kwargs.values()))
         self.versions = [(t, t._storage.version) for t in given]
->>>>>>> 4c2f9810bb6fd4593dd3ee980401440f40dd1f9c
         self.avals = [(tuple(o.shape), o.dtype) for o in outputs]
         saved = () if self.formula is None else self.formula.results
         with modes.unrecorded():

@@ -42,17 +42,10 @@ class BackwardOperator:
 
         def opened(value: Any) -> Any:
             if isinstance(value, Tensor):
-<<<<<<< HEAD
-                fresh = value.detach()
-                if next(places) in which:
-                    fresh.requires_grad_()
-                    wanted.append(fresh)
-=======
                 if next(places) not in which:
                     return value.detach().clone()  # the forward may write it: running means
                 fresh = value.detach().requires_grad_()
                 wanted.append(fresh)
->>>>>>> 4c2f9810bb6fd4593dd3ee980401440f40dd1f9c
                 return fresh
             if isinstance(value, (tuple, list)):
                 return type(value)(map(opened, value))

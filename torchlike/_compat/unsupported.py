@@ -140,11 +140,6 @@ GAPS: dict[str, dict[str, Gap]] = {
         ("PostLocalSGDState", "post_localSGD_hook"), _PEERS),
     "distributed.algorithms.model_averaging.averagers": dict.fromkeys(
         ("ModelAverager", "PeriodicModelAverager"), _PEERS),
-    "distributed.pipelining": dict.fromkeys(
-        ("pipeline", "PipelineStage", "SplitPoint", "ScheduleGPipe", "Schedule1F1B"), _WORLD),
-    "distributed.pipelining.schedules": dict.fromkeys(
-        ("get_schedule_class", "ScheduleGPipe", "Schedule1F1B", "PipelineScheduleSingle",
-         "PipelineScheduleMulti", "ScheduleZBVZeroBubble", "ScheduleDualPipeV"), _WORLD),
     "nn.attention": dict.fromkeys(
         ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION),
     "cuda.jiterator": dict.fromkeys(

@@ -22,6 +22,10 @@ from torchlike.distributed import collectives, objects
 from torchlike.distributed.checkpoint import _index, _pieces
 from torchlike.distributed.checkpoint._nested import Leaf, leaves
 from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from torchlike.distributed.checkpoint.hf_storage import (
+    HuggingFaceStorageReader,
+    HuggingFaceStorageWriter,
+)
 from torchlike.distributed.checkpoint.stateful import Stateful
 from torchlike.distributed.groups import get_rank, get_world_size, is_initialized
 from torchlike.distributed.tensor._api import where
@@ -90,7 +94,16 @@ def save(
     """
     _refuse_planner(planner)
     folder = _folder(checkpoint_id, storage_writer)
-    _write(folder, _Snapshot(state_dict), *_processes(no_dist))
+    rank, count = _processes(no_dist)
+    snapshot = _Snapshot(state_dict)
+    if isinstance(storage_writer, HuggingFaceStorageWriter):
+        if rank == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+            storage_writer.write(folder, snapshot.arrays, snapshot.objects)
+        if count > 1:
+            collectives.barrier()
+        return
+    _write(folder, snapshot, rank, count)
 
 
 def async_save(
@@ -105,6 +118,8 @@ def async_save(
     NotImplementedError in a world of several processes.
     """
     _refuse_planner(planner)
+    if isinstance(storage_writer, HuggingFaceStorageWriter):
+        raise NotImplementedError("async_save() into Hugging Face's layout: use save()")
     folder = _folder(checkpoint_id, storage_writer)
     rank, count = _processes(no_dist)
     if count > 1:
@@ -180,7 +195,8 @@ def load(
     """
     _refuse_planner(planner)
     folder = _folder(checkpoint_id, storage_reader)
-    index = _index.load(folder)
+    hugging_face = isinstance(storage_reader, HuggingFaceStorageReader)
+    index = storage_reader.index(folder) if hugging_face else _index.load(folder)
     wanted = _states(state_dict)
     objects: Any = None
     for leaf in list(leaves(wanted)):

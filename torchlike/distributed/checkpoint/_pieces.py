@@ -67,23 +67,31 @@ def write(folder: Path, prefix: str, sources: Iterable[Source]) -> list[tuple[st
     found: list[tuple[str, Piece]] = []
     for number, group in enumerate(_groups(sources)):
         file = f"{prefix}-{number:05d}.safetensors"
-        header: dict[str, Any] = {}
-        at = 0
+        found += write_file(folder / file, group)
+    return found
+
+
+def write_file(path: Path, sources: Iterable[Source]) -> list[tuple[str, Piece]]:
+    """Write parts into one new file, on the disk when this returns."""
+    found: list[tuple[str, Piece]] = []
+    group = list(sources)
+    header: dict[str, Any] = {}
+    at = 0
+    for s in group:
+        key = s.name if s.is_whole else f"{s.name}@{','.join(map(str, s.start))}"
+        size, n = tuple(s.array.shape), s.array.nbytes
+        kind = NAMES[np.dtype(s.array.dtype).name]
+        header[key] = {"dtype": kind, "shape": size, "data_offsets": [at, at + n]}
+        found.append((s.name, Piece(s.start, size, path.name, at)))
+        at += n
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text)
         for s in group:
-            key = s.name if s.is_whole else f"{s.name}@{','.join(map(str, s.start))}"
-            size, n = tuple(s.array.shape), s.array.nbytes
-            kind = NAMES[np.dtype(s.array.dtype).name]
-            header[key] = {"dtype": kind, "shape": size, "data_offsets": [at, at + n]}
-            found.append((s.name, Piece(s.start, size, file, at)))
-            at += n
-        text = json.dumps(header, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % 8)
-        with (folder / file).open("wb") as f:
-            f.write(len(text).to_bytes(8, "little") + text)
-            for s in group:
-                f.write(np.ascontiguousarray(np.asarray(s.array)).reshape(-1).view(np.uint8).data)
-            f.flush()
-            os.fsync(f.fileno())
+            f.write(np.ascontiguousarray(np.asarray(s.array)).reshape(-1).view(np.uint8).data)
+        f.flush()
+        os.fsync(f.fileno())
     return found
 
 

@@ -1,8 +1,109 @@
-"""What ``torch.distributed.checkpoint.hf_storage`` has and torchlike refuses."""
+"""Checkpoints as Hugging Face's libraries keep them: safetensors files of whole tensors, and
+``model.safetensors.index.json``, which says which file has which tensor.
+"""
 
-from torchlike._compat.unsupported import Gap, raising
+from __future__ import annotations
 
-_GAP = Gap("checkpoints have one layout here", "save(), whose files are safetensors")
-_SPACE = "distributed.checkpoint.hf_storage"
-HuggingFaceStorageReader = raising(f"{_SPACE}.HuggingFaceStorageReader", _GAP)
-HuggingFaceStorageWriter = raising(f"{_SPACE}.HuggingFaceStorageWriter", _GAP)
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from torchlike.distributed.checkpoint import _index, _pieces
+from torchlike.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+
+INDEX = "model.safetensors.index.json"
+_DTYPES = {short: name for name, short in _pieces.NAMES.items()}
+
+
+class HuggingFaceStorageWriter(FileSystemWriter):
+    """Writes tensors into ``model-00001-of-0000N.safetensors``.
+
+    Args:
+        path: The folder.
+        fqn_to_index_mapping: In which file a tensor goes, from 1; all in one where it is not given.
+
+    Raises:
+        NotImplementedError: ``save_distributed`` is asked for.
+
+    Differs from PyTorch: tensors are always written whole, so nothing is to be consolidated. Each
+    file appears whole; a save into several files that is killed may leave newer beside older ones.
+    """
+
+    def __init__(
+        self, path: Any, fqn_to_index_mapping: dict[str, int] | None = None, thread_count: int = 1,
+        save_distributed: bool = False, enable_consolidation: bool = False,
+        thread_count_consolidation: int = 1,
+    ) -> None:  # fmt: skip
+        super().__init__(path)
+        if save_distributed and not enable_consolidation:
+            raise NotImplementedError(
+                "HuggingFaceStorageWriter(save_distributed=True): files of parts of tensors. Use "
+                "instead: enable_consolidation=True, or save() without a storage_writer"
+            )
+        self._file_of = fqn_to_index_mapping or {}
+
+    def write(self, folder: Path, arrays: dict[str, Any], objects: dict[str, Any]) -> None:
+        """Write all arrays. ValueError for other objects, KeyError for a tensor without a file,
+        NotImplementedError for one that lies in several processes."""
+        if objects:
+            raise ValueError(f"safetensors files hold tensors alone, not {', '.join(objects)}")
+        groups: dict[int, list[_pieces.Source]] = {}
+        for name, array in arrays.items():
+            if isinstance(array, jax.Array) and not array.is_fully_addressable:
+                raise NotImplementedError(
+                    f"HuggingFaceStorageWriter: {name} lies in several processes. Use instead: "
+                    "get_model_state_dict with full_state_dict=True"
+                )
+            at = self._file_of[name] if self._file_of else 1
+            value = np.asarray(array)
+            source = _pieces.Source(name, True, (0,) * value.ndim, value)
+            groups.setdefault(at, []).append(source)
+        last = max([*groups, *self._file_of.values()], default=1)
+        weights: dict[str, str] = {}
+        with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as beside:
+            for at, sources in groups.items():
+                name = f"model-{at:05d}-of-{last:05d}.safetensors"
+                _pieces.write_file(Path(beside) / name, sources)
+                weights.update({s.name: name for s in sources})
+            total = sum(s.array.nbytes for group in groups.values() for s in group)
+            said = {"metadata": {"total_size": total}, "weight_map": weights}
+            (Path(beside) / INDEX).write_text(json.dumps(said, indent=2), encoding="utf-8")
+            for name in [*sorted(set(weights.values())), INDEX]:
+                (Path(beside) / name).replace(folder / name)
+
+
+class HuggingFaceStorageReader(FileSystemReader):
+    """Reads the safetensors files of a folder, onto whatever mesh the tensors lie on."""
+
+    def __init__(self, path: Any, thread_count: int = 1) -> None:
+        super().__init__(path)
+
+    def index(self, folder: Path) -> _index.Index:
+        """Which tensors there are, by the files that the index names, or by all of the folder.
+        FileNotFoundError where there are none."""
+        files = sorted(folder.glob("*.safetensors"))
+        if (folder / INDEX).exists():
+            said: Any = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+            files = [folder / name for name in sorted(set(said["weight_map"].values()))]
+        if not files:
+            raise FileNotFoundError(f"{folder} holds no safetensors files")
+        tensors: dict[str, _index.Held] = {}
+        for file in files:
+            for name, (kind, shape, offset) in _header(file).items():
+                piece = _pieces.Piece((0,) * len(shape), shape, os.fspath(file.name), offset)
+                tensors[name] = _index.Held(_DTYPES[kind], shape, (piece,))
+        return _index.Index(tensors, "")
+
+
+def _header(file: Path) -> dict[str, tuple[str, tuple[int, ...], int]]:
+    with file.open("rb") as f:
+        said: Any = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+    return {
+        name: (one["dtype"], tuple(one["shape"]), one["data_offsets"][0])
+        for name, one in said.items() if name != "__metadata__"
+    }  # fmt: skip

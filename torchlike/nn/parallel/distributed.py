@@ -152,6 +152,12 @@ class DistributedDataParallel(Module, Joinable):
         finally:
             self.require_backward_grad_sync = before
 
+    def average_gradients(self) -> None:
+        """Average the gradients that are there now, as a backward pass outside ``no_sync`` would:
+        what a pipeline's step ends with. Not in PyTorch."""
+        if self._reducer is not None:
+            self._reducer.average_now()
+
     def register_comm_hook(self, state: Any, hook: Callable[..., Any]) -> None:
         """Have ``hook(state, bucket)`` give a future of what becomes of each bucket.
 

@@ -161,6 +161,13 @@ class Reducer:
         self._unused = self._untouched = frozenset()
         self._reset()
 
+    def average_now(self) -> None:
+        """Average the gradients that there are, outside a backward pass."""
+        self.prepare(syncs=True)
+        for i in range(len(self.parameters)):
+            self._mark(i)
+        self._finish()
+
     def _arrived(self, i: int) -> None:
         """A parameter's gradient is whole."""
         if not self._syncs:

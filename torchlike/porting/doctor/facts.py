@@ -159,7 +159,7 @@ def _torch() -> dict[str, Any]:
     return {
         "found": found,
         "is_alias": any(isinstance(finder, AliasFinder) for finder in sys.meta_path),
-        "shim_is_whole": changes.is_whole(here.packages),
+        "shim_is_whole": changes.is_whole(here),
         "came_with_shim": changes.read_brought(here.packages),
     }
 

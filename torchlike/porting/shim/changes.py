@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -55,18 +56,19 @@ def install(environment: Environment, *, anywhere: bool = False) -> bool:
     """
     check(environment, anywhere)
     packages = environment.packages
-    if is_whole(packages):
+    if is_whole(environment):
         return False
     brought = read_brought(packages)
     try:
         with tempfile.TemporaryDirectory(prefix=".torchlike-shim-", dir=packages) as folder:
             made = Path(folder)
-            for path, text in contents.files().items():
+            for path, text in contents.files(environment.placed()).items():
                 (made / path).parent.mkdir(exist_ok=True)
                 (made / path).write_text(text, encoding="utf-8")
             write_brought(made, brought)
             remove(environment)  # of an older torchlike, or the half of one
-            with _all_or_none(packages):
+            with _all_or_none(environment):
+                _place_script(environment, made)
                 for part in _PARTS:
                     (made / part).rename(packages / part)
     except OSError as error:
@@ -75,22 +77,50 @@ def install(environment: Environment, *, anywhere: bool = False) -> bool:
     return True
 
 
+def _place_script(environment: Environment, beside: Path) -> None:
+    """Write the console script, whole; never over a file of somebody else's."""
+    path, placed = environment.torchrun, environment.placed()
+    if path is None or placed is None:
+        return
+    made = beside / contents.SCRIPT
+    made.write_text(placed[1], encoding="utf-8")
+    made.chmod(0o755)
+    path.parent.mkdir(exist_ok=True)
+    try:
+        os.link(made, path)  # which a file that has come meanwhile makes fail, as rename does not
+    except FileExistsError:
+        raise ShimRefusedError(f"{path} has appeared, and is not torchlike's") from None
+
+
 @contextmanager
-def _all_or_none(packages: Path) -> Iterator[None]:
+def _all_or_none(environment: Environment) -> Iterator[None]:
     try:
         yield
     except BaseException:
         for part in _PARTS:
-            shutil.rmtree(packages / part, ignore_errors=True)
+            shutil.rmtree(environment.packages / part, ignore_errors=True)
+        _remove_script(environment)
         raise
 
 
-def is_whole(packages: Path) -> bool:
+def _remove_script(environment: Environment) -> Path | None:
+    """Remove the console script if it is the shim's, and say where it was."""
+    path = environment.torchrun
+    if path is None or not contents.is_our_script(path):
+        return None
+    path.unlink()
+    return path
+
+
+def is_whole(environment: Environment) -> bool:
     """Is the shim of this torchlike there, with every file as it should be?"""
+    packages, placed = environment.packages, environment.placed()
     try:
+        if placed is not None and (packages / placed[0]).read_text(encoding="utf-8") != placed[1]:
+            return False
         return all(
             path.endswith(contents.BROUGHT) or (packages / path).read_text(encoding="utf-8") == text
-            for path, text in contents.files().items()
+            for path, text in contents.files(placed).items()
         )
     except OSError:
         return False
@@ -100,7 +130,7 @@ def remove(environment: Environment) -> list[Path]:
     """Take the shim away, with what Python compiled of it.
 
     Returns:
-        The folders that were removed; none where there was no shim.
+        The folders that were removed, and the console script; none where there was no shim.
 
     Raises:
         OSError: a file cannot be removed.
@@ -120,8 +150,9 @@ def remove(environment: Environment) -> list[Path]:
     for folder in removed:
         with suppress(OSError):  # somebody else's files are in it
             folder.rmdir()
+    script = _remove_script(environment)
     importlib.invalidate_caches()
-    return removed
+    return removed if script is None else [*removed, script]
 
 
 def _is_ours(info: Path) -> bool:

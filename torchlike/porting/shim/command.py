@@ -61,7 +61,7 @@ def _status(environment: Environment) -> int:
     if brought:
         print(f"came with it: {', '.join(brought)}")
     shim = any(found.is_shim for found in torches)
-    if shim and not changes.is_whole(environment.packages):
+    if shim and not changes.is_whole(environment):
         print("it is not whole, or of another torchlike: `torchlike shim install` renews it")
     if len(torches) > 1:
         print("more than one torch: the first is imported, and they may corrupt each other")

@@ -15,6 +15,9 @@ DIST_INFO = f"torch-{VERSION}.dist-info"
 INSTALLER = "torchlike"
 #: What pip fetched on request, one name a line.
 BROUGHT = "torchlike-brought.txt"
+#: The console script, and a line by which it is told from every other of that name.
+SCRIPT = "torchrun"
+SCRIPT_LINE = "# torchlike's torchrun, made by `torchlike shim install`"
 #: How the package begins, by which it is told from every other torch.
 FIRST_LINE = '"""torchlike under the name of torch.'
 
@@ -61,8 +64,29 @@ Tag: py3-none-any
 """
 
 
-def files() -> dict[str, str]:
-    """Each file by its path below the environment's packages; ``RECORD`` lists them all."""
+_ENTRY_POINTS = f"""\
+[console_scripts]
+{SCRIPT} = torchlike_command:torchrun
+"""
+
+
+def script(python: str) -> str:
+    """The console script for an interpreter; the shell finds it where its path is no first line."""
+    first = f"#!{python}\n"
+    if len(python) > 120 or " " in python:
+        first = f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\n"
+    return f"""{first}{SCRIPT_LINE}
+import sys
+
+from torchlike_command import torchrun
+
+sys.exit(torchrun())
+"""
+
+
+def files(placed: tuple[str, str] | None = None) -> dict[str, str]:
+    """Each file by its path below the environment's packages; ``RECORD`` lists them all, and the
+    console script (its path from there, and its text) if it was placed."""
     texts = {
         f"{PACKAGE}/__init__.py": _IMPORT,
         f"{DIST_INFO}/METADATA": _METADATA,
@@ -70,11 +94,14 @@ def files() -> dict[str, str]:
         f"{DIST_INFO}/INSTALLER": f"{INSTALLER}\n",
         f"{DIST_INFO}/REQUESTED": "",
         f"{DIST_INFO}/top_level.txt": f"{PACKAGE}\n",
+        f"{DIST_INFO}/entry_points.txt": _ENTRY_POINTS,
         f"{DIST_INFO}/{BROUGHT}": "",
     }
     lines = [
         f"{path},{_digest(text)}" for path, text in texts.items() if not path.endswith(BROUGHT)
     ]
+    if placed is not None:
+        lines.append(f"{placed[0]},{_digest(placed[1])}")
     lines += [f"{DIST_INFO}/{BROUGHT},,", f"{DIST_INFO}/RECORD,,"]  # one changes, one is this
     texts[f"{DIST_INFO}/RECORD"] = "\n".join(lines) + "\n"
     return texts
@@ -84,6 +111,14 @@ def _digest(text: str) -> str:
     content = text.encode()
     digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
     return f"sha256={digest},{len(content)}"
+
+
+def is_our_script(path: Path) -> bool:
+    """Is a console script the shim's?"""
+    try:
+        return SCRIPT_LINE in path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
 
 
 def is_ours(package: Path) -> bool:

@@ -24,6 +24,25 @@ class Environment:
     is_virtual: bool
     #: The environment that the shell has activated, if that is another one.
     activated: str | None = None
+    #: The folder of its commands, where a file that is marked as executable is one.
+    scripts: Path | None = None
+    python: str = sys.executable
+
+    @property
+    def torchrun(self) -> Path | None:
+        """Where the shim's console script belongs; None where it has no place, or where another
+        file has it."""
+        if self.scripts is None:
+            return None
+        path = self.scripts / contents.SCRIPT
+        return path if contents.is_our_script(path) or not os.path.lexists(path) else None
+
+    def placed(self) -> tuple[str, str] | None:
+        """The console script's path as seen from the packages, and its text."""
+        if self.torchrun is None:
+            return None
+        relative = Path(os.path.relpath(self.torchrun, self.packages)).as_posix()
+        return relative, contents.script(self.python)
 
     def torches(self) -> list[Found]:
         """Each torch that Python or pip would find, in the order in which they would."""
@@ -75,6 +94,7 @@ def here() -> Environment:
         path=_path(),
         is_virtual=sys.prefix != sys.base_prefix or _is_conda(Path(sys.prefix)),
         activated=said if said and not _is_same(said, sys.prefix) else None,
+        scripts=Path(sysconfig.get_path("scripts")) if os.name == "posix" else None,
     )
 
 

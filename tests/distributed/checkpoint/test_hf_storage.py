@@ -1,0 +1,47 @@
+"""Checkpoints in Hugging Face's layout: safetensors reads what was written, and the reverse."""
+
+import json
+
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import torchlike as torch
+from torchlike import nn
+from torchlike.distributed import checkpoint as dcp
+
+
+def test_written_and_read(tmp_path):
+    model = nn.Linear(3, 2)
+    state = {**model.state_dict(), "half": torch.ones(3, dtype=torch.bfloat16)}
+    files = {"weight": 1, "bias": 2, "half": 2}
+    dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path, files))
+    index = json.loads((tmp_path / "model.safetensors.index.json").read_text())
+    assert index["metadata"]["total_size"] == 6 * 4 + 2 * 4 + 3 * 2
+    assert index["weight_map"]["bias"] == "model-00002-of-00002.safetensors"
+    assert (load_file(tmp_path / index["weight_map"]["weight"])["weight"]
+            == model.weight.detach().numpy()).all()  # fmt: skip
+    found = {name: torch.zeros_like(t) for name, t in state.items()}
+    dcp.load(found, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
+    assert all(found[name].equal(state[name]) for name in state)
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
+        {*index["weight_map"].values(), "model.safetensors.index.json"}
+    )
+
+
+def test_files_of_others_are_read(tmp_path):
+    save_file({"w": torch.arange(6.0).reshape(2, 3).numpy()}, tmp_path / "model.safetensors")
+    found = {"w": torch.zeros(2, 3)}
+    dcp.load(found, checkpoint_id=tmp_path, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
+    assert found["w"].equal(torch.arange(6.0).reshape(2, 3))
+
+
+def test_refused(tmp_path):
+    writer = dcp.HuggingFaceStorageWriter(tmp_path)
+    with pytest.raises(ValueError, match="tensors alone, not epoch"):
+        dcp.save({"w": torch.zeros(2), "epoch": 3}, storage_writer=writer)
+    with pytest.raises(NotImplementedError, match="use save"):
+        dcp.async_save({"w": torch.zeros(2)}, storage_writer=writer)
+    with pytest.raises(NotImplementedError, match="save_distributed"):
+        dcp.HuggingFaceStorageWriter(tmp_path, save_distributed=True)
+    with pytest.raises(FileNotFoundError, match="no safetensors"):
+        dcp.load({}, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
