@@ -28,11 +28,7 @@ import numpy as np
 
 from torchlike._core import errors, meta, modes
 from torchlike._core.meta import MetaArray, StandIn
-<<<<<<< HEAD
 from torchlike._core.sparse_array import KINDS, refusal
-=======
-from torchlike._core.sparse_array import SparseArray, refusal
->>>>>>> 4c2f9810bb6fd4593dd3ee980401440f40dd1f9c
 from torchlike._core.wrapped import NoMemory, Wrapped
 from torchlike._core.wrapped import refusal as wrapper_refusal
 
@@ -169,11 +165,7 @@ class Dual(Box):
 
 BOXES = frozenset((Batched, Dual))
 #: Whatever stands in a cell in place of an array.
-<<<<<<< HEAD
 SPECIAL = BOXES | {MetaArray, Wrapped} | KINDS
-=======
-SPECIAL = BOXES | {MetaArray, SparseArray, Wrapped}
->>>>>>> 4c2f9810bb6fd4593dd3ee980401440f40dd1f9c
 
 
 def involved(arrays: Any) -> bool:
