@@ -125,7 +125,7 @@ FLOORS = [
     {"export"},
     {"jit"},
     {"fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
-    {"compiler"},
+    {"compiler", "distributed.pipelining"},
     {"_dynamo", "_inductor"},
     {"accelerator", "cpu", "cuda", "backends", "backends.device_modules", "_C"},
     {"interop", "testing"},
