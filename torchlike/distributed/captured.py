@@ -112,13 +112,14 @@ class RankProgram:
         self._device = next(
             d for d in self._mesh.devices.flat if d.process_index == jax.process_index()
         )
+        self._lowered: Any = None
         self._compiled: Any = None
         self._text = self._digest = ""
         self._avals: list[Any] = []
 
     def lower(self, *args: Any) -> RankProgram:
         """Itself, for such arguments, traced and not compiled yet."""
-        if not self._avals:
+        if self._lowered is None:
             self._lower(args)
         return self
 
@@ -135,11 +136,8 @@ class RankProgram:
     def _lower(self, args: Any) -> None:
         leaves, structure = jax.tree_util.tree_flatten(args)
         avals = [jax.typeof(x) for x in leaves]
-        of_leaf = iter(range(len(leaves)))
-        places = [list(map(lambda _: next(of_leaf), jax.tree_util.tree_leaves(a))) for a in args]
-        donated = tuple(
-            1 + leaf for i in self._donated for leaf in places[i] if avals[leaf].ndim
-        )  # fmt: skip
+        # Only a program's forward gives memory up, whose arguments are arrays.
+        donated = tuple(1 + i for i in self._donated if avals[i].ndim)
 
         def program(head: Any, *given: Any) -> tuple[Any, ...]:
             own = [x if a.ndim else x.reshape(()) for x, a in zip(given, avals, strict=True)]
@@ -213,7 +211,7 @@ class RankProgram:
 
 
 #: What each rank tells the others in its program: the program's digest.
-_HEAD = jax.core.ShapedArray((1,), np.uint64)
+_HEAD = core.ShapedArray((1,), np.uint64)
 _HINT = (
     ". All ranks have to run one program: what differs between them has to be in a tensor that is "
     "made outside of the compiled function (torch.tensor(dist.get_rank()) for the rank), not in "

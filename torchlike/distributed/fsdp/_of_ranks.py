@@ -157,7 +157,9 @@ class _Gathered(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        there = [i for i, g in enumerate(gradients) if g is not None and ctx.needs_input_grad[4 + i]]
+        there = [
+            i for i, g in enumerate(gradients) if g is not None and ctx.needs_input_grad[4 + i]
+        ]
         arrays = [g._read() for i in there if (g := gradients[i]) is not None]
         found: list[Tensor | None] = [None] * len(gradients)
         if there:
