@@ -28,15 +28,11 @@ def test_every_name_says_what_to_use_instead(space, name):
 
 
 def test_names_in_capitals_are_classes():
-    from torchlike.distributed.pipelining import PipelineStage
-    from torchlike.fx import GraphModule
+    from torchlike.masked import MaskedTensor
 
-    model = torch.nn.Linear(1, 1)
-    assert not isinstance(model, (PipelineStage, GraphModule))
-    with pytest.raises(
-        NotImplementedError, match=r"torch\.distributed\.pipelining\.Pipe.*jax\.sharding"
-    ):
-        PipelineStage(model)
+    assert not isinstance(torch.ones(1), MaskedTensor)
+    with pytest.raises(NotImplementedError, match=r"torch\.masked\.MaskedTensor.*mask="):
+        MaskedTensor(torch.ones(1), torch.ones(1))
 
 
 def test_other_names_are_missing_as_in_any_module():

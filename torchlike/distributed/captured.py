@@ -186,6 +186,7 @@ class RankProgram:
             )
         if self._compiled is None:  # before anyone waits: XLA's collectives wait in the kernel
             self.lower(*args).compile()
+            assert self._compiled is not None
         call = Call(self._group, self._text)
         key = tuple(self._group.ranks), self._digest
         if key not in _agreed or get_debug_level() is DebugLevel.DETAIL:

@@ -118,8 +118,10 @@ class Ranks:
             found = _run(self.replicas, "gradients of replicas", statics, found,
                          lambda *given: _ended(over(*given)))  # fmt: skip
         make = jax.make_array_from_single_device_arrays
-        return [make(g.shape, p.sharding, [x])
-                for g, p, x in zip(gradients, places, _shaped(found, shapes), strict=True)]  # fmt: skip
+        return [
+            make(g.shape, p.sharding, [x])
+            for g, p, x in zip(gradients, places, _shaped(found, shapes), strict=True)
+        ]
 
 
 def _cast(x: Any, dtype: Any) -> Any:
