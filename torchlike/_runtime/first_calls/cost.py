@@ -24,8 +24,8 @@ _PER_EQUATION = 5e3
 #: one, 60 for 4, 180 for 60 to 130, and 600 for 1,900 of an optimizer's, which are much alike.
 _COMPILING = 125e6
 _COMPILING_EQUATIONS = 75e6
-#: So many calls say nothing of how many will follow. After c² times as many, the loop is thought to
-#: go on c times as long again, and compiling is due at 1/c of its cost; c is at most `_LONGER`.
+#: So many calls say nothing of how many will follow. After c times as many a loop is under way that
+#: will go on, and compiling is due at 1/c of its cost; c is at most `_LONGER`.
 _FEW_CALLS = 30
 _LONGER = 4
 #: A signature is called this often by NumPy at most.
