@@ -195,6 +195,9 @@ CODE = {
     "coalesced_values": (lambda v: sparse(v).coalesce().values() ** 2, (3,)),
     "sparse_matmul": (lambda v, y: torch.sparse.mm(sparse(v), y), (3,), (3, 2)),
     "sparse_reduce_matmul": (lambda v, y: torch.sparse.mm(sparse(v), y, "mean"), (3,), (3, 2)),
+    "csr_matmul": (
+        lambda v, y: torch.sparse_csr_tensor([0, 1, 3], [2, 0, 1], v, (2, 3)) @ y, (3,), (3, 2)),
+    "grouped_softmax": (lambda v: torch.sparse.softmax(sparse(v), 1).to_dense(), (3,)),
     "sampled_product": (
         lambda v, a, b: torch.sparse.sampled_addmm(sparse(v), a, b).to_dense(),
         (3,), (2, 2), (2, 3)),

@@ -25,9 +25,13 @@ _PER_EQUATION = 5e3
 _COMPILING = 125e6
 _COMPILING_EQUATIONS = 75e6
 #: So many calls say nothing of how many will follow. After c times as many a loop is under way that
-#: will go on, and compiling is due at 1/c of its cost; c is at most `_LONGER`.
+#: will go on, and compiling is due at 1/c of its cost. c is at most the first of `_LONGER` where all
+#: arrays are small, for those may be on the host throughout; among compiled programs, which run
+#: beside Python, each call by NumPy is a wait too, and c is at most the second.
 _FEW_CALLS = 30
-_LONGER = 4
+_LONGER = 4, 20
+#: Elements of an array that is not small.
+_LARGE = 1 << 13
 #: A signature is called this often by NumPy at most.
 _MOST_CALLS = 1000
 #: What NumPy takes for a step of a program that has run before; what the call of a compiled program
@@ -64,9 +68,11 @@ def calls_by_numpy(jaxpr: Any, value: Callable[[Any], int] = int) -> int:
     ``value`` gives the number that a size stands for.
     """
     cost, n = _cost(jaxpr, value)
-    calls = (_COMPILING + _COMPILING_EQUATIONS * math.sqrt(n)) / max(cost - _xla_call(jaxpr), 1.0)
+    is_large = _is_large(jaxpr, value)
+    gain = cost if is_large else max(cost - _xla_call(jaxpr), 1.0)
+    calls = (_COMPILING + _COMPILING_EQUATIONS * math.sqrt(n)) / max(gain, 1.0)
     if calls > _FEW_CALLS:
-        calls = max(math.sqrt(_FEW_CALLS * calls), calls / _LONGER)
+        calls = max(math.sqrt(_FEW_CALLS * calls), calls / _LONGER[is_large])
     return min(int(calls), _MOST_CALLS) if calls >= 2 else 0
 
 
@@ -74,13 +80,20 @@ def numpy_is_faster(jaxpr: Any, steps: int, value: Callable[[Any], int] = int) -
     """Whether a call by NumPy, on its own arrays, takes less than one of the compiled program.
 
     ``steps``: how many functions of NumPy's it runs. Never where there are loops: how long those
-    take is known afterwards only.
+    take is known afterwards only. Nor where an array is large: those are computed by compiled
+    programs beside Python, which a call by NumPy would wait for.
     """
-    if _has_loops(jaxpr):
+    if _has_loops(jaxpr) or _is_large(jaxpr, value):
         return False
     work, _ = _cost(jaxpr, value, 0)
     work += sum(math.prod(map(value, v.aval.shape)) for v in jaxpr.outvars)
     return _PER_STEP * steps + work <= settings.xla_is_dear * _xla_call(jaxpr)
+
+
+def _is_large(jaxpr: Any, value: Callable[[Any], int]) -> bool:
+    """Whether an operand or a result is too large to be on the host throughout."""
+    arrays = (*jaxpr.invars, *jaxpr.outvars)
+    return any(math.prod(map(value, v.aval.shape)) >= _LARGE for v in arrays)
 
 
 def _xla_call(jaxpr: Any) -> float:
