@@ -112,13 +112,15 @@ class RankProgram:
         self._device = next(
             d for d in self._mesh.devices.flat if d.process_index == jax.process_index()
         )
+        self._lowered: Any = None
         self._compiled: Any = None
+        self._head: Any = None
         self._text = self._digest = ""
         self._avals: list[Any] = []
 
     def lower(self, *args: Any) -> RankProgram:
         """Itself, for such arguments, traced and not compiled yet."""
-        if not self._avals:
+        if self._lowered is None:
             self._lower(args)
         return self
 
@@ -135,11 +137,8 @@ class RankProgram:
     def _lower(self, args: Any) -> None:
         leaves, structure = jax.tree_util.tree_flatten(args)
         avals = [jax.typeof(x) for x in leaves]
-        of_leaf = iter(range(len(leaves)))
-        places = [list(map(lambda _: next(of_leaf), jax.tree_util.tree_leaves(a))) for a in args]
-        donated = tuple(
-            1 + leaf for i in self._donated for leaf in places[i] if avals[leaf].ndim
-        )  # fmt: skip
+        # Only a program's forward gives memory up, whose arguments are arrays.
+        donated = tuple(1 + i for i in self._donated if avals[i].ndim)
 
         def program(head: Any, *given: Any) -> tuple[Any, ...]:
             own = [x if a.ndim else x.reshape(()) for x, a in zip(given, avals, strict=True)]
@@ -186,8 +185,8 @@ class RankProgram:
                 f"{self._what}: a transform (vmap, jacrev) of a program with collectives. Use "
                 "instead: the transform inside the compiled function"
             )
-        if self._compiled is None:  # before anyone waits: XLA's collectives wait in the kernel
-            self.lower(*args).compile()
+        # Before anyone waits: XLA's collectives wait in the kernel.
+        compiled = self.lower(*args).compile()
         call = Call(self._group, self._text)
         key = tuple(self._group.ranks), self._digest
         if key not in _agreed or get_debug_level() is DebugLevel.DETAIL:
@@ -195,7 +194,7 @@ class RankProgram:
             _agreed.add(key)
         whole = [self._whole(x, aval) for x, aval in zip(leaves, self._avals, strict=True)]
         whole.insert(0, self._whole(self._head, _HEAD))
-        results = [r.addressable_data(0) for r in self._compiled(*whole)]
+        results = [r.addressable_data(0) for r in compiled(*whole)]
         settle(results[-1:], call, None)
         self._check_heads(np.asarray(results[-2]), call)
         return results[:-2]
@@ -213,7 +212,7 @@ class RankProgram:
 
 
 #: What each rank tells the others in its program: the program's digest.
-_HEAD = jax.core.ShapedArray((1,), np.uint64)
+_HEAD = core.ShapedArray((1,), np.uint64)
 _HINT = (
     ". All ranks have to run one program: what differs between them has to be in a tensor that is "
     "made outside of the compiled function (torch.tensor(dist.get_rank()) for the rank), not in "

@@ -24,7 +24,9 @@ def refuse_capture(what: str) -> None:
     """JitCaptureError inside a jitted function: it would happen once, while that is captured."""
     capture = modes.current.capture
     if capture is not None:
-        capture.refuse(f"torch.distributed.{what} between processes", "it outside of the compiled step")
+        capture.refuse(
+            f"torch.distributed.{what} between processes", "it outside of the compiled step"
+        )
 
 
 class Call:

@@ -67,7 +67,9 @@ class Double:
         self.backward = None
         if split.backward is not None:
             evaluate = partitioner.backward_evaluator(split, bound)
-            self.backward = compiled(evaluate, split.backward[0], (), ranks, f"backward of the {name}")
+            self.backward = compiled(
+                evaluate, split.backward[0], (), ranks, f"backward of the {name}"
+            )
 
     def __call__(self, given: dict[Any, Any], edges: Sequence[Any], cotangents: Sequence[Any]
                  ) -> list[Any]:  # fmt: skip

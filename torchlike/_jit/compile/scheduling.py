@@ -3,7 +3,6 @@ few bytes at once as may be."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import jax

@@ -18,8 +18,8 @@ from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.autograd.graph import saved_tensors_hooks
 from torchlike.distributed.device_mesh import DeviceMesh
-from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
 from torchlike.distributed.fsdp._of_ranks import Ranks, gathered
+from torchlike.distributed.fsdp._policies import MixedPrecisionPolicy
 from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._layouts import batch_along
 from torchlike.distributed.tensor._moves import moved

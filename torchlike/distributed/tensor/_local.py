@@ -30,6 +30,7 @@ from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import checked, sharding_for
 from torchlike.distributed.tensor.placement_types import Partial
 
+
 class _ToLocal(Function):
     """This process' part; the gradients of all processes' parts are the whole's."""
 
@@ -97,7 +98,10 @@ def _refuse_capture(what: str) -> None:
 
 
 def from_local(
-    local: Tensor, mesh: DeviceMesh, placements: tuple[Any, ...], shape: Any,
+    local: Tensor,
+    mesh: DeviceMesh,
+    placements: tuple[Any, ...],
+    shape: Any,
     grad_placements: Any = None,
 ) -> tuple[Tensor, NamedSharding]:
     """(the tensor that the processes' parts make up, its sharding)."""

@@ -1,10 +1,12 @@
 """Tensor-parallel styles: where a module's parameters lie, and its inputs and outputs.
 
 A style names placements; XLA finds the communication between them. On a mesh that spans processes a
-plain tensor is what the process holds, and ``use_local_output`` gives such. Differs from PyTorch:
-where all devices are this process', tensors are whole to the script, ``use_local_output`` changes
-nothing, and code between parallel modules sees whole sizes (all heads, not a device's). A layout of an activation that does not divide is
-replicated; a parameter that does not divide is refused.
+plain tensor is what the process holds, and ``use_local_output`` gives such a tensor.
+
+Differs from PyTorch: where all devices are this process', tensors are whole to the script,
+``use_local_output`` changes nothing, and code between parallel modules sees whole sizes (all heads,
+not a device's). A layout of an activation that does not divide is replicated; a parameter that does
+not divide is refused.
 """
 
 from __future__ import annotations
@@ -255,9 +257,13 @@ class PrepareModuleOutput(ParallelStyle):
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Module:
         module.register_forward_hook(
             lambda m, inputs, outputs: _each(
-                outputs, self.output_layouts, self.desired_output_layouts, device_mesh, "outputs",
+                outputs,
+                self.output_layouts,
+                self.desired_output_layouts,
+                device_mesh,
+                "outputs",
                 self.use_local_output,
-            )  # fmt: skip
+            )
         )
         return module
 
