@@ -114,6 +114,7 @@ class RankProgram:
         )
         self._lowered: Any = None
         self._compiled: Any = None
+        self._head: Any = None
         self._text = self._digest = ""
         self._avals: list[Any] = []
 
@@ -184,9 +185,8 @@ class RankProgram:
                 f"{self._what}: a transform (vmap, jacrev) of a program with collectives. Use "
                 "instead: the transform inside the compiled function"
             )
-        if self._compiled is None:  # before anyone waits: XLA's collectives wait in the kernel
-            self.lower(*args).compile()
-            assert self._compiled is not None
+        # Before anyone waits: XLA's collectives wait in the kernel.
+        compiled = self.lower(*args).compile()
         call = Call(self._group, self._text)
         key = tuple(self._group.ranks), self._digest
         if key not in _agreed or get_debug_level() is DebugLevel.DETAIL:
@@ -194,7 +194,7 @@ class RankProgram:
             _agreed.add(key)
         whole = [self._whole(x, aval) for x, aval in zip(leaves, self._avals, strict=True)]
         whole.insert(0, self._whole(self._head, _HEAD))
-        results = [r.addressable_data(0) for r in self._compiled(*whole)]
+        results = [r.addressable_data(0) for r in compiled(*whole)]
         settle(results[-1:], call, None)
         self._check_heads(np.asarray(results[-2]), call)
         return results[:-2]

@@ -25,9 +25,9 @@ _PER_EQUATION = 5e3
 _COMPILING = 125e6
 _COMPILING_EQUATIONS = 75e6
 #: So many calls say nothing of how many will follow. After c times as many a loop is under way that
-#: will go on, and compiling is due at 1/c of its cost. c is at most the first of `_LONGER` where all
-#: arrays are small, for those may be on the host throughout; among compiled programs, which run
-#: beside Python, each call by NumPy is a wait too, and c is at most the second.
+#: will go on, and compiling is due at 1/c of its cost. Where all arrays are small c is at most the
+#: first of `_LONGER`, for those may be on the host throughout. Else, among compiled programs, which
+#: run beside Python, a call by NumPy is a wait too, and c is at most the second.
 _FEW_CALLS = 30
 _LONGER = 4, 20
 #: Elements of an array that is not small.

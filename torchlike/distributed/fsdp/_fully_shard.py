@@ -138,7 +138,9 @@ def fully_shard(
     ValueError for what cannot be sharded (a container without forward, a second time, a mesh of
     three dimensions), NotImplementedError for lazy parameters.
 
-    Differs from PyTorch: the process holds the global batch, and the loss is that of the whole. A
+    Where the mesh spans processes, plain inputs are each process' own batch, and gradients the mean
+    over processes. Differs from PyTorch: a process that drives all devices holds the global batch,
+    and the loss is that of the whole; so are DTensors as inputs. A
     parameter whose dimension 0 does not divide is cut in the first one that does, or replicated.
     """
     given: Any = module

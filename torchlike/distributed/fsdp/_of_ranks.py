@@ -117,11 +117,9 @@ class Ranks:
             over = all_reduce("SUM", self.replicas.size())
             found = _run(self.replicas, "gradients of replicas", statics, found,
                          lambda *given: _ended(over(*given)))  # fmt: skip
-        make = jax.make_array_from_single_device_arrays
-        return [
-            make(g.shape, p.sharding, [x])
-            for g, p, x in zip(gradients, places, _shaped(found, shapes), strict=True)
-        ]
+        make, own = jax.make_array_from_single_device_arrays, _shaped(found, shapes)
+        return [make(g.shape, p.sharding, [x])
+                for g, p, x in zip(gradients, places, own, strict=True)]  # fmt: skip
 
 
 def _cast(x: Any, dtype: Any) -> Any:
@@ -159,10 +157,9 @@ class _Gathered(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Any, ...]:
-        there = [
-            i for i, g in enumerate(gradients) if g is not None and ctx.needs_input_grad[4 + i]
-        ]
-        arrays = [g._read() for i in there if (g := gradients[i]) is not None]
+        wanted = ctx.needs_input_grad[4:]
+        given = {i: g._read() for i, g in enumerate(gradients) if g is not None and wanted[i]}
+        there, arrays = list(given), list(given.values())
         found: list[Tensor | None] = [None] * len(gradients)
         if there:
             made = ctx.ranks.averaged(arrays, [ctx.places[i] for i in there],
