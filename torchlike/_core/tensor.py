@@ -284,7 +284,9 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     def _whole_geometry(self) -> Geometry:
         """That of the storage's array, which views start from."""
         shape = self._storage.shape
-        strides = self._storage.strides or views.contiguous_strides(shape)
+        strides = self._storage.strides
+        if strides is None:  # an array in row-major order, the usual case
+            return Geometry(shape, views.contiguous_strides(shape), 0)
         return Geometry(shape, strides, self._storage.offset)
 
     @property

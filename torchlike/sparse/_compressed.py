@@ -7,7 +7,6 @@ with it is in _compressed_rules.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -145,25 +144,6 @@ class CompressedTensor(TensorOfParts, cell=CompressedArray):
         """TypeError: ``to_dense()`` first."""
         raise TypeError(f"can't convert {self.kind.name} layout tensor to numpy. Use "
                         "Tensor.to_dense() first.")  # fmt: skip
-
-    @property
-    def grad(self) -> CompressedTensor | None:
-        """The gradient, at the same places."""
-        found = self._held.grad
-        return None if found is None else self._with(found)
-
-    @grad.setter
-    def grad(self, value: Any) -> None:
-        if value is not None:
-            raise NotImplementedError("a sparse tensor's .grad can only be set to None")
-        self._held.grad = None
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompressedTensor:
-        if not self.is_leaf:
-            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
-        parts = [deepcopy(part, memo) for part in self._storage.cell.tensors()]
-        copy = memo[id(self)] = self._of(parts, self.shape)
-        return copy
 
     def __repr__(self) -> str:
         def part(name: str, t: Tensor) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +24,10 @@ class TensorOfParts(Tensor):
         return self._storage.cell.held
 
     def _with(self, values: Tensor) -> Self:
+        raise NotImplementedError
+
+    def _of(self, parts: Sequence[Tensor], size: Any) -> Self:
+        """Of other tensors, which stand as those of the cell do."""
         raise NotImplementedError
 
     def __bool__(self) -> bool:
@@ -92,6 +98,25 @@ class TensorOfParts(Tensor):
     @property
     def is_leaf(self) -> bool:
         return self._held.is_leaf
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, at the same places."""
+        found = self._held.grad
+        return None if found is None else self._with(found)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            raise NotImplementedError("a sparse tensor's .grad can only be set to None")
+        self._held.grad = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if not self.is_leaf:
+            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
+        parts = [deepcopy(part, memo) for part in self._storage.cell.tensors()]
+        copy = memo[id(self)] = self._of(parts, self.shape)
+        return copy
 
     def detach(self) -> Self:
         """Without autograd history."""

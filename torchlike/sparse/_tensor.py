@@ -6,7 +6,7 @@ sparse_rules; a function that does not know it says so instead of computing nons
 
 from __future__ import annotations
 
-from copy import deepcopy
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,7 @@ class SparseTensor(TensorOfParts, cell=SparseArray):
             return self.to(dtype)
         return super().type().replace("torch.", "torch.sparse.", 1)
 
-    @property
+    @TensorOfParts.grad.getter
     def grad(self) -> SparseTensor | None:
         """The gradient, sparse like this tensor, coalesced (duplicates have it in common)."""
         found = self._held.grad
@@ -112,20 +112,6 @@ class SparseTensor(TensorOfParts, cell=SparseArray):
         at, first = np.unique(self._at._value("grad", _INSTEAD), axis=1, return_index=True)
         values = found[make_tensor(first.astype(np.int64))]
         return SparseTensor(make_tensor(at.astype(np.int64)), values, self.shape, True)
-
-    @grad.setter
-    def grad(self, value: Any) -> None:
-        if value is not None:
-            raise NotImplementedError("a sparse tensor's .grad can only be set to None")
-        self._held.grad = None
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
-        if not self.is_leaf:
-            raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
-        copy = SparseTensor(deepcopy(self._at, memo), deepcopy(self._held, memo), self.shape,
-                            self.is_coalesced())  # fmt: skip
-        memo[id(self)] = copy
-        return copy
 
     def __repr__(self) -> str:
         def part(name: str, t: Tensor) -> str:
@@ -145,6 +131,10 @@ class SparseTensor(TensorOfParts, cell=SparseArray):
         return "tensor(" + lines.replace("\n", "\n       ") + ")"
 
     # -- conversions -------------------------------------------------------------------------------
+
+    def _of(self, parts: Sequence[Tensor], size: Any) -> SparseTensor:
+        indices, values = parts
+        return SparseTensor(indices, values, size, self.is_coalesced())
 
     def _with(self, values: Tensor) -> SparseTensor:
         """The same places with other values."""

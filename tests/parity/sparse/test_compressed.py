@@ -221,6 +221,7 @@ def test_jitted(text, layout):
     for factor in (1.0, 2.0):
         x = given[layout] * factor
         oracle.close(compiled(x, given["a"]).numpy(), function(x, given["a"]).numpy(), "float32")
+    assert compiled.compiles == 1
 
 
 @pytest.mark.parametrize("name", [*LAYOUTS, "batched", "hybrid"])
