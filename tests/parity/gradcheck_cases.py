@@ -8,6 +8,7 @@ import numpy as np
 
 import torchlike as torch
 import torchlike.nn.attention.flex_attention
+from torchlike._ops.linalg.total_norm import total_norm
 from torchlike._ops.nn.attention.attention import dropped_attention_op
 
 F = torch.nn.functional
@@ -170,7 +171,9 @@ CODE = {
             q, k, v, lambda score, b, h, i, j: score * (1 + i - j)
         ),
         *((1, 1, 2, 2),) * 3),
-    "apply_noise": (lambda x: F.dropout(x, 0.5, training=True), (6,)),
+    "apply_mask": (lambda x: F.dropout(x, 0.5, training=True), (6,)),
+    "apply_noise": (lambda x: F.dropout(x, 1.0, training=True), (6,)),
+    "total_norm": (lambda x, y: total_norm([x, y], 2.0), (3,), (2, 2)),
     "diff_op": (torch.diff, (4,)),
     "gradient_even": (lambda x: torch.gradient(x, spacing=0.7, edge_order=2)[0], (4,)),
     "gradient_op": (lambda x: torch.gradient(x, spacing=(HALVES.cumsum(0) ** 2,))[0], (3,)),

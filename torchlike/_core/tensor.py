@@ -286,7 +286,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         shape = self._storage.shape
         strides = self._storage.strides
         if strides is None:  # an array in row-major order, the usual case
-            return Geometry(shape, views.contiguous_strides(shape), 0)
+            return views.contiguous(shape)
         return Geometry(shape, strides, self._storage.offset)
 
     @property

@@ -325,8 +325,9 @@ class Executable:
         operands: list[Any] = [None] * (len(self.kept) + len(self.dropped))
         for i, value in zip(self.kept, kept, strict=True):
             operands[i] = value
+        unusable = {a: None if a is None else _unusable(a) for a in set(dropped_avals)}
         for i, aval in zip(self.dropped, dropped_avals, strict=True):
-            operands[i] = None if aval is None else _unusable(aval)
+            operands[i] = unusable[aval]
         whole = tuple(operands)
         if residuals is None:
             outputs, vjp, aux = jax.vjp(

@@ -30,7 +30,7 @@ _SAVED = "_saved_"
 class OpNode(Node):
     """A recorded executable: what it saved, and the edges of the operands that need gradients."""
 
-    __slots__ = ("_n_outputs", "all_edges", "avals", "exe", "residuals", "saved")
+    __slots__ = ("_n_outputs", "avals", "exe", "residuals", "saved", "shown_operands")
 
     def __init__(
         self, exe: Executable, edges: list[Edge | None], saved: Any, avals: Any, residuals: Any,
@@ -42,8 +42,8 @@ class OpNode(Node):
         self.avals = avals
         self.residuals = residuals
         self._n_outputs = n_outputs
-        #: Edges of every tensor operand (None: needs no gradient), for next_functions.
-        self.all_edges: tuple[Edge | None, ...] | None = None
+        #: Which operands have an entry in next_functions; None where it is those with an edge.
+        self.shown_operands: tuple[int, ...] | None = None
 
     @property
     def n_outputs(self) -> int:  # type: ignore[override]
@@ -51,7 +51,10 @@ class OpNode(Node):
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        edges = self.edges if self.all_edges is None else self.all_edges
+        edges: Sequence[Edge | None] = self.edges
+        if self.shown_operands is not None:
+            edge_of = dict(zip(self.exe.wanted, edges, strict=True))
+            edges = [edge_of.get(i) for i in self.shown_operands]
         return tuple((None, 0) if e is None else (e[0].shown(), e[1]) for e in edges)
 
     def shown(self) -> Node:
@@ -344,13 +347,13 @@ def _recorded(
                 t._node = node = make(exe, edges, saved, avals, residuals, 1, operands, t)
             t._requires_grad = True
             if len(edges) != len(operands):
-                node.all_edges = _all_edges(exe, edges, operands)
+                node.shown_operands = _shown_operands(exe, operands)
         return t
     if make is None:
         node = OpNode(exe, edges, saved, avals, residuals, len(out))
     else:
         node = make(exe, edges, saved, avals, residuals, len(out), operands, None)
-    node.all_edges = _all_edges(exe, edges, operands)
+    node.shown_operands = _shown_operands(exe, operands)
     tensors = []
     for i, o in enumerate(out):
         t = wrap(o)
@@ -360,13 +363,18 @@ def _recorded(
     return tuple(tensors)
 
 
-def _all_edges(
-    exe: Executable, edges: list[Edge | None], operands: Sequence[Any]
-) -> tuple[Edge | None, ...]:
-    edge_of = dict(zip(exe.wanted, edges, strict=True))
-    # A number in a tensor's place (x * 2) has an edge as well, as in PyTorch, that leads nowhere.
+_shown: dict[tuple[int, tuple[type, ...]], tuple[int, ...]] = {}
+
+
+def _shown_operands(exe: Executable, operands: Sequence[Any]) -> tuple[int, ...]:
+    """The operands that next_functions lists: tensors, with a gradient or not, and numbers in a
+    tensor's place (x * 2), whose edge, as in PyTorch, leads nowhere."""
     numbers = 0 if exe.facts is None else exe.facts[0].wrapped_mask
-    return tuple(
-        edge_of.get(i) for i, o in enumerate(operands)
-        if type(o) in TENSOR_TYPES or (numbers >> i & 1 and o is not None)
-    )  # fmt: skip
+    key = numbers, tuple(map(type, operands))
+    found = _shown.get(key)
+    if found is None:
+        found = _shown[key] = tuple(
+            i for i, o in enumerate(operands)
+            if type(o) in TENSOR_TYPES or (numbers >> i & 1 and o is not None)
+        )  # fmt: skip
+    return found

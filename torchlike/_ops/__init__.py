@@ -75,6 +75,7 @@ from torchlike._ops.nn.pool import fractional_pooling as fractional_pooling
 from torchlike._ops.random import stochastic as stochastic
 from torchlike._ops.nn.loss import linear_loss as linear_loss
 from torchlike._ops.linalg import pairwise as pairwise
+from torchlike._ops.linalg import total_norm as total_norm
 from torchlike._ops.random import samplers as samplers, beta_gradient as beta_gradient
 from torchlike._ops.special import (
     special_bessel as special_bessel,

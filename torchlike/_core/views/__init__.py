@@ -28,6 +28,7 @@ from torchlike._core.views.geometry import (
     Geometry,
     check_partial_overlap,
     check_writable,
+    contiguous,
     contiguous_strides,
     dense_order,
     dense_strides,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -20,6 +21,12 @@ class Geometry(NamedTuple):
     size: tuple[int, ...]
     stride: tuple[int, ...]
     offset: int
+
+
+@functools.lru_cache(maxsize=4096)
+def contiguous(size: tuple[int, ...]) -> Geometry:
+    """That of an array of its own in row-major order."""
+    return Geometry(size, contiguous_strides(size), 0)
 
 
 def contiguous_strides(size: tuple[int, ...]) -> tuple[int, ...]:
@@ -167,6 +174,9 @@ def host_view(host: np.ndarray, geometry: Geometry, dtype: np.dtype) -> np.ndarr
     where the buffer is. ``host`` begins at offset 0 and may itself be strided."""
     if math.prod(geometry.size) == 0:
         return np.empty(geometry.size, dtype)
+    strides = tuple([s * dtype.itemsize for s in geometry.stride])
+    if host.flags.c_contiguous:
+        return np.ndarray(geometry.size, dtype, host, geometry.offset * dtype.itemsize, strides)
     strided = np.lib.stride_tricks.as_strided
     width = host.dtype.itemsize
     reach = -(-((geometry.offset + 1) * dtype.itemsize) // width)
@@ -175,5 +185,4 @@ def host_view(host: np.ndarray, geometry: Geometry, dtype: np.dtype) -> np.ndarr
     elements = strided(by_bytes, (reach,), (width,))
     elements = elements.view(np.uint8 if dtype.itemsize == 1 else dtype)
     first = elements[geometry.offset : geometry.offset + 1]
-    strides = tuple(s * dtype.itemsize for s in geometry.stride)
     return strided(first, geometry.size, strides).view(dtype)

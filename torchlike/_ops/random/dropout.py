@@ -14,7 +14,7 @@ from torchlike._core import boxes, dtypes, views
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.registry import composite, op
-from torchlike._dispatch.schema import Input, Operand
+from torchlike._dispatch.schema import Input, Operand, Scalar
 from torchlike._ops.random.drawing import draw
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
@@ -27,6 +27,16 @@ from torchlike.random.bernoulli import bernoulli_mask
 def apply_noise(input: Input, noise: Operand):
     """``input * noise``, multiplied in the wider of the two dtypes."""
     return (input * noise).astype(input.dtype)
+
+
+@op("apply_mask", namespaces=(), method=False, inplace=True, elementwise=True,
+    needs={"input": ["kept", "scale"]}, grad_name="MulBackward0")  # fmt: skip
+def apply_mask(input: Input, kept: Input, scale: Scalar):
+    """``input`` times ``scale`` where ``kept``, times 0 elsewhere.
+
+    Dropout in one operation, which saves a bool for each element.
+    """
+    return input * jnp.where(kept, jnp.asarray(scale, input.dtype), jnp.zeros((), input.dtype))
 
 
 def check_probability(p: float) -> None:
@@ -78,15 +88,13 @@ def _drop(input: Tensor, p: float, shape: tuple[int, ...] | None, inplace: Any) 
     check_probability(p)
     if p == 0.0 or input.numel() == 0:
         return input
-    factor: Any = 0.0
     if p < 1.0:
         check_floating(input, input.dtype)
-    if p < 1.0 and not input.is_meta:
-        kind = input.dtype.numpy
-        scale = np.array(noise.dropout_scale(kind, p), kind)
-        zero = jnp.zeros((), kind)
-        factor = wrap(boxes.apply(_where, _mask(input, p, shape), scale, zero))
-    return apply_noise.spec.in_place(input, factor) if inplace else apply_noise(input, factor)
+    if p == 1.0 or input.is_meta:
+        return apply_noise.spec.in_place(input, 0.0) if inplace else apply_noise(input, 0.0)
+    kept, scale = wrap(_mask(input, p, shape)), noise.dropout_scale(input.dtype.numpy, p)
+    run = apply_mask.spec.in_place if inplace else apply_mask
+    return run(input, kept, scale)
 
 
 def _feature_shape(input: Tensor) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import jax.numpy as jnp
+from jax import lax
 
 from torchlike._core import dtypes, errors, protocol, views
 from torchlike._core.size import Size
@@ -44,7 +45,12 @@ def cat_op(tensors: Inputs, dim: Int = 0):
                     f"Sizes of tensors must match except in dimension {d}. Expected size "
                     f"{first.shape[k]} but got size {x.shape[k]} for tensor number {i} in the list."
                 )
-    return jnp.concatenate([x.astype(dtype) for _, x in whole], d)
+    # lax's: jnp's looks at all dtypes and ranks again, which is most of a trace of a hundred.
+    return lax.concatenate([_of_dtype(x, dtype) for _, x in whole], d)
+
+
+def _of_dtype(x: Any, dtype: Any) -> Any:
+    return x if x.dtype == dtype else x.astype(dtype)
 
 
 @composite(method=False, aliases=("concat", "concatenate"))
@@ -89,7 +95,7 @@ def stack(tensors: Inputs, dim: Int = 0):
                 f"0 and {list(x.shape)} at entry {i}"
             )
     dtype = result_dtype(*tensors).numpy
-    return jnp.stack([x.astype(dtype) for x in tensors], d)
+    return jnp.stack([_of_dtype(x, dtype) for x in tensors], d)
 
 
 def _checked_list(tensors: Any, name: str) -> list[Tensor]:

@@ -380,7 +380,14 @@ def _describe(argument: Any, key: list[Any], values: list[Any]) -> bool:
         return True
     if kind is tuple or kind is list:
         key.append((kind, len(argument)))
-        return all(_describe(a, key, values) for a in argument)
+        for a in argument:  # arrays at once: a call takes as long as what it does for them
+            if type(a) is _ndarray:
+                key.append(a.shape)
+                key.append(a.dtype)
+                values.append(a)
+            elif not _describe(a, key, values):
+                return False
+        return True
     if kind in NUMBERS:
         key.append(kind if argument != 1 else (kind,))
         values.append(argument)

@@ -8,7 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch import together
 from torchlike._dispatch.registry import NAMESPACES
+from torchlike._ops.elementwise.pointwise import mul
+from torchlike._ops.linalg.total_norm import total_norm
 from torchlike.autograd.grad_mode import no_grad
 
 
@@ -31,8 +34,11 @@ def get_total_norm(
     top: Any = NAMESPACES[""]
     if not given:
         return top["tensor"](0.0)
-    norm = NAMESPACES["linalg"]["vector_norm"]
-    total = norm(top["stack"]([norm(t, order).to(given[0].device) for t in given]), order)
+    if together.at_once(given) and all(0 not in t.shape for t in given):
+        total = total_norm(given, order)
+    else:
+        norm = NAMESPACES["linalg"]["vector_norm"]
+        total = norm(top["stack"]([norm(t, order).to(given[0].device) for t in given]), order)
     if error_if_nonfinite and not math.isfinite(
         total._value("error_if_nonfinite=True", "error_if_nonfinite=False").item()
     ):
@@ -50,8 +56,11 @@ def clip_grads_with_norm_(
 ) -> None:
     """Scale gradients in place so that their given norm becomes at most ``max_norm``."""
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    by_device: dict[Any, list[Tensor]] = {}
     for grad in _gradients(parameters):
-        grad.mul_(factor.to(grad.device))
+        by_device.setdefault(grad.device, []).append(grad)
+    for device, gradients in by_device.items():
+        together.update_all(mul.spec, gradients, [factor.to(device)])
 
 
 @no_grad()
