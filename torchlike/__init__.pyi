@@ -716,9 +716,11 @@ def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool 
 def allclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: Any = False) -> _bool:
     """Whether ``|input - other| <= atol + rtol * |other|`` everywhere, as a Python bool."""
 
-def alpha_dropout(input: Any, p: Any, train: Any, f: Any = ...) -> Any: ...
+def alpha_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
+    """Alpha dropout, if ``train``."""
 
-def alpha_dropout_(input: Any, p: Any, train: Any, f: Any = ...) -> Any: ...
+def alpha_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
+    """Alpha dropout, if ``train``, in place."""
 
 def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The maximum over ``dim``; the gradient is shared evenly between ties."""
@@ -1187,9 +1189,11 @@ def divide_(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
 def dot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two vectors, summed."""
 
-def dropout(input: Any, p: Any, train: Any) -> Any: ...
+def dropout(input: Tensor, p: _float, train: Any) -> Tensor:
+    """Zero elements with probability p and scale the rest, if ``train``."""
 
-def dropout_(input: Any, p: Any, train: Any) -> Any: ...
+def dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
+    """Zero elements with probability p and scale the rest, if ``train``, in place."""
 
 def dsmm(input: Any, mat2: Any) -> Tensor:
     """A matrix product, of which a matrix may be sparse; ``dsmm`` is its older name."""
@@ -1286,13 +1290,17 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, 
     """The nearest of the values ``(level - zero_point) * scale``, for whole levels from
 ``quant_min`` to ``quant_max``. The gradient is passed on where the level is in that range."""
 
-def feature_alpha_dropout(input: Any, p: Any, train: Any, f: Any = ...) -> Any: ...
+def feature_alpha_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
+    """Alpha dropout of whole channels, if ``train``."""
 
-def feature_alpha_dropout_(input: Any, p: Any, train: Any, f: Any = ...) -> Any: ...
+def feature_alpha_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
+    """Alpha dropout of whole channels, if ``train``, in place."""
 
-def feature_dropout(input: Any, p: Any, train: Any) -> Any: ...
+def feature_dropout(input: Tensor, p: _float, train: Any) -> Tensor:
+    """Dropout of whole channels, if ``train``."""
 
-def feature_dropout_(input: Any, p: Any, train: Any) -> Any: ...
+def feature_dropout_(input: Tensor, p: _float, train: Any) -> Tensor:
+    """Dropout of whole channels, if ``train``, in place."""
 
 def fill(input: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """``input`` with every element replaced by a number or 0-dim tensor."""

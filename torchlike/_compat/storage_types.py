@@ -52,9 +52,10 @@ class StorageType(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
-STORAGE_TYPES = {
-    f"{dtypes.scalar_type(dtype)}Storage": StorageType(
-        f"{dtypes.scalar_type(dtype)}Storage", (), {"dtype": dtype, "__module__": "torchlike"}
-    )
-    for dtype in _DTYPES
-}
+def _type_of(dtype: dtypes.dtype) -> StorageType:
+    said = f"Makes a TypedStorage of {dtype}, of a size or from a sequence: PyTorch's old name."
+    facts = {"dtype": dtype, "__module__": "torchlike", "__doc__": said}
+    return StorageType(f"{dtypes.scalar_type(dtype)}Storage", (), facts)
+
+
+STORAGE_TYPES = {found.__name__: found for found in map(_type_of, _DTYPES)}

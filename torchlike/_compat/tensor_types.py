@@ -61,7 +61,9 @@ def _on_storage(storage: Any, dtype: dtypes.dtype) -> Tensor:
     return empty(0, dtype=dtype, device=storage.device).set_(storage)
 
 
-TENSOR_TYPES = {
-    name: TensorType(name, (), {"dtype": dtype, "__module__": "torchlike"})
-    for name, dtype in _TYPES.items()
-}
+def _type_of(name: str, dtype: dtypes.dtype) -> TensorType:
+    said = f"Makes a tensor of {dtype}, of a size or from data: PyTorch's old name."
+    return TensorType(name, (), {"dtype": dtype, "__module__": "torchlike", "__doc__": said})
+
+
+TENSOR_TYPES = {name: _type_of(name, dtype) for name, dtype in _TYPES.items()}

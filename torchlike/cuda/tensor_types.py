@@ -25,7 +25,10 @@ class CudaTensorType(TensorType):
         return f"<class 'torch.cuda.{cls.__name__}'>"
 
 
-TENSOR_TYPES = {
-    name: CudaTensorType(name, (), {"dtype": kind.dtype, "__module__": "torchlike.cuda"})
-    for name, kind in _ON_CPU.items()
-}
+def _type_of(name: str, kind: TensorType) -> CudaTensorType:
+    said = f"Makes a tensor of {kind.dtype} on the GPU. TypeError without one."
+    facts = {"dtype": kind.dtype, "__module__": "torchlike.cuda", "__doc__": said}
+    return CudaTensorType(name, (), facts)
+
+
+TENSOR_TYPES = {name: _type_of(name, kind) for name, kind in _ON_CPU.items()}

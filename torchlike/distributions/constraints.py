@@ -189,6 +189,8 @@ class _OneHot(Constraint):
 
 
 class _IntegerInterval(_Bounded):
+    """Whole numbers from ``lower_bound`` to ``upper_bound``, both included."""
+
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
@@ -215,26 +217,36 @@ class _Real(Constraint):
 
 
 class _GreaterThan(_BoundedBelow):
+    """Numbers above ``lower_bound``."""
+
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_GreaterThan):
+    """Numbers from ``lower_bound`` on."""
+
     def check(self, value: Tensor) -> Tensor:
         return self.lower_bound <= value
 
 
 class _LessThan(_BoundedAbove):
+    """Numbers below ``upper_bound``."""
+
     def check(self, value: Tensor) -> Tensor:
         return value < self.upper_bound
 
 
 class _Interval(_Bounded):
+    """Numbers from ``lower_bound`` to ``upper_bound``, both included."""
+
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Interval):
+    """Numbers from ``lower_bound`` to below ``upper_bound``."""
+
     def check(self, value: Tensor) -> Tensor:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
@@ -247,6 +259,8 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(Constraint):
+    """Vectors of counts that are at least 0 and sum up to ``upper_bound``."""
+
     is_discrete = True
     event_dim = 1
 
@@ -339,6 +353,8 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
+    """Constraints ``cseq`` on parts, of ``lengths`` (1 each), along ``dim``."""
+
     def __init__(self, cseq: Any, dim: int = 0, lengths: Any = None) -> None:
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
@@ -350,6 +366,8 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
+    """Constraints ``cseq`` on the slices along ``dim``."""
+
     @property
     def event_dim(self) -> int:
         """A dimension counted from the end that falls among the events' is one of theirs."""

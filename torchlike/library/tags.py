@@ -17,3 +17,4 @@ Tag = enum.IntEnum(
     start=0,
     module=__name__,
 )
+Tag.__doc__ = "What an operator says of itself; torchlike takes tags and has no use for them."

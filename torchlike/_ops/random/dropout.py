@@ -113,10 +113,22 @@ def dropout(input: Tensor, p: float = 0.5, training: Any = True, inplace: Any = 
     return _drop(input, p, None, inplace) if training else input
 
 
-composite("dropout", method=False)(
-    lambda input, p, train: dropout(input, p, train)  # torch.dropout's own argument order
-)
-composite("dropout_", method=False)(lambda input, p, train: dropout(input, p, train, True))
+def _at_top(name: str, drop: Callable[..., Tensor], said: str) -> None:
+    """Register ``torch.<name>`` and its in-place twin, with arguments of their own."""
+
+    def function(input: Tensor, p: float, train: Any) -> Tensor:
+        return drop(input, p, train, False)
+
+    def in_place(input: Tensor, p: float, train: Any) -> Tensor:
+        return drop(input, p, train, True)
+
+    function.__doc__ = f"{said}, if ``train``."
+    in_place.__doc__ = f"{said}, if ``train``, in place."
+    composite(name, method=False)(function)
+    composite(f"{name}_", method=False)(in_place)
+
+
+_at_top("dropout", dropout, "Zero elements with probability p and scale the rest")
 
 
 def _check_spatial(input: Tensor, n: int) -> None:
@@ -175,11 +187,12 @@ def _feature_dropout(n: int) -> None:
 
 for _n in (1, 2, 3):
     _feature_dropout(_n)
-composite("feature_dropout", method=False)(
-    lambda input, p, train: _drop(input, p, _feature_shape(input), False) if train else input
-)
-composite("feature_dropout_", method=False)(
-    lambda input, p, train: _drop(input, p, _feature_shape(input), True) if train else input
+_at_top(
+    "feature_dropout",
+    lambda input, p, train, inplace: (
+        _drop(input, p, _feature_shape(input), inplace) if train else input
+    ),
+    "Dropout of whole channels",
 )
 
 
@@ -240,10 +253,5 @@ def feature_alpha_dropout(
     return _alpha_drop(input, p, _feature_shape(input), inplace) if training else input
 
 
-for _function in (alpha_dropout, feature_alpha_dropout):
-    composite(_function.__name__, method=False)(
-        lambda input, p, train, f=_function: f(input, p, train)
-    )
-    composite(f"{_function.__name__}_", method=False)(
-        lambda input, p, train, f=_function: f(input, p, train, True)
-    )
+_at_top("alpha_dropout", alpha_dropout, "Alpha dropout")
+_at_top("feature_alpha_dropout", feature_alpha_dropout, "Alpha dropout of whole channels")
