@@ -4,6 +4,7 @@ import copy
 import io
 import json
 import os
+import re
 
 import pytest
 from rich.console import Console
@@ -128,6 +129,8 @@ def test_the_facts_are_those_of_this_process():
     }
     assert found["versions"]["installed"]["torch"] == torchlike.__version__
     assert any(required.startswith("jax>=") for required in found["versions"]["required"])
+    for required in found["versions"]["required"]:  # each is looked for, so none is called missing
+        assert re.match(r"[\w.-]+", required).group() in found["versions"]["installed"]
     assert found["devices"]["devices"]
     assert found["threads"]["xla"] == torchlike.get_num_threads()
     assert found["torchlikes"]["runs"] == os.path.dirname(os.path.realpath(torchlike.__file__))

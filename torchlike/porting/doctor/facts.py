@@ -27,11 +27,10 @@ from torchlike.porting.plan.topologies import missing
 from torchlike.porting.shim import changes, environment
 from torchlike.porting.version import own_version
 
-#: What torchlike is made of, and what is often used with it. Plugins bring devices to JAX.
-_PARTS = ("jax", "jaxlib", "numpy", "ml-dtypes", "flax", "optax", "chex", "safetensors", "rich",
-          "flatbuffers")  # fmt: skip
+#: What is often used with torchlike. Plugins bring devices to JAX.
 _COMPANIONS = ("torchvision", "torchaudio", "timm", "transformers", "accelerate", "peft",
                "lightning", "tensorboard", "joblib", "pytest")  # fmt: skip
+_NAME = re.compile(r"[\w.-]+")
 _PLUGINS = re.compile(r"jax-.*(plugin|pjrt)|libtpu|jax-metal")
 #: Variables of others' that change what torchlike does.
 _VARIABLES = ("XLA_FLAGS", "PJRT_NPROC", "NPROC", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
@@ -68,7 +67,9 @@ def _ahead() -> dict[str, Any]:
 
 def _versions() -> dict[str, Any]:
     found = {"torchlike": own_version(), "torch": torchlike.__version__}
-    for name in (*_PARTS, *_COMPANIONS):
+    required = _required()
+    parts = [name for r in required for name in _NAME.findall(r)[:1]]
+    for name in (*parts, *_COMPANIONS):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -77,7 +78,7 @@ def _versions() -> dict[str, Any]:
         name = (one.metadata["Name"] or "").replace("_", "-").lower()
         if _PLUGINS.fullmatch(name):
             found[name] = one.version
-    return {"installed": found, "required": _required()}
+    return {"installed": found, "required": required}
 
 
 def _required() -> list[str]:
