@@ -165,6 +165,8 @@ class _FirstCalls:
             return DECLINED
         key: list[Any] = []
         values: list[Any] = []
+        #: Where device arrays are among the values. They are waited for only if NumPy computes.
+        pending: list[int] = []
         for a in args:
             kind = type(a)
             if kind is _ndarray:
@@ -174,7 +176,7 @@ class _FirstCalls:
             elif kind in NUMBERS:
                 key.append(kind if a != 1 else (kind,))
                 values.append(a)
-            elif not _describe(a, key, values):
+            elif not _describe(a, key, values, pending):
                 return DECLINED
         known = tuple(key)
         program = self._by_avals.get(known)
@@ -183,6 +185,10 @@ class _FirstCalls:
             if program is None:
                 return DECLINED
             self._by_avals[known] = program
+        if not program.stays and program.calls_left <= 0:
+            return DECLINED
+        for i in pending:
+            values[i] = np.asarray(values[i])
         for i, dtype in program.numbers:
             values[i] = np.asarray(values[i], dtype)
         if program.stays:
@@ -192,12 +198,10 @@ class _FirstCalls:
             except Exception as error:
                 self._failed(program, error)
                 return DECLINED
-        elif program.calls_left > 0:
+        else:
             outs = self._call(program, values)
             if outs is None:
                 return DECLINED
-        else:
-            return DECLINED
         found = program.host_values(outs)
         if settings.strict:  # so that a rule that writes into its operands fails
             for array in jax.tree.leaves(found):
@@ -367,8 +371,9 @@ class _FirstCalls:
         return found
 
 
-def _describe(argument: Any, key: list[Any], values: list[Any]) -> bool:
-    """Append what a program depends on in an argument, and its values; False where it has none."""
+def _describe(argument: Any, key: list[Any], values: list[Any], pending: list[int]) -> bool:
+    """Append what a program depends on in an argument, and its values; to ``pending`` where among
+    these a device array is. False where the argument has no values."""
     kind = type(argument)
     if kind is _ndarray:
         key.append(argument.shape)
@@ -385,7 +390,7 @@ def _describe(argument: Any, key: list[Any], values: list[Any]) -> bool:
                 key.append(a.shape)
                 key.append(a.dtype)
                 values.append(a)
-            elif not _describe(a, key, values):
+            elif not _describe(a, key, values, pending):
                 return False
         return True
     if kind in NUMBERS:
@@ -397,6 +402,7 @@ def _describe(argument: Any, key: list[Any], values: list[Any]) -> bool:
         if argument.sharding is not there.sharding and argument.sharding != there.sharding:
             return False
         key.append((argument.shape, argument.dtype, argument.weak_type))
-        values.append(np.asarray(argument))
+        pending.append(len(values))
+        values.append(argument)
         return True
     return False
