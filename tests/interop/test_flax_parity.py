@@ -1,5 +1,5 @@
-"""Modules of Flax in torchlike, and torchlike's in Flax: results, statistics and gradients are those
-of the module where it came from, eager and compiled."""
+"""Modules of Flax in torchlike, and torchlike's in Flax: results, statistics and gradients are
+those of the module where it came from, eager and compiled."""
 
 import jax
 import jax.numpy as jnp
@@ -228,11 +228,10 @@ def test_from_linen(name, training, compiled):
         count = i if training else 0
         rngs = {"dropout": jax.random.fold_in(keys["dropout"], count)}
 
-        def loss(params, rngs=rngs):
-            collections = {
-                "params": params,
-                **{k: v for k, v in variables.items() if k != "params"},
-            }
+        others = {k: v for k, v in variables.items() if k != "params"}
+
+        def loss(params, rngs=rngs, others=others):
+            collections = {"params": params, **others}
             value, written = module.apply(
                 collections, jnp.asarray(x), rngs=rngs, mutable=["batch_stats"], **modes
             )

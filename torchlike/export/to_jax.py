@@ -45,9 +45,9 @@ def to_jax(
         y = program.exported.call(program.parameters, program.buffers, x.jax())
         gradient = jax.grad(lambda p: loss(program.exported.call(p, program.buffers, x.jax())))
 
-    Any size of a dimension: ``dynamic_shapes``. Lost are Python (branches are those that the example took), numbers and other plain values among the arguments
-    (compiled in), names of tuples, hooks, and tensors that are neither parameters nor buffers,
-    which are constants.
+    Lost are Python (branches are those that the example took), numbers and other plain values among
+    the arguments (compiled in), the classes of named tuples, hooks, and tensors that are neither
+    parameters nor buffers, which are constants.
 
     Args:
       module: in the mode that is wanted, ``train()`` or ``eval()``.
