@@ -65,6 +65,24 @@ def test_a_mixed_model_trains_eager_as_compiled(tmp_path):
     assert torch.equal(again(x), eager(x))  # the same mask, too
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_parameter_that_is_replaced_is_used(compiled):
+    ours = from_nnx(nnx.Sequential(nnx.Linear(2, 2, use_bias=False, rngs=nnx.Rngs(0))))
+    call = torch.jit(ours) if compiled else ours
+    x = torch.ones(1, 2)
+    call(x)
+    getattr(ours.layers, "0").kernel = torch.nn.Parameter(torch.eye(2))
+    assert call(x).tolist() == [[1, 1]]
+
+
+def test_names_of_methods_are_names_of_variables_too():
+    linear = torch.nn.Linear(2, 2)
+    again = from_nnx(to_nnx(linear))  # its variables are called "parameters"
+    x = torch.ones(1, 2)
+    np.testing.assert_allclose(again(x).detach(), linear(x).detach(), rtol=1e-6)
+    assert "parameters.weight" in again.state_dict()
+
+
 def test_values_are_copies_in_both_directions():
     module = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
     ours = from_nnx(module)

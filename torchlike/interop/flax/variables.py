@@ -105,18 +105,34 @@ def place(root: Module, path: tuple[str, ...], t: Tensor) -> None:
         inner = node._modules.get(name)
         if inner is None:
             inner = Variables()
-            node.add_module(name, inner)
+            if _is_method(name):
+                node._modules[name] = inner
+            else:
+                node.add_module(name, inner)
         node = inner
-    if isinstance(t, Parameter):
-        node.register_parameter(path[-1], t)
+    name = path[-1]
+    if _is_method(name):
+        table: Any = node._parameters if isinstance(t, Parameter) else node._buffers
+        table[name] = t
+    elif isinstance(t, Parameter):
+        node.register_parameter(name, t)
     else:
-        node.register_buffer(path[-1], t)
+        node.register_buffer(name, t)
 
 
 def at(root: Module, path: tuple[str, ...]) -> Tensor:
-    """The tensor under nested names."""
+    """The tensor under nested names. Looked up as an attribute, so that a compiled function knows
+    when it is another one."""
     node: Any = root
-    for name in path[:-1]:
-        node = node._modules[name]
-    found = node._parameters.get(path[-1])
-    return node._buffers[path[-1]] if found is None else found
+    for name in path:
+        if _is_method(name):
+            found = node._modules.get(name, node._parameters.get(name))
+            node = node._buffers[name] if found is None else found
+        else:
+            node = getattr(node, name)
+    return node
+
+
+def _is_method(name: str) -> bool:
+    """Whether modules have something of this name: the variable is then in their tables alone."""
+    return hasattr(Module, name)
