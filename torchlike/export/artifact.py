@@ -143,7 +143,9 @@ class Artifact:
             "shapes": [[str(d) for d in a.shape] for a in avals],
             "inputs": [list(where) for _, where in inputs],
             "written": [_written(where, names) for where in program.written],
-            "slots": [_slot(slot, t, names) for slot, t in program.slot_outputs],
+            "slots": [
+                _slot(slot, t, names) for slot, t in program.slot_outputs if not _stays(slot, t)
+            ],
             "results": [_result(x, names) for x in program.result[0]],
             "result_structure": trees.encode(program.result[1]),
             "made": program.n_made,
@@ -333,6 +335,11 @@ def _written(where: Any, names: dict[int, str]) -> list[Any]:
     return ["state", names[id(storage)]]
 
 
+def _stays(slot: Any, template: Any) -> bool:
+    """Whether a name was bound to the tensor that it had: ``self.seen += 1``."""
+    return template is not None and template.whole and template.slot is slot
+
+
 def _slot(slot: Any, template: Any, names: dict[int, str]) -> Any:
     initial = slot.initial
     name = names.get(id(initial._storage)) if isinstance(initial, Tensor) else None
@@ -352,6 +359,11 @@ def _result(x: Any, names: dict[int, str]) -> Any:
         )
     if x.argument >= 0:
         return {"same": ["argument", x.argument]}
+    if x.whole:
+        name = names.get(id(x.slot.initial._storage))
+        if name is None:
+            raise Unexportable("it returns a tensor from outside")
+        return {"same": ["state", name]}
     if x.existing is not None:
         name = names.get(id(x.existing._storage))
         if name is None:

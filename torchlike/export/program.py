@@ -130,7 +130,7 @@ class ExportedProgram:
         return f"ExportedProgram:\n{self.graph}"
 
 
-def _symbols(spec: Any, fn: Any, args: Any, kwargs: Any) -> tuple[list[Any] | None, list[str]]:
+def symbols(spec: Any, fn: Any, args: Any, kwargs: Any) -> tuple[list[Any] | None, list[str]]:
     """Shapes with symbolic dimensions for each tensor among the arguments, and the constraints."""
     leaves, _ = flatten_call(args, kwargs)
     tensors = [x for x in leaves if isinstance(x, Tensor)]
@@ -219,7 +219,7 @@ def export(
             f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}"
         )
     kwargs = dict(kwargs or {})
-    shapes, constraints = _symbols(dynamic_shapes, mod.forward, args, kwargs)
+    shapes, constraints = symbols(dynamic_shapes, mod.forward, args, kwargs)
     state = state_of(mod)
     artifact = built(mod, args, kwargs, state, shapes)
     artifact.about.update(training=bool(mod.training), modeless=False)

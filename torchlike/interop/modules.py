@@ -7,6 +7,7 @@ the names; a transformed module is a new one with the same structure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -94,14 +95,29 @@ def flatten(module: Module) -> tuple[tuple[Any, ...], Structure]:
     return arrays, Structure(module, (_key_of(module), shared))
 
 
-def _twin(module: Module) -> Module:
+def put(module: Module, values: Mapping[str, Tensor]) -> None:
+    """Put tensors into a module's tables, by the names of its parameters and buffers; one that
+    stands in several places is put into each."""
+    new: dict[int, Tensor] = {}
+    kept = []  # while they live, their ids are theirs alone
+    for name, old in [*module.named_parameters(), *module.named_buffers()]:
+        if name in values:
+            kept.append(old)
+            made = new[id(old)] = old._on(values[name]._storage)
+            vars(made).update({k: v for k, v in vars(old).items() if k in _KEPT})
+            made._requires_grad = old._requires_grad
+    for table, name in _places(module):
+        table[name] = new.get(id(table[name]), table[name])
+
+
+def twin(module: Module) -> Module:
     """A module of the same structure, whose tables are its own."""
     made = object.__new__(type(module))
     made.__dict__.update(module.__dict__)
     for table in _TABLES[:2]:
         made.__dict__[table] = dict(module.__dict__[table])
     made.__dict__["_modules"] = {
-        name: None if child is None else _twin(child)
+        name: None if child is None else twin(child)
         for name, child in module.__dict__["_modules"].items()
     }
     return made
@@ -109,7 +125,7 @@ def _twin(module: Module) -> Module:
 
 def unflatten(structure: Structure, leaves: Any) -> Module:
     template = structure.template
-    made = _twin(template)
+    made = twin(template)
     tensors = {}
     for (key, old), leaf in zip(tensors_of(template).items(), leaves, strict=True):
         new = tensors[key] = old._on(storage_of(leaf))

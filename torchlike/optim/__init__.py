@@ -9,14 +9,17 @@ from torchlike.optim.adam_variants import Adamax, NAdam, RAdam
 from torchlike.optim.averaged_sgd import ASGD
 from torchlike.optim.lbfgs import LBFGS
 from torchlike.optim.muon import Muon
+from torchlike.optim.optax_optimizer import Optax
 from torchlike.optim.optimizer import Optimizer
 from torchlike.optim.rprop import Rprop
 from torchlike.optim.sgd import SGD
 from torchlike.optim.sparse_adam import SparseAdam
+from torchlike.optim.to_optax import to_optax
 
 __all__ = [
     "ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon",
-    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler", "swa_utils",
+    "NAdam", "Optax", "Optimizer", "RAdam", "RMSprop", "Rprop", "SparseAdam", "lr_scheduler",
+    "swa_utils", "to_optax",
 ]  # fmt: skip
 
 _homes.are_also_in(__name__, {

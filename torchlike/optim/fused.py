@@ -153,7 +153,7 @@ def update_group(
         return
     capture = modes.current.capture
     owners = [*params, *(s for group in states for s in group)]
-    gradients = tuple([_gradient(p) for p in params])
+    gradients = tuple([gradient_array(p) for p in params])
     if capture is None:
         values = tuple([get() for get in scalars])
     else:
@@ -215,7 +215,8 @@ def repeatedly(
         update(key, rule, [params[i] for i in chosen], [states[i] for i in chosen], scalars)
 
 
-def _gradient(p: Tensor) -> Any:
+def gradient_array(p: Tensor) -> Any:
+    """The value of a parameter's gradient; of a sparse one, dense."""
     g = p._held_grad()
     assert g is not None
     array = g._value_now()

@@ -31,6 +31,8 @@ _LARGE = 1 << 16
 
 
 def _small_side_first(rows: int, weight: Any) -> bool:
+    if not isinstance(rows, int):  # of an exported program, which takes any number
+        return False
     big, small = weight.shape
     return big >= 2 * small and rows >= 4 * small and targets.is_xla_cpu()
 

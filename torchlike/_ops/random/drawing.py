@@ -11,7 +11,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import core
+from jax.experimental import io_callback
 
 from torchlike._core import boxes, devices, errors, modes, views
 from torchlike._core.memory_size import allocating
@@ -24,6 +28,7 @@ from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.registry import op
 from torchlike._dispatch.schema import Input, Inputs
 from torchlike._ops.creation.creation import finish_into
+from torchlike._runtime.first_calls.internals import internals
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
 
@@ -91,9 +96,23 @@ def _draw(generator: Generator | None, fill: Fill) -> Any:
 
     capture = modes.current.capture
     if capture is None:
+        if _is_staged():
+            return _drawn_at_each_run(numbers, fill)
         return host_value(numbers())
     source.to_be_undone()
     return capture.host_value(numbers)
+
+
+def _is_staged() -> bool:
+    """Whether JAX traces a program of the user's (``jax.jit``), in which a number drawn now would
+    be a constant."""
+    return not internals.trace_state_clean() and isinstance(jnp.zeros(()), core.Tracer)
+
+
+def _drawn_at_each_run(numbers: Callable[[], np.ndarray], fill: Fill) -> Any:
+    """The numbers as a call back to the host: the generator advances at each run of the program."""
+    like = fill(Engine())  # by an engine of nobody's, for shape and dtype
+    return io_callback(numbers, jax.ShapeDtypeStruct(like.shape, like.dtype))
 
 
 def in_memory_order(

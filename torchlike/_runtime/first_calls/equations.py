@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from torchlike._runtime.first_calls.internals import internals
@@ -28,6 +30,12 @@ class SlotEquation(NamedTuple):
     is_many: bool
 
 
+def _constant(value: Any) -> np.ndarray:
+    if jnp.issubdtype(value.dtype, jax.dtypes.extended):
+        raise Unsupported("a constant of jax.random's")
+    return np.asarray(value)
+
+
 class SlotEquations:
     """The equations of a closed jaxpr, or one without constants; ``known`` are values of inputs by
     their position."""
@@ -41,7 +49,7 @@ class SlotEquations:
             raise Unsupported("effects")
         slots: dict[Any, int] = {}
         for var, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
-            slots[var] = self._new(np.asarray(value))
+            slots[var] = self._new(_constant(value))
         for i, var in enumerate(jaxpr.invars):
             value = None if known is None else known.get(i)
             slots[var] = self._new(None if value is None else np.asarray(value, var.aval.dtype))
@@ -101,7 +109,7 @@ class SlotEquations:
         jaxpr = getattr(closed, "jaxpr", closed)
         slots: dict[Any, int] = dict(zip(jaxpr.invars, sources, strict=True))
         for var, value in zip(jaxpr.constvars, getattr(closed, "consts", ()), strict=True):
-            slots[var] = self._new(np.asarray(value))
+            slots[var] = self._new(_constant(value))
         self._add_all(jaxpr, slots)
         return [self._slot(v, slots) for v in jaxpr.outvars]
 

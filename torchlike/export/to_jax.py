@@ -1,0 +1,121 @@
+"""`to_jax`: a module as a function of JAX alone, with its parameters as a dictionary of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+from jax import export as jax_export
+
+from torchlike import nn
+from torchlike._core.tensor import Tensor, from_jax
+from torchlike._core.trees import flatten_call, unflatten
+from torchlike.export.artifact import Unexportable
+from torchlike.export.program import built, symbols
+
+
+class JaxProgram(NamedTuple):
+    """A module as JAX has it.
+
+    ``exported`` is a ``jax.export.Exported``: its ``call(parameters, buffers, *arrays)`` is a pure
+    function, its ``serialize(vjp_order=1)`` bytes for ``jax.export.deserialize``, its
+    ``mlir_module()`` StableHLO. ``parameters`` and ``buffers`` are dictionaries of arrays by the
+    module's names. ``written`` are the names of buffers that a call gives anew.
+    """
+
+    exported: Any
+    parameters: dict[str, Any]
+    buffers: dict[str, Any]
+    written: tuple[str, ...]
+
+
+def to_jax(
+    module: nn.Module, args: Sequence[Any], kwargs: dict[str, Any] | None = None, *,
+    dynamic_shapes: Any = None,
+) -> JaxProgram:  # fmt: skip
+    """Make a module a pure function of JAX, which needs no torchlike to run.
+
+    The function takes the parameters, the buffers, and the arrays among the arguments in their
+    order, and gives the module's result with an array for each tensor. In training mode a module
+    may write buffers (statistics of BatchNorm): then the function gives ``(result, buffers)``, the
+    buffers as they are after the call. It is differentiable as JAX's functions are::
+
+        program = torchlike.export.to_jax(model.eval(), (x,))
+        y = program.exported.call(program.parameters, program.buffers, x.jax())
+        gradient = jax.grad(lambda p: loss(program.exported.call(p, program.buffers, x.jax())))
+
+    Lost are Python (branches are those that the example took), numbers and other plain values among
+    the arguments (compiled in), the classes of named tuples, hooks, and tensors that are neither
+    parameters nor buffers, which are constants.
+
+    Args:
+      module: in the mode that is wanted, ``train()`` or ``eval()``.
+      args, kwargs: example arguments; of tensors shape and dtype count.
+      dynamic_shapes: as for ``torch.export.export``: dimensions that may have any size.
+
+    Raises:
+      TypeError: no module.
+      Unexportable: a module that draws random numbers (Dropout in training mode), or that writes
+        into parameters or arguments.
+    """
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"to_jax takes a torchlike.nn.Module, not {type(module).__name__}")
+    kwargs = {} if kwargs is None else kwargs
+    args = tuple([from_jax(a) if isinstance(a, jax.Array) else a for a in args])
+    shapes, _ = symbols(dynamic_shapes, module.forward, args, kwargs)
+    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    parameters = {name: p.detach().clone().jax() for name, p in module.named_parameters()}
+    buffers = {name: b.detach().clone().jax() for name, b in module.named_buffers()}
+    artifact = built(module, args, kwargs, state, shapes)
+    about = artifact.about
+    written = _written(about, buffers, type(module).__name__)
+
+    def function(parameters: Any, buffers: Any, *arrays: Any) -> Any:
+        values = {**parameters, **buffers}
+
+        def at(where: Any) -> Any:
+            kind, what = where
+            return values[what] if kind == "state" else arrays[what]
+
+        outputs = artifact.forward.call(*[at(where) for where in about["inputs"]])
+        new = {name: outputs[i] for name, i in written.items()}
+        values.update(new)
+        results = [
+            r if not isinstance(r, dict) else at(r["same"]) if "same" in r
+            else outputs[len(about["written"]) + r["output"]]
+            for r in about["results"]
+        ]  # fmt: skip
+        result = unflatten(artifact.result, results)
+        return (result, {**buffers, **new}) if written else result
+
+    function.__name__ = type(module).__name__
+    leaves, _ = flatten_call(args, kwargs)
+    tensors = [x for x in leaves if isinstance(x, Tensor)]
+    avals = [
+        jax.ShapeDtypeStruct(tuple(t.shape if shapes is None else shapes[i]), t.dtype.numpy)
+        for i, t in enumerate(tensors)
+    ]
+    exported = jax_export.export(jax.jit(function), platforms=artifact.forward.platforms)(
+        jax.tree.map(_aval, parameters), jax.tree.map(_aval, buffers), *avals
+    )
+    return JaxProgram(exported, parameters, buffers, tuple(written))
+
+
+def _aval(array: Any) -> Any:
+    return jax.ShapeDtypeStruct(array.shape, array.dtype)
+
+
+def _written(about: Any, buffers: dict[str, Any], name: str) -> dict[str, int]:
+    """Of each buffer that the program writes, which of its outputs it is. Unexportable for anything
+    else that is written."""
+    found = {}
+    for i, where in enumerate(about["written"]):
+        kind, what = where
+        if kind != "state" or what not in buffers:
+            raise Unexportable(f"{name} writes into its parameters or arguments, which a function "
+                               "of JAX cannot: return new values")  # fmt: skip
+        found[what] = i
+    for what, output in about["slots"]:
+        found[what] = len(about["written"]) + output
+    return found
