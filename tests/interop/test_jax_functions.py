@@ -118,3 +118,16 @@ def test_modules_among_the_arguments():
         model.weight.zero_()
         model.bias.fill_(1.0)
     torch.testing.assert_close(loss(model, x), 3 * torch.ones(()).tanh())
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_torchlikes_random_numbers_are_refused(compiled):
+    """The backward pass runs the function again, and would draw others."""
+
+    def noisy(x):
+        return torch.nn.functional.dropout(torch.from_jax(x), 0.5, True).jax()
+
+    op = torch.from_jax_function(noisy)
+    x = torch.ones(4, requires_grad=True)
+    with pytest.raises(RuntimeError, match="pass would draw others"):
+        (torch.jit(op) if compiled else op)(x)

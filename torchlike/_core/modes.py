@@ -24,6 +24,9 @@ class _Modes(threading.local):
         #: Whether a jitted function's call runs eagerly in this thread to warm up: so do those that
         #: it calls and no program fits.
         self.warming: bool = False
+        #: Whether a function of JAX runs that is an op here: it is traced again for backward, so
+        #: nothing may be drawn in it.
+        self.within_jax_function: bool = False
         #: The default torchlike.device, or None for the CPU. Typed Any: devices stands above.
         self.device: Any = None
         #: Anomaly detection: whether nodes remember the stack, and backward looks for NaN.

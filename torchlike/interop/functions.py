@@ -60,12 +60,13 @@ class _Compiled:
 def _as_in_jax() -> Iterator[None]:
     """What the function does with tensors of its own is JAX's to see, not the tape's or a running
     capture's."""
-    previous = modes.current.capture, modes.current.grad_enabled
-    modes.current.capture, modes.current.grad_enabled = None, False
+    current = modes.current
+    previous = current.capture, current.grad_enabled, current.within_jax_function
+    current.capture, current.grad_enabled, current.within_jax_function = None, False, True
     try:
         yield
     finally:
-        modes.current.capture, modes.current.grad_enabled = previous
+        current.capture, current.grad_enabled, current.within_jax_function = previous
 
 
 class _Operand:

@@ -110,7 +110,17 @@ def _is_staged() -> bool:
 
 
 def _drawn_at_each_run(numbers: Callable[[], np.ndarray], fill: Fill) -> Any:
-    """The numbers as a call back to the host: the generator advances at each run of the program."""
+    """The numbers as a call back to the host: the generator advances at each run of the program.
+
+    RuntimeError in a function given to ``from_jax_function``: its backward pass runs the function
+    again, and would draw others.
+    """
+    if modes.current.within_jax_function:
+        raise RuntimeError(
+            "random numbers of torchlike within a function given to from_jax_function: its "
+            "backward pass would draw others. Draw them outside and pass them as an argument, or "
+            "use jax.random with a key"
+        )
     like = fill(Engine())  # by an engine of nobody's, for shape and dtype
     return io_callback(numbers, jax.ShapeDtypeStruct(like.shape, like.dtype))
 
