@@ -69,6 +69,8 @@ class Inference:
                 return Instance(TENSOR) if self.is_tensor(node.left, scope) else None
             case ast.Subscript():
                 return Instance(TENSOR) if self.is_tensor(node.value, scope) else None
+            case _:
+                pass
         return None
 
     def is_tensor(self, node: ast.expr | None, scope: Scope) -> bool:
@@ -151,10 +153,10 @@ class Inference:
         value = self.of(node.value, scope)
         if isinstance(value, Name):
             return Name(f"{value.name}.{node.attr}")
-        if isinstance(value, Instance) and value.of in _TENSOR_CLASSES:
-            if node.attr in ("T", "mT", "H", "mH", "data", "grad", "real", "imag"):
-                return Instance(TENSOR)
-        return None
+        if not isinstance(value, Instance) or value.of not in _TENSOR_CLASSES:
+            return None
+        is_tensor = node.attr in ("T", "mT", "H", "mH", "data", "grad", "real", "imag")
+        return Instance(TENSOR) if is_tensor else None
 
     def _of_self(self, attribute: str, scope: Scope) -> Name | Instance | None:
         class_ = scope.class_

@@ -73,7 +73,7 @@ def _child(found: Any, part: str, before: list[str]) -> Any:
             raise AttributeError(part) from None
     if isinstance(found, type):
         for cls in found.__mro__:
-            if part in cls.__dict__.get("__annotations__", {}) or part in _assigned(cls):
+            if part in inspect.get_annotations(cls) or part in _assigned(cls):
                 return inspect.getattr_static(found, part, None)
     return getattr(found, part)
 

@@ -156,9 +156,10 @@ class _Reader:
         self._risky(node, risks.of_call(node, scope, self.infer, bool(self.loops)))
         called = self.infer.of(node.func, scope)
         name = called.name if isinstance(called, Name) else None
-        if name is None and isinstance(node.func, ast.Attribute):
-            if self.infer.is_tensor(node.func.value, scope):
-                name = f"{TENSOR}.{node.func.attr}"
+        function = node.func
+        of = function.value if isinstance(function, ast.Attribute) else None
+        if name is None and of is not None and self.infer.is_tensor(of, scope):
+            name = f"{TENSOR}.{ast.unparse(function).rpartition('.')[2]}"
         taken = package.keywords(name) if name is not None else None
         if taken is None:
             return

@@ -46,12 +46,12 @@ def of_call(
     """The risks of a call: what it is, and the words in the program."""
     function = node.func
     called = infer.of(function, scope)
-    if in_loop and isinstance(function, ast.Attribute) and function.attr in _READS:
-        if not node.args and not node.keywords and not isinstance(called, Name):
-            yield "reads a value in a loop", f".{function.attr}()"
-    elif in_loop and isinstance(function, ast.Name) and function.id in _NUMBERS:
-        if len(node.args) == 1 and infer.is_tensor(node.args[0], scope):
-            yield "reads a value in a loop", f"{function.id}(tensor)"
+    bare = not node.args and not node.keywords and not isinstance(called, Name)
+    if in_loop and bare and isinstance(function, ast.Attribute) and function.attr in _READS:
+        yield "reads a value in a loop", f".{function.attr}()"
+    is_number = isinstance(function, ast.Name) and function.id in _NUMBERS
+    if in_loop and is_number and len(node.args) == 1 and infer.is_tensor(node.args[0], scope):
+        yield "reads a value in a loop", f"{ast.unparse(function)}(tensor)"
     if (
         isinstance(function, ast.Attribute)
         and function.attr == "cuda"
@@ -70,9 +70,9 @@ def _devices(node: ast.Call, called: object) -> Iterator[tuple[str, str]]:
     if is_to or is_device:
         candidates += node.args[:1]
     for value in candidates:
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            if value.value.partition(":")[0] in _DEVICES:
-                yield "names a device", repr(value.value)
+        text = value.value if isinstance(value, ast.Constant) else None
+        if isinstance(text, str) and text.partition(":")[0] in _DEVICES:
+            yield "names a device", repr(text)
 
 
 def of_assignment(node: ast.Assign, scope: Scope, infer: Inference) -> Iterator[tuple[str, str]]:

@@ -92,11 +92,9 @@ def _read(node: ast.AST, scope: Scope) -> None:
             _assign(target, node.value, scope)
     elif isinstance(node, ast.AnnAssign):
         _assign(node.target, Annotated(node.annotation), scope)
-    elif isinstance(node, (ast.NamedExpr,)):
+    elif isinstance(node, ast.NamedExpr):
         _assign(node.target, node.value, scope)
-    elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
-        _assign(node.target, UNKNOWN, scope)
-    elif isinstance(node, ast.comprehension):
+    elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor, ast.comprehension)):
         _assign(node.target, UNKNOWN, scope)
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         _assign(node.optional_vars, UNKNOWN, scope)
