@@ -49,6 +49,7 @@ def test_what_is_missing_is_found(tmp_path, spelling):
         "import torch\ndef f(x): return x.q_scale()",
         "import torch\ndef f(c):\n    x = torch.ones(3)\n    x = c\n    return x.q_scale()",
         "import torch\nclass A:\n    torch = 1\n    no = torch.real",
+        "from torch import Tensor\ndef f(x: Tensor): return x.my_own_mark",
         "import torch\ntorch.ops.mylib.something(1)",
         # Names that are there.
         "import torch\ntorch.ones(3).sum(axis=0, keepdims=True)",

@@ -140,7 +140,11 @@ class _Reader:
             return True
         value = self.infer.of(node.value, scope)
         if isinstance(value, Instance) and isinstance(node.ctx, ast.Load) and value.of == TENSOR:
-            self._use(f"{TENSOR}.{node.attr}", node)
+            name = f"{TENSOR}.{node.attr}"
+            fact = package.look_up(name)
+            # What a tensor has not, and no refusal speaks of, the program put there itself.
+            if fact is not None and (fact.kind != "missing" or fact.found is not None):
+                self._use(name, node)
         return False
 
     def _name(self, node: ast.Name, scope: Scope) -> None:
