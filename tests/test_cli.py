@@ -653,3 +653,13 @@ def test_demo_without_its_script_says_where_it_looked(monkeypatch, tmp_path):
     monkeypatch.setattr(demo, "_PLACES", (tmp_path / "a.py", tmp_path / "b.py"))
     with pytest.raises(FileNotFoundError, match=r"a\.py, .*b\.py"):
         demo.script()
+
+
+def test_scan_says_by_its_exit_code_what_it_found(tmp_path):
+    write(tmp_path, "fine.py", "import torch\ntorch.ones(2)\n")
+    write(tmp_path, "bad.py", "from torch import quantize_per_tensor\n")
+    done = torchlike_command("scan", "bad.py", "fine.py", "--json", "s.json", cwd=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "bad.py:1" in done.stdout
+    assert json.loads((tmp_path / "s.json").read_text())["counts"]["missing"] == 1
+    assert torchlike_command("scan", "absent", cwd=tmp_path).returncode == 2

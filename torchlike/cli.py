@@ -39,7 +39,12 @@ _PLAN = """\
 Say what a script's training step needs on a machine that is not here: memory of each chip,
 operations, exchange, and bounds on its time. The script runs up to its first step, without values.
 """
-_COMMANDS = ("run", "launch", "compare", "demo", "shim", "doctor", "plan")
+_SCAN = """\
+Read programs and notebooks and say, line by line, what is missing here, risky or different. Nothing
+of them runs. Exit code 1: something is missing (or what --fail-on names); 2: nothing could be read;
+3: nothing is missing, but some files could not be read.
+"""
+_COMMANDS = ("run", "launch", "compare", "demo", "shim", "doctor", "plan", "scan")
 _LAUNCH = "Run a script in several processes, as torchrun does: torchlike launch --help says how."
 
 
@@ -106,6 +111,14 @@ def execute(options: argparse.Namespace) -> int:
                 fsdp=options.fsdp,
                 with_values=options.values,
                 advise=options.advise,
+                json_path=options.json,
+                html_path=options.html,
+            )
+        if options.command == "scan":
+            return importlib.import_module("torchlike.porting.scan.command").run(
+                options.paths,
+                fail_on=options.fail_on,
+                everything=options.all,
                 json_path=options.json,
                 html_path=options.html,
             )
@@ -178,6 +191,7 @@ def _parser() -> argparse.ArgumentParser:
         help="what devices that the script names mean here",
     )  # fmt: skip
     _add_plan(commands)
+    _add_scan(commands)
     _add_shim(commands)
     _add(commands, "doctor", _DOCTOR).add_argument(
         "--json", action="store_true", help="print it as JSON"
@@ -203,6 +217,18 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "--args", nargs=argparse.REMAINDER, default=[], metavar="ARGS",
         help="the script's own arguments, last",
     )  # fmt: skip
+
+
+def _add_scan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    scan = _add(commands, "scan", _SCAN)
+    scan.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a file or a folder")
+    scan.add_argument("--all", action="store_true", help="show what is supported as well")
+    scan.add_argument(
+        "--fail-on", choices=("missing", "risky", "differs", "never"), default="missing",
+        help="exit code 1 where this, or worse, is found",
+    )  # fmt: skip
+    scan.add_argument("--json", type=Path, metavar="FILE", help="write the findings as JSON")
+    scan.add_argument("--html", type=Path, metavar="FILE", help="write the findings as a page")
 
 
 def _add_shim(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

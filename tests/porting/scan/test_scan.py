@@ -1,0 +1,181 @@
+"""``torchlike scan``: what is found in programs, and what is told of files that are none."""
+
+import io
+import json
+import os
+
+import pytest
+from rich.console import Console
+
+from torchlike.porting.scan import command, notebooks, page, sources
+from torchlike.porting.scan.scanning import scan, scan_file
+
+
+def found(tmp_path, text, kind=None):
+    file = tmp_path / "program.py"
+    file.write_text(text, "utf-8")
+    report = scan_file(file)
+    assert report.skipped == ""
+    return [(f.line, f.kind, f.name) for f in report.findings if kind in (None, f.kind)]
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "import torch\ntorch.quantize_per_tensor",
+        "import torch as t\nt.quantize_per_tensor",
+        "\nfrom torch import quantize_per_tensor",
+        "import torch\n(lambda: torch.quantize_per_tensor)()",
+        "import torch\nclass A(torch.quantize_per_tensor): pass",
+        "from torch import Tensor as T\ndef f(x: T): return x.q_scale()",
+        "import torch\ndef f(x: 'torch.Tensor | None'): return x.q_scale()",
+        "import torch.nn.functional as F\ndef f(y): x = F.linear(y, y); return x.q_scale()",
+        "import torch\ndef f(y): return (torch.ones(3) * 2)[0].sin().q_scale()",
+        "import torch.nn as nn\nnn.Linear(2, 3, biass=True)",
+        "import torch\ntorch.ones(3).sum(dims=0)",
+    ],
+)
+def test_what_is_missing_is_found(tmp_path, spelling):
+    names = found(tmp_path, spelling, "missing")
+    assert [line for line, *_ in names] == [2], names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Not PyTorch's, or not certainly a tensor.
+        "torch = object()\ntorch.no_such_thing",
+        "import torch\ndef f(torch): torch.no_such_thing",
+        "import torch\ndef f(x): return x.q_scale()",
+        "import torch\ndef f(c):\n    x = torch.ones(3)\n    x = c\n    return x.q_scale()",
+        "import torch\nclass A:\n    torch = 1\n    no = torch.real",
+        "from torch import Tensor\ndef f(x: Tensor): return x.my_own_mark",
+        "import torch\ntorch.ops.mylib.something(1)",
+        # Names that are there.
+        "import torch\ntorch.ones(3).sum(axis=0, keepdims=True)",
+        "import torch.nn.functional as F\nF.softmax(1, dim=-1, _stacklevel=3, dtype=None)",
+        "from torch import nn\nnn.Linear(2, 3, bias=False, device='cpu')",
+        # What is asked for first.
+        "try:\n    from torch import no_such_thing\nexcept ImportError:\n    pass",
+        "import torch\nif hasattr(torch, 'no_such'):\n    torch.no_such()",
+    ],
+)
+def test_what_is_not_missing_is_not_told(tmp_path, text):
+    file = tmp_path / "program.py"
+    file.write_text(text, "utf-8")
+    assert scan_file(file).of("missing") == []
+
+
+def test_words_come_from_the_package(tmp_path):
+    (tmp_path / "a.py").write_text("import torch\ntorch.optim.SGD\ntorch.quantize_per_tensor")
+    (report,) = scan([tmp_path]).files
+    by_name = {f.name: f for f in report.findings}
+    assert by_name["torch.optim.SGD"].kind == "differs"
+    assert "momentum of sparse gradients" in by_name["torch.optim.SGD"].says
+    assert "Use instead: a floating dtype" in by_name["torch.quantize_per_tensor"].says
+
+
+@pytest.mark.parametrize(
+    ("text", "risk"),
+    [
+        ("import torch\nfor i in range(3):\n    loss.item()", ".item() reads a value in a loop"),
+        ("import torch\nx = torch.ones(1)\nwhile 1:\n    float(x)", "float(tensor) reads"),
+        ("import torch\nfor i in y:\n    x = torch.cat([x, i])", "grows in a loop"),
+        ("model.cuda()", "names a device"),
+        ("x = y.to('cuda:0')", "names a device"),
+        ("import torch\ntorch.distributed.init_process_group()", "starts processes"),
+        ("import torch\n@torch.compile\ndef f(x: torch.Tensor):\n    if x.sum() > 0: pass",
+         "branches on a value"),
+        ("from torch import nn, Tensor\nclass B(nn.Module): pass\nclass A(B):\n"
+         "    def forward(self, x: Tensor):\n        while x.any(): pass", "branches on a value"),
+    ],
+)  # fmt: skip
+def test_risks_are_found(tmp_path, text, risk):
+    (name,) = [name for _, _, name in found(tmp_path, text, "risky")]
+    assert risk in name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "loss.item()",
+        "for i in y:\n    def f(): loss.item()",
+        "for i in y:\n    d.items()\n    float(i)",
+        "import torch\ndef f(x: torch.Tensor):\n    if x.sum() > 0: pass",
+        "import torch\nfor i in y:\n    x = torch.cat([a, b])",
+    ],
+)
+def test_what_is_no_risk_is_not_told(tmp_path, text):
+    assert found(tmp_path, text, "risky") == []
+
+
+def test_a_line_of_a_notebook_is_known_by_its_cell(tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": "text"},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "!pip install \\\n", " x\n",
+                                         "import torch\n", "files = !ls\n", "torch.ones?"]},
+        {"cell_type": "code", "source": "%%bash\nrm -r no"},
+        {"cell_type": "code", "source": "this is no Python"},
+        {"cell_type": "code", "source": "%%time\n\ntorch.quantize_per_tensor"},
+    ]  # fmt: skip
+    file = tmp_path / "n.ipynb"
+    file.write_text(json.dumps({"cells": cells}))
+    report = scan_file(file)
+    assert [(f.cell, f.line) for f in report.of("missing")] == [(5, 3)]
+    assert [note[:15] for note in report.notes] == ["cell 3 left out", "cell 4 left out"]
+    with pytest.raises(sources.UnreadableError, match="not a notebook"):
+        notebooks.read("[1]")
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "LARGEST", 1000)
+    files = {
+        "good.py": b"import torch\ntorch.ones(1)\n",
+        "empty.py": b"",
+        "latin.py": b"# -*- coding: latin-1 -*-\nx = '\xe9'\n",
+        "mark.py": b"\xef\xbb\xbfx = 1\n",
+        "binary.py": b"\0\1\2",
+        "old.py": b"print 'hello'\n",
+        "utf8.py": b"x = 1\ny = '\xe9'\n",
+        "nocodec.py": b"# coding: klingon\n",
+        "huge.py": b"x = 1\n" * 1000,
+        "deep.py": b"x = " + b"(" * 300 + b")" * 300,
+        "bad.ipynb": b"{",
+        "readme.txt": b"torch",
+    }
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nothing.py")
+    report = scan([tmp_path, tmp_path / "absent"])
+    skipped = {os.path.basename(f.path): f.skipped for f in report.skipped}
+    words = {"binary.py": "binary", "old.py": "not Python 3", "utf8.py": "line 2", "deep.py": "",
+             "nocodec.py": "encoding", "huge.py": "MiB", "bad.ipynb": "not a notebook",
+             "gone.py": "No such file", "absent": "No such file"}  # fmt: skip
+    assert set(skipped) == set(words)
+    assert all(word in skipped[name] for name, word in words.items()), skipped
+    assert len(report.files) - len(report.skipped) == 4
+
+
+def test_exit_codes_and_files(tmp_path):
+    def code(text, **options):
+        (tmp_path / "p.py").write_text(text)
+        console = Console(file=io.StringIO(), width=200)
+        return command.run([tmp_path], console=console, **options), console.file.getvalue()
+
+    assert code("import torch\ntorch.ones(2)")[0] == 0
+    assert code("m.cuda()")[0] == 0
+    assert code("m.cuda()", fail_on="risky")[0] == 1
+    made = {"json_path": tmp_path / "r.json", "html_path": tmp_path / "r.html"}
+    number, said = code("import torch\ntorch.quantize_per_tensor('<b>')", **made)
+    assert (number, "1 missing" in said) == (1, True)
+    assert code("import torch\ntorch.quantize_per_tensor", fail_on="never")[0] == 0
+    assert json.loads(made["json_path"].read_text())["counts"]["missing"] == 1
+    html = made["html_path"].read_text()
+    assert "torch.quantize_per_tensor" in html
+    assert "http" not in html
+    assert code("x = (")[0] == 2
+    (tmp_path / "q.py").write_text("x = 1")
+    assert code("x = (")[0] == 3
+    (tmp_path / "<b>.py").write_text("import torch\ntorch.quantize_per_tensor")
+    assert "<b>" not in page.html(scan([tmp_path]))

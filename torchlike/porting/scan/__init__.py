@@ -1,0 +1,8 @@
+"""``torchlike scan``: what a program uses of PyTorch, read from its source. Nothing of it runs.
+
+- ``sources``: the files below a path, and their text; ``notebooks``: the code of notebooks.
+- ``scopes``: which names mean what; ``inference``: which expressions are tensors and modules.
+- ``package``: what this package says of a name of PyTorch's; ``stubs``: what its functions return.
+- ``names`` and ``risks``: the two readers of a file; ``scanning`` puts them together.
+- ``table``, ``page``, ``command``: how it is told.
+"""

@@ -1,0 +1,49 @@
+"""A scan as a page that needs nothing beside it."""
+
+from __future__ import annotations
+
+from html import escape
+
+from torchlike.porting.scan.findings import KINDS, Report
+from torchlike.porting.scan.table import lines, place, summary
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+td, th { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left;
+  vertical-align: top; overflow-wrap: anywhere; }
+code { font: .9em ui-monospace, monospace; }
+.bar { display: flex; height: 1.2rem; border-radius: .3rem; overflow: hidden; margin: 1rem 0; }
+.missing { background: light-dark(#ffd5d5, #6b1f1f); }
+.risky { background: light-dark(#ffedb8, #5c4708); }
+.differs { background: light-dark(#cdeefa, #124a5c); }
+.other { background: light-dark(#dcdcff, #33336b); }
+.supported { background: light-dark(#cdf0d4, #1d5229); }
+.tag { border-radius: .3rem; padding: .05rem .4rem; white-space: nowrap; }
+"""
+
+
+def html(report: Report) -> str:
+    """The page: sums, a bar, and a row for each finding that asks for attention."""
+    whole = max(1, sum(report.count(kind) for kind in KINDS))
+    bar = "".join(
+        f'<div class="{kind}" style="width:{100 * report.count(kind) / whole:.2f}%" '
+        f'title="{kind}: {report.count(kind)}"></div>'
+        for kind in KINDS
+    )
+    said = "".join(f"<li>{escape(line)}</li>" for line in summary(report))
+    rows = "".join(
+        f"<tr><td><code>{escape(place(file, f))}</code></td><td>"
+        f'<span class="tag {f.kind}">{f.kind}{", guarded" if f.guarded else ""}</span></td>'
+        f"<td><code>{escape(f.name)}</code></td><td>{escape(f.says)}"
+        f"{f' ({escape(f.link)})' if f.link else ''}</td></tr>"
+        for file, f in lines(report, everything=False)
+    )
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>torchlike scan</title>'
+        f'<style>{_STYLE}</style><h1>torchlike scan</h1><div class="bar">{bar}</div>'
+        f"<ul>{said}</ul><table><tr><th>where<th>kind<th>name<th>what to do</tr>{rows}</table>"
+        "</html>\n"
+    )

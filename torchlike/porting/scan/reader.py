@@ -1,0 +1,196 @@
+"""Reads one file's syntax tree: every use of a name of PyTorch's, and every risk."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from torchlike.porting.scan import package, risks
+from torchlike.porting.scan.findings import Finding
+from torchlike.porting.scan.inference import TENSOR, Inference, Instance, Name
+from torchlike.porting.scan.scopes import FUNCTIONS, Imported, Scope, build
+
+#: Libraries built on PyTorch: known to run through the shim, or not known.
+OTHERS = {
+    **dict.fromkeys(("torchvision", "torchaudio"), "runs on the shim, with gaps: docs/shim.md"),
+    **dict.fromkeys(("timm", "lightning", "accelerate", "peft", "transformers"),
+                    "installs on the shim: docs/shim.md"),
+    **dict.fromkeys(
+        ("pytorch_lightning", "torchmetrics", "torchtext", "torch_geometric", "diffusers",
+         "gpytorch", "pyro", "kornia", "fairseq", "detectron2", "deepspeed", "apex", "xformers",
+         "flash_attn", "bitsandbytes", "triton", "torch_scatter", "torch_sparse", "torchrl",
+         "tensordict", "torchdata", "torchao", "botorch", "monai", "datasets", "einops"),
+        "not known: try it on the shim"),
+}  # fmt: skip
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_COMPILERS = ("torch.compile", "torch.jit.script", "torch.jit.jit")
+_EXCUSED = ("ImportError", "ModuleNotFoundError", "AttributeError", "NotImplementedError",
+            "Exception")  # fmt: skip
+
+
+def read(tree: ast.Module) -> list[Finding]:
+    """The findings of a program, by line."""
+    reader = _Reader(Inference(build(tree)))
+    for node in tree.body:
+        reader.visit(node, reader.infer.root)
+    unique = dict.fromkeys(reader.findings)
+    return sorted(unique, key=lambda f: f.line)
+
+
+@dataclass
+class _Reader:
+    infer: Inference
+    findings: list[Finding] = field(default_factory=list)
+    loops: int = 0
+    guards: int = 0
+    compiled: int = 0
+
+    def visit(self, node: ast.AST, scope: Scope) -> None:
+        inner = scope.children.get(id(node))
+        if isinstance(node, ast.Try):
+            self._try(node, scope)
+            return
+        if isinstance(node, (ast.If, ast.IfExp)) and _asks_whether(node.test):
+            self._guarded(node, scope)
+            return
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            self._import(node)
+        elif isinstance(node, ast.Attribute):
+            if self._attribute(node, scope):
+                return
+        elif isinstance(node, ast.Name):
+            self._name(node, scope)
+        elif isinstance(node, ast.Call):
+            self._call(node, scope)
+        elif isinstance(node, ast.Assign) and self.loops:
+            self._risky(node, risks.of_assignment(node, scope, self.infer))
+        elif isinstance(node, (ast.If, ast.While)) and self.compiled:
+            self._risky(node, risks.of_test(node.test, scope, self.infer))
+        self._children(node, scope, inner)
+
+    def _children(self, node: ast.AST, scope: Scope, inner: Scope | None) -> None:
+        loop = isinstance(node, _LOOPS)
+        function = isinstance(node, FUNCTIONS)
+        outside = self.loops, self.compiled
+        for name, value in ast.iter_fields(node):
+            body = name in ("body", "generators", "elt", "key", "value")
+            if function and body:  # a definition in a loop does not run there
+                self.loops = 0
+                self.compiled += self._is_compiled(node, scope)
+            self.loops += loop and body
+            place = inner if inner is not None and body else scope
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    self.visit(child, place)
+            self.loops, self.compiled = outside
+
+    def _try(self, node: ast.Try, scope: Scope) -> None:
+        excuses = any(
+            h.type is None or any(w in ast.unparse(h.type) for w in _EXCUSED) for h in node.handlers
+        )
+        self.guards += excuses
+        for child in node.body:
+            self.visit(child, scope)
+        self.guards -= excuses
+        for child in (*node.handlers, *node.orelse, *node.finalbody):
+            self.visit(child, scope)
+
+    def _guarded(self, node: ast.If | ast.IfExp, scope: Scope) -> None:
+        self.guards += 1
+        for child in ast.iter_child_nodes(node):
+            self.visit(child, scope)
+        self.guards -= 1
+
+    def _is_compiled(self, node: ast.AST, scope: Scope) -> bool:
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return False
+        for decorator in node.decorator_list:
+            made = decorator.func if isinstance(decorator, ast.Call) else decorator
+            found = self.infer.of(made, scope)
+            if isinstance(found, Name) and found.name in _COMPILERS:
+                return True
+        class_ = scope.node
+        return (
+            node.name == "forward"
+            and isinstance(class_, ast.ClassDef)
+            and scope.parent is not None
+            and self.infer.is_module(class_, scope.parent)
+        )
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif node.level or node.module is None:
+            return
+        else:
+            names = [node.module if a.name == "*" else f"{node.module}.{a.name}"
+                     for a in node.names]  # fmt: skip
+        for name in names:
+            root = name.partition(".")[0]
+            if root in ("torch", "torchlike"):
+                self._use("torch" + name[len(root) :], node)
+            elif root in OTHERS:
+                self._add(node, "other", root, OTHERS[root])
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> bool:
+        """Tell of a chain of attributes as a whole; whether that was all of the node."""
+        found = self.infer.of(node, scope)
+        if isinstance(found, Name):
+            self._use(found.name, node)
+            return True
+        value = self.infer.of(node.value, scope)
+        if isinstance(value, Instance) and isinstance(node.ctx, ast.Load) and value.of == TENSOR:
+            name = f"{TENSOR}.{node.attr}"
+            fact = package.look_up(name)
+            # What a tensor has not, and no refusal speaks of, the program put there itself.
+            if fact is not None and (fact.kind != "missing" or fact.found is not None):
+                self._use(name, node)
+        return False
+
+    def _name(self, node: ast.Name, scope: Scope) -> None:
+        place = scope.find(node.id)
+        if place is None or not isinstance(node.ctx, ast.Load):
+            return
+        found = self.infer.of(node, scope)
+        bound = any(isinstance(b, Imported) and b.name.count(".") for b in place[1])
+        if isinstance(found, Name) and bound:
+            self._use(found.name, node)
+
+    def _call(self, node: ast.Call, scope: Scope) -> None:
+        self._risky(node, risks.of_call(node, scope, self.infer, bool(self.loops)))
+        called = self.infer.of(node.func, scope)
+        name = called.name if isinstance(called, Name) else None
+        function = node.func
+        of = function.value if isinstance(function, ast.Attribute) else None
+        if name is None and of is not None and self.infer.is_tensor(of, scope):
+            name = f"{TENSOR}.{ast.unparse(function).rpartition('.')[2]}"
+        taken = package.keywords(name) if name is not None else None
+        if taken is None:
+            return
+        for keyword in node.keywords:
+            if keyword.arg is not None and keyword.arg not in taken:
+                says = f"the argument {keyword.arg} is not taken here: leave it out or see help()"
+                self._add(keyword.value, "missing", f"{name}({keyword.arg}=)", says)
+
+    def _risky(self, node: ast.AST, found: object) -> None:
+        for what, words in found:  # type: ignore[attr-defined]
+            says, link = risks.SAYS[what]
+            self._add(node, "risky", f"{words} {what}", says, link)
+
+    def _use(self, name: str, node: ast.AST) -> None:
+        fact = package.look_up(name)
+        if fact is None:
+            return
+        link = f"help({name})" if fact.kind == "differs" else ""
+        self._add(node, fact.kind, name, fact.says, link)
+
+    def _add(self, node: ast.AST, kind: str, name: str, says: str, link: str = "") -> None:
+        guarded = self.guards > 0 and kind == "missing"
+        line = getattr(node, "lineno", 1)
+        self.findings.append(Finding(kind, line, name, says, link, guarded))
+
+
+def _asks_whether(test: ast.expr) -> bool:
+    """Does a test ask for a name or for a version?"""
+    text = ast.unparse(test)
+    return "hasattr(" in text or "version" in text.lower()

@@ -1,0 +1,58 @@
+"""Scans files one by one."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from torchlike.porting.scan import notebooks, reader, sources
+from torchlike.porting.scan.findings import FileReport, Report
+
+
+def scan(paths: Sequence[Path], told: Callable[[int, int], None] = lambda done, of: None) -> Report:
+    """The report of all programs at and below ``paths``; ``told`` hears of the progress."""
+    failed: list[FileReport] = []
+    found = list(
+        sources.files(
+            paths, lambda path, why: failed.append(FileReport(sources.shown(path), skipped=why))
+        )
+    )
+    reports = []
+    for i, path in enumerate(found):
+        told(i, len(found))
+        reports.append(scan_file(path))
+    told(len(found), len(found))
+    return Report(failed + reports)
+
+
+def scan_file(path: Path) -> FileReport:
+    """The report of one program; what cannot be read is skipped with the reason."""
+    report = FileReport(sources.shown(path))
+    try:
+        text = sources.text(path)
+        if path.suffix == ".ipynb":
+            notebook = notebooks.read(text)
+            text, report.notes = notebook.source, notebook.notes
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the scanned program's syntax
+            tree = ast.parse(text)
+        report.lines = text.count("\n") + (not text.endswith("\n") and text != "")
+        report.findings = reader.read(tree)
+    except sources.UnreadableError as error:
+        report.skipped = str(error)
+    except SyntaxError as error:
+        report.skipped = f"not Python 3: {error.msg}, line {error.lineno}"
+    except (RecursionError, MemoryError):
+        report.skipped = "nested too deeply to be read"
+    except ValueError as error:
+        report.skipped = f"not Python 3: {error}"
+    if path.suffix == ".ipynb" and not report.skipped:
+        places = notebook.places
+        report.findings = [
+            dataclasses.replace(f, cell=places[f.line - 1][0], line=places[f.line - 1][1])
+            for f in report.findings
+        ]
+    return report
