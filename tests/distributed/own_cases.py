@@ -424,6 +424,8 @@ def case_what_goes_beside_dtensors():
     assert dropped.equal(F.dropout(plain, 0.5))
     torch.manual_seed(0)
     assert torch.rand_like(d).full_tensor().shape == (4, 2)
+    filled = nn.init.ones_(distribute_tensor(plain, mesh, [Shard(0)]))
+    assert filled.full_tensor().equal(torch.ones(4, 2))
     target = distribute_tensor(torch.tensor([0, 1, 1, 0]), mesh, [Shard(0)])
     loss = F.cross_entropy(d, target).full_tensor()
     torch.testing.assert_close(loss, F.cross_entropy(plain, torch.tensor([0, 1, 1, 0])))

@@ -8,7 +8,9 @@ is as it was. The room of meshes installs the check once a mesh spans processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -16,6 +18,25 @@ import numpy as np
 from jax import core
 
 from torchlike._runtime.first_calls.internals import internals
+
+
+class _Allowed(threading.local):
+    """How many `replicating` this thread is in."""
+
+    depth = 0
+
+
+_allowed = _Allowed()
+
+
+@contextlib.contextmanager
+def replicating() -> Iterator[None]:
+    """Inside, such an operand is taken for one that is the same in all processes."""
+    _allowed.depth += 1
+    try:
+        yield
+    finally:
+        _allowed.depth -= 1
 
 
 class _Installed:
@@ -60,7 +81,8 @@ def met(op: str, operands: Sequence[Any]) -> bool:
         return False
     if not any(map(is_own, operands)):
         return False
-    installed.refuse(op)
+    if not _allowed.depth:
+        installed.refuse(op)
     return True
 
 
@@ -80,7 +102,7 @@ def met_in_program(program: Any, operands: Sequence[Any], drawn: frozenset[int])
         return False
     constants: list[str | None] = [None] * (len(program.invars) - len(kinds))
     step = _first_mixed(program, constants + kinds)[1]
-    if step is not None:
+    if step is not None and not _allowed.depth:
         installed.refuse(step)
     return step is not None
 

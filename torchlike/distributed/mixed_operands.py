@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 
 from torchlike._aten import schemas
-from torchlike._runtime.mixed_operands import installed
-
-
-class _Allowed(threading.local):
-    """How many `implicit_replication` this thread is in."""
-
-    depth = 0
-
-
-_allowed = _Allowed()
+from torchlike._runtime.mixed_operands import installed, replicating
 
 #: Ops that users do not call, whose second operand torchlike made: random numbers.
 _OWN_OPERANDS = frozenset((
@@ -35,11 +25,8 @@ def implicit_replication() -> Iterator[None]:
 
     Where one process has all devices of the mesh they always do.
     """
-    _allowed.depth += 1
-    try:
+    with replicating():
         yield
-    finally:
-        _allowed.depth -= 1
 
 
 def watch() -> None:
@@ -49,7 +36,7 @@ def watch() -> None:
 
 def _refuse(op: str) -> None:
     """RuntimeError in PyTorch's words, for an op by its name."""
-    if _allowed.depth or op in _OWN_OPERANDS:
+    if op in _OWN_OPERANDS:
         return
     raise RuntimeError(
         f"{_in_aten(op)} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to "
