@@ -9,12 +9,13 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor
-from torchlike._runtime.mixed_operands import installed
+from torchlike._runtime.mixed_operands import places_new
 from torchlike.distributed.tensor._api import where
 from torchlike.distributed.tensor._storage import PlacedStorage
 
 
-def _alike(made: Tensor, model: Tensor) -> Tensor:
+@places_new
+def alike(made: Tensor, model: Tensor) -> Tensor:
     """``made`` where ``model`` lies, if that spans processes; replicated if of another size
     and after a view."""
     found = None if made.is_meta or modes.current.capture is not None else where(model)
@@ -27,6 +28,3 @@ def _alike(made: Tensor, model: Tensor) -> Tensor:
     made._storage = PlacedStorage(value, sharding, mesh)
     made._storage.strides = strides
     return made
-
-
-installed.alike = _alike
