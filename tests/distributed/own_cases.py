@@ -3,7 +3,11 @@
 import pytest
 import torch
 import torch.distributed as dist
+import torch.nn.functional as F
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Shard, distribute_tensor
+from torch.distributed.tensor.experimental import implicit_replication
 from torch.nn.parallel import DistributedDataParallel as DDP
 
 
@@ -370,3 +374,102 @@ def case_pipelines_that_are_refused():
 
     with pytest.raises(NotImplementedError, match="Use instead: PipelineStage"):
         pipeline(Deciding(), (torch.zeros(1, 2),), split_spec={"b": SplitPoint.BEGINNING})
+
+
+def mixed(op):
+    return pytest.raises(RuntimeError, match=f"{op} got mixed torch.Tensor and DTensor")
+
+
+def case_plain_tensors_beside_dtensors():
+    """PyTorch's error, also where the same op has run on DTensors, and after it was allowed."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    plain = torch.arange(8.0).reshape(4, 2)
+    d = distribute_tensor(plain, mesh, [Shard(0)])
+    own = plain + dist.get_rank()
+    for _ in range(2):
+        assert (d + d).full_tensor().equal(2 * plain)
+        with mixed("aten.add.Tensor"):
+            d + own
+        with mixed("aten.add.Tensor"):
+            own.clone().add_(d)
+    with implicit_replication():
+        assert (d + plain).full_tensor().equal(2 * plain)
+    for op, call in {
+        "aten.add.Tensor": lambda: d + own,
+        "aten.mse_loss.default": lambda: F.mse_loss(d, own),
+        "aten.masked_fill.Tensor": lambda: d.masked_fill(own > 2, 0.0),
+        "aten.copy_.default": lambda: d.clone().copy_(own),
+        "aten.linear.default": lambda: F.linear(own, d),
+        "aten.cat.default": lambda: torch.cat([d, own]),
+    }.items():
+        with mixed(op):
+            call()
+    with mixed("aten.copy_.default"):
+        d.clone()[0] = torch.ones(2)
+
+
+def case_what_goes_beside_dtensors():
+    """Numbers, tensors of one element, masks of its own, and what is made like a DTensor."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    plain = torch.arange(8.0).reshape(4, 2)
+    d = distribute_tensor(plain, mesh, [Shard(0)])
+    assert (d + 1 + torch.tensor(1.0) + torch.ones(1, 1)).full_tensor().equal(plain + 3)
+    for made in (torch.zeros_like(d), d.new_ones(4, 2), torch.full_like(d, 2.0)):
+        assert isinstance(made, DTensor)
+        assert (made * 0 + d).full_tensor().equal(plain)
+    assert d.new_zeros(2).placements[0].is_replicate()
+    torch.manual_seed(0)
+    dropped = F.dropout(d, 0.5).full_tensor()
+    torch.manual_seed(0)
+    assert dropped.equal(F.dropout(plain, 0.5))
+    torch.manual_seed(0)
+    assert torch.rand_like(d).full_tensor().shape == (4, 2)
+    filled = nn.init.ones_(distribute_tensor(plain, mesh, [Shard(0)]))
+    assert filled.full_tensor().equal(torch.ones(4, 2))
+    target = distribute_tensor(torch.tensor([0, 1, 1, 0]), mesh, [Shard(0)])
+    loss = F.cross_entropy(d, target).full_tensor()
+    torch.testing.assert_close(loss, F.cross_entropy(plain, torch.tensor([0, 1, 1, 0])))
+    with pytest.raises(IndexError, match="Target 2 is out of bounds"):
+        F.cross_entropy(d, target * 0 + 2)
+
+
+def case_plain_tensors_in_compiled_steps():
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    plain = torch.arange(8.0).reshape(4, 2)
+    d = distribute_tensor(plain, mesh, [Shard(0)])
+    step = torch.compile(lambda a, b: (a + 1) * b)
+    assert step(d, d).full_tensor().equal((plain + 1) * plain)
+    for _ in range(2):
+        with mixed("aten.mul.Tensor"):  # in a program that was captured for DTensors
+            step(d, plain)
+        with mixed("aten.mul.Tensor"):
+            step(plain, d)
+    with implicit_replication():
+        assert step(d, plain).full_tensor().equal((plain + 1) * plain)
+    with mixed("aten.mul.Tensor"):
+        step(d, plain)
+    with mixed("aten.add.Tensor"):
+        torch.compile(lambda a: a + plain)(d)
+    with mixed("aten.sub.Tensor"):
+        leaf = d.detach().requires_grad_()
+        torch.compile(lambda a, b: torch.autograd.grad(F.mse_loss(a, b), a))(leaf, plain)
+    apart = torch.compile(lambda a, b: (a + a, b + b))(d, plain)  # they never meet
+    assert apart[0].full_tensor().equal(2 * plain)
+    torch.manual_seed(0)
+    dropped = torch.compile(lambda a: F.dropout(a, 0.5))(d).full_tensor()
+    torch.manual_seed(0)
+    assert dropped.equal(F.dropout(plain, 0.5))
+
+
+def case_an_optimizer_of_both_kinds():
+    """Plain parameters stay plain, and each rank's own."""
+    mesh, rank = init_device_mesh("cpu", (dist.get_world_size(),)), dist.get_rank()
+    cut = nn.Parameter(distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)]))
+    own = nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([cut, own], lr=0.5)
+    cut.grad = torch.ones_like(cut)
+    own.grad = torch.full((3,), float(rank))
+    optimizer.step()
+    assert cut.detach().full_tensor().equal(torch.full((4, 2), 0.5))
+    assert not isinstance(own, DTensor)
+    assert own.tolist() == [1 - 0.5 * rank] * 3

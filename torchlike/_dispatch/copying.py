@@ -15,7 +15,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.record import execute
-from torchlike._runtime import first_calls
+from torchlike._runtime import first_calls, mixed_operands
 from torchlike._runtime.inlining import AT_ONCE
 
 _ARRAYS = (jax.Array, np.ndarray)
@@ -100,6 +100,7 @@ def _copy_recorded(target: Tensor, source: Any, size: tuple[int, ...], name: str
             name, lambda old, value: fit(value), mask, 2, kept=(1,) if number else (),
             free=(0, 1), library=True,
         )  # fmt: skip
+        exe.op = "copy_"
     value = source if number else source._read()
     assign(target, execute(exe, [target._read(), value], [target, source]))
 
@@ -126,6 +127,8 @@ _fits: dict[Any, Any] = {}
 
 def _fitted(value: Any, target: Tensor) -> Any:
     """``value`` broadcast and cast to the size and dtype of ``target``; itself where they agree."""
+    if mixed_operands.installed.refuse is not None:
+        mixed_operands.met("copy_", (target._storage.cell, value))
     size, dtype = target._geometry.size, target.dtype.numpy
     if isinstance(value, _ARRAYS) and value.shape == size and value.dtype == dtype:
         return value

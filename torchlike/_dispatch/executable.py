@@ -215,8 +215,13 @@ class Executable:
     def _jitted(self, function: Callable[..., Any], like: Any = None) -> first_calls.Form:
         return first_calls.jit(
             self._traced(function), name=self.name, like=like,
-            patience=_little if self.keeps_residuals and self.mask else None, inline=AT_ONCE,
+            patience=_little if self.keeps_residuals and self.mask else None, op=self._op,
+            inline=AT_ONCE,
         )  # fmt: skip
+
+    def _op(self) -> str:
+        """The name of the op, for errors."""
+        return self.op or (self.name if self.facts is None else self.facts[0].name)
 
     def _traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
         function = targets.precise(function)
@@ -229,7 +234,7 @@ class Executable:
         """``forward`` in the memory of its first operand, for in-place ops."""
         if self._donating is None:
             self._donating = first_calls.jit(
-                self.pure, name=self.name, like=self.forward, donate_argnums=0
+                self.pure, name=self.name, like=self.forward, op=self._op, donate_argnums=0
             )
         return self._donating
 

@@ -19,6 +19,7 @@ import numpy as np
 from torchlike._core import devices
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.creation import tensor
+from torchlike.distributed import mixed_operands
 from torchlike.distributed.groups import (
     ProcessGroup,
     get_rank,
@@ -84,6 +85,8 @@ class DeviceMesh:
         self._flattened: dict[str, DeviceMesh] = {}
         self._groups: dict[int, ProcessGroup] = {}
         _roots[self.jax_mesh] = self
+        if not self.is_local:
+            mixed_operands.watch()
 
     # -- shape -------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from torchlike._dispatch.asking import asks
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._ops.creation.creation import finish
 from torchlike._ops.random.random import randperm
+from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.nn.modules.utils import new_tensor
 
@@ -56,7 +57,8 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 def _put(tensor: Tensor, values: np.ndarray) -> Tensor:
     """Write NumPy values into a tensor."""
     array = jax.device_put(values.astype(tensor.dtype.numpy))
-    return tensor.copy_(finish(array, tensor.device))
+    with replicating():
+        return tensor.copy_(finish(array, tensor.device))
 
 
 # -- plain fills -----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from torchlike._dispatch.executable import unwatched
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.unfused import unfused
-from torchlike._runtime import first_calls, targets, x64
+from torchlike._runtime import first_calls, mixed_operands, targets, x64
 from torchlike._runtime.first_calls import DECLINED
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.autograd.partial import GIVEN
@@ -148,6 +148,15 @@ def update_group(
     if len(set(map(id, params))) < n:
         repeatedly(update_group, key, rule, params, states, scalars)
         return
+    if mixed_operands.installed.refuse is not None:
+        placed = [i for i, p in enumerate(params) if p._storage.is_placed]
+        if 0 < len(placed) < n:  # one program would spread the plain ones over all processes
+            rest = [i for i in range(n) if i not in set(placed)]
+            for part in (placed, rest):
+                update_group(
+                    key, rule, [params[i] for i in part], [states[i] for i in part], scalars
+                )
+            return
     if protocol.dispatch is not None and any(p._handles for p in params):
         handed_over(update_group, one_step, key, rule, params, states, scalars)
         return

@@ -168,7 +168,12 @@ def writer(steps: Steps, donate: bool) -> Callable[..., Any]:
         return write
 
     donated = 0 if donate else ()
-    return _of_steps(writing, steps, "write through a view", donate_argnums=donated)
+    name = "write through a view"
+    return _of_steps(writing, steps, name, op=_copying, donate_argnums=donated)
+
+
+def _copying() -> str:
+    return "copy_"
 
 
 #: Chains that differ in their numbers alone, by what they have in common.

@@ -97,7 +97,7 @@ class ProgramBuilder:
         given_up = [forward.invars[len(bound) + i] for i in donated]
         executable = compiled(
             updates_last(forward, given_up, lambda jaxpr: partitioner.evaluator(jaxpr, bound)),
-            forward, donated, ranks, capture.name,
+            forward, donated, ranks, capture.name, constants.drawn(),
         )  # fmt: skip
         backward: Any = None
         if split.backward is not None:
@@ -164,6 +164,11 @@ class _Constants:
 
     def variables(self, *kinds: str) -> list[Any]:
         return [variable for kind in kinds for _, variable in self.of[kind]]
+
+    def drawn(self) -> frozenset[int]:
+        """Which inputs are random numbers."""
+        kinds = [kind for kind, _ in self.sources(*_INPUTS)]
+        return frozenset(i for i, kind in enumerate(kinds) if kind == "host")
 
     def sources(self, *kinds: str) -> list[tuple[str, Any]]:
         return [(kind, what) for kind in kinds for what, _ in self.of[kind]]

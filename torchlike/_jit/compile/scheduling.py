@@ -7,15 +7,17 @@ from typing import Any
 
 import jax
 
-from torchlike._runtime import targets, x64
+from torchlike._runtime import mixed_operands, targets, x64
+from torchlike._runtime.first_calls.internals import internals
 
 
 def compiled(
-    function: Any, part: Any, donated: tuple[int, ...] = (), ranks: Any = None, name: str = ""
-) -> Any:
+    function: Any, part: Any, donated: tuple[int, ...] = (), ranks: Any = None, name: str = "",
+    drawn: frozenset[int] = frozenset(),
+) -> Any:  # fmt: skip
     """``jax.jit`` of ``part`` (a jaxpr) of the program, which ``function`` computes. One with
     collectives runs over the ``ranks`` of the capture, and says ``name`` in errors. One with
-    checkpointed regions is ordered for memory.
+    checkpointed regions is ordered for memory. ``drawn``: which arguments are random numbers.
 
     XLA's CPU compiler orders for concurrency, and so begins second runs before anything needs them.
     A GPT step (8 layers, 16×256 tokens, each layer a region): 1,498 MB of temporary memory, 626 in
@@ -36,18 +38,36 @@ def compiled(
     has_loops = not names.isdisjoint(("scan", "while"))
     asks = has_regions or (barriers and not has_loops)
     if not asks or not targets.is_cpu():
-        return jax.jit(function, donate_argnums=donated)
-    return _ForMemory(function, donated)
+        return _looked_at(jax.jit(function, donate_argnums=donated), function, part, drawn)
+    return _ForMemory(function, part, donated, drawn)
+
+
+def _looked_at(jitted: Any, function: Any, part: Any, drawn: frozenset[int]) -> Any:
+    """``jitted``, which refuses operands of one process beside those of all (`mixed_operands`)."""
+    if internals.missing:
+        return jitted
+
+    def miss(*args: Any) -> tuple[Any, ...]:
+        if mixed_operands.installed.refuse is not None and (
+            mixed_operands.met_in_program(part, args, drawn)
+        ):
+            return jitted._cache_miss(*args)[0], None, True  # allowed here: asked again
+        return jitted._cache_miss(*args)
+
+    return internals.hooked(function, jitted, miss)
 
 
 class _ForMemory:
     """A compiled function ordered for memory."""
 
-    def __init__(self, function: Any, donated: tuple[int, ...]) -> None:
-        self._ordered = jax.jit(
+    def __init__(
+        self, function: Any, part: Any, donated: tuple[int, ...], drawn: frozenset[int]
+    ) -> None:
+        ordered = jax.jit(
             function, donate_argnums=donated,
             compiler_options={"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"},
         )  # fmt: skip
+        self._ordered = _looked_at(ordered, function, part, drawn)
         self._within = jax.jit(function, donate_argnums=donated)
         self.lower = self._ordered.lower
 

@@ -39,7 +39,7 @@ from torchlike._dispatch.registry import composite
 from torchlike._ops.creation.inferring import infer
 from torchlike._ops.outputs import given
 from torchlike._ops.shape.views import alias, shape_arguments
-from torchlike._runtime import first_calls, x64
+from torchlike._runtime import first_calls, mixed_operands, x64
 from torchlike._runtime.first_calls.program import host
 from torchlike._runtime.inlining import AT_ONCE
 
@@ -403,7 +403,7 @@ def _like(name: str, default: Any) -> None:
         array = filled(input._geometry.size, value, target, device)
         made = finish(array, device, requires_grad, layout)
         preserve_strides(made, input, memory_format)
-        return boxes.lifted_as(made, input)
+        return boxes.lifted_as(mixed_operands.installed.alike(made, input), input)
 
     function.__doc__ = f"``{name.removesuffix('_like')}`` with the size and dtype of ``input``."
     composite(name, method=False)(function)
@@ -444,7 +444,8 @@ def _new(name: str, value: Any) -> None:
         elif value is _UNWRITTEN:
             fill = determinism.in_new_memory(target)
         array = filled(shape, fill, target, device)
-        return boxes.lifted_as(finish(array, device, requires_grad, layout), self)
+        made = finish(array, device, requires_grad, layout)
+        return boxes.lifted_as(mixed_operands.installed.alike(made, self), self)
 
     method.__doc__ = f"``{name.removeprefix('new_')}`` with this tensor's dtype and device."
     composite(name, namespaces=())(method)

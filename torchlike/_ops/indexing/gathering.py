@@ -13,6 +13,7 @@ from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Bool, Input, Int
 from torchlike._ops.promotion import in_float32
+from torchlike._runtime.mixed_operands import own_values
 
 
 def type_name(x: Any) -> str:
@@ -28,7 +29,7 @@ def require_index(index: Any, message: str, error: Any = RuntimeError) -> None:
 
 def first_outside(index: Any, low: int, high: int) -> int | None:
     """The first value of an index array outside ``[low, high)``, or None."""
-    values = np.asarray(index)
+    values = own_values(index)
     if values.size == 0 or values.dtype.kind not in "iu":
         return None
     if values.min() >= low and values.max() < high:

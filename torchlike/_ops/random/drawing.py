@@ -28,6 +28,7 @@ from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.registry import op
 from torchlike._dispatch.schema import Input, Inputs
 from torchlike._ops.creation.creation import finish_into
+from torchlike._runtime import mixed_operands
 from torchlike._runtime.first_calls.internals import internals
 from torchlike.random.engine import Engine
 from torchlike.random.generator import Generator, default_generator
@@ -199,7 +200,8 @@ def make_like(
     if memory_format is None and model._view is None and model._storage.strides is None:
         size = model._storage.shape  # row-major, as most are: nothing to work out
         fill = fill_of(size, True)
-        return make(fill, generator, size, dtype, None, device or model.device, requires_grad)
+        made = make(fill, generator, size, dtype, None, device or model.device, requires_grad)
+        return mixed_operands.installed.alike(made, model)
     size = model._geometry.size
     stride = strides_like(model._geometry, memory_format)
     contiguous = views.is_contiguous(size, stride)
@@ -207,7 +209,7 @@ def make_like(
     made = make(fill, generator, size, dtype, None, device or model.device, requires_grad)
     if stride != views.contiguous_strides(size):
         made._storage.strides = stride
-    return made
+    return mixed_operands.installed.alike(made, model)
 
 
 @op("drawn", namespaces=(), method=False, needs="nothing", grad_name="DrawnBackward0")

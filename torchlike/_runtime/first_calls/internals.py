@@ -6,6 +6,7 @@ call is compiled at once.
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -92,11 +93,15 @@ class Internals:
             "compiler_options_kvs",
         )  # fmt: skip
         keys = self.cache_keys(**{name: getattr(info, name) for name in fields})
-        return self.pjit(
+        pjit = self.pjit(
             self.function_name(function), function, cache_miss, info.static_argnums,
             info.static_argnames, keys, self.registry, self.shard_arg,
             self.global_cache(keys.contains_explicit_attributes),
         )  # fmt: skip
+        hooked: Any = functools.wraps(function)(pjit)
+        # What methods of JAX's class (lower, trace, eval_shape) look for.
+        hooked._fun, hooked._jit_info = function, info
+        return hooked
 
 
 def _nothing() -> None:

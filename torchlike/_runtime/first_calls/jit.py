@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
@@ -10,7 +9,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from torchlike._runtime import targets
+from torchlike._runtime import mixed_operands, targets
 from torchlike._runtime.first_calls import cost
 from torchlike._runtime.first_calls.families import Family, Template, described
 from torchlike._runtime.first_calls.internals import internals, log
@@ -46,7 +45,8 @@ class Form(Protocol):
 def jit(
     function: Callable[..., Any], *, name: str = "", template: Template | None = None,
     families: dict[Any, Family] | None = None, like: Any = None,
-    patience: Callable[[Any], float] | None = None, **options: Any,
+    patience: Callable[[Any], float] | None = None, op: Callable[[], str] | None = None,
+    **options: Any,
 ) -> Form:  # fmt: skip
     """``jax.jit(function, **options)``, whose first calls with a signature NumPy computes.
 
@@ -64,6 +64,9 @@ def jit(
     computed for either counts for both: where one is due to be compiled, so is the other.
 
     ``patience(arguments)`` is how many times as many calls as usual NumPy computes.
+
+    ``op()`` is the name of the op whose operands the arguments are: `mixed_operands` may refuse
+    them. Without it they are not looked at.
     """
     jitted: Any = jax.jit(function, **options)
     if internals.missing:
@@ -73,12 +76,9 @@ def jit(
     name = name or getattr(function, "__name__", "?")
     first_calls = _FirstCalls(
         function, jitted, name, template, {} if families is None else families,
-        getattr(like, "by_numpy", None), patience,
+        getattr(like, "by_numpy", None), patience, op,
     )  # fmt: skip
     hooked: Any = internals.hooked(function, jitted, first_calls.miss)
-    hooked = functools.wraps(function)(hooked)
-    # What methods of JAX's class (lower, trace, eval_shape) look for.
-    hooked._fun, hooked._jit_info = function, jitted._jit_info
     hooked.by_numpy = first_calls.by_numpy
     return hooked
 
@@ -111,19 +111,21 @@ class _FirstCalls:
     """Answers the calls of one form for which JAX has no executable, and those by NumPy."""
 
     __slots__ = (
-        "_by_avals", "_compiled", "_families", "_function", "_like", "_name", "_patience",
+        "_by_avals", "_compiled", "_families", "_function", "_like", "_name", "_op", "_patience",
         "_programs", "_template",
     )  # fmt: skip
 
     def __init__(
         self, function: Callable[..., Any], jitted: Any, name: str, template: Template,
         families: dict[Any, Family], like: Any, patience: Callable[[Any], float] | None,
+        op: Callable[[], str] | None,
     ) -> None:  # fmt: skip
         self._function = function
         self._compiled = jitted._cache_miss
         self._name = name
         self._template, self._families = template, families
         self._patience = patience
+        self._op = op
         #: Programs by their signature, and by what `by_numpy` sees of it.
         self._programs: dict[Any, Program] = {}
         self._by_avals: dict[Any, Program] = {}
@@ -134,6 +136,10 @@ class _FirstCalls:
 
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """As JAX's own ``cache_miss``: (outputs, what to keep in C++, whether to ask again)."""
+        if self._op is not None and mixed_operands.installed.refuse is not None and (
+            mixed_operands.met(self._op(), jax.tree.leaves((args, kwargs)))
+        ):  # fmt: skip
+            return self._compiled(*args, **kwargs)[0], None, True  # allowed here: asked again
         if settings.mode == COMPILED or kwargs or not internals.trace_state_clean():
             return self._compiled(*args, **kwargs)
         if not _config.jax_enable_x64:  # where it is traced, it refuses

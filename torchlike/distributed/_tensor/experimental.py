@@ -1,12 +1,3 @@
-"""``torch.distributed._tensor.experimental``."""
+"""``torch.distributed._tensor.experimental``: the older name."""
 
-from __future__ import annotations
-
-import contextlib
-from collections.abc import Iterator
-
-
-@contextlib.contextmanager
-def implicit_replication() -> Iterator[None]:
-    """Inside, ops take plain tensors beside DTensors, as if replicated; so they do outside."""
-    yield
+from torchlike.distributed.mixed_operands import implicit_replication as implicit_replication

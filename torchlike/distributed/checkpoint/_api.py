@@ -17,6 +17,7 @@ import jax
 import numpy as np
 
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._runtime.mixed_operands import replicating
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import collectives, objects
 from torchlike.distributed.checkpoint import _index, _pieces
@@ -230,10 +231,12 @@ def _fill(leaf: Leaf, folder: Path, index: _index.Index) -> None:
     place = where(t)
     with no_grad():
         if place is None:
-            t.detach().copy_(whole_tensor(folder, held))
+            with replicating():
+                t.detach().copy_(whole_tensor(folder, held))
             return
         array = jax.make_array_from_callback(held.shape, place[0], _reader(folder, held))
-        t.detach().copy_(wrap(array))
+        with replicating():
+            t.detach().copy_(wrap(array))
 
 
 def _reader(folder: Path, held: _index.Held) -> Callable[[Any], np.ndarray]:

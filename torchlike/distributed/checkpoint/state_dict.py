@@ -111,7 +111,7 @@ def _names(model: Module) -> dict[int, str]:
     return found
 
 
-def _begin_state(optimizer: Optimizer) -> None:
+def _init_optim_state(optimizer: Optimizer) -> None:
     """Have an optimizer make its state, by a step of length 0 with gradients of 0."""
     params = [p for g in optimizer.param_groups for p in g["params"]]
     if optimizer.state or any(p.grad is not None for p in params):
@@ -146,7 +146,7 @@ def get_optimizer_state_dict(
     names = _names(model)
     found: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in _as_tuple(optimizers):
-        _begin_state(optimizer)
+        _init_optim_state(optimizer)
         raw = optimizer.state_dict()
         params = [p for g in optimizer.param_groups for p in g["params"]]
         order = itertools.chain.from_iterable(g["params"] for g in raw["param_groups"])

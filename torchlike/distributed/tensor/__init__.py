@@ -1,6 +1,7 @@
 """``torch.distributed.tensor``: DTensors (tensors on a mesh of devices) and their placements."""
 
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torchlike.distributed.tensor import _alike as _alike
 from torchlike.distributed.tensor import placement_types
 from torchlike.distributed.tensor._api import (
     DTensor,

@@ -19,6 +19,7 @@ from torchlike._dispatch.registry import composite, op
 from torchlike._dispatch.schema import Float, Input, Int, OptInput, Str
 from torchlike._ops.checks import floats_only, scalar_type_of
 from torchlike._ops.elementwise import division
+from torchlike._runtime.mixed_operands import own_values
 
 _F = ("nn.functional",)
 
@@ -120,7 +121,7 @@ def _check_targets(input: Any, target: Any, weight: Any, ignore_index: int, *res
     dim = 0 if input.ndim == 1 else 1
     if dim and target.shape != (*input.shape[:1], *input.shape[2:]):
         return  # the shapes' own error comes first
-    values, classes = np.asarray(target), input.shape[dim]
+    values, classes = own_values(target), input.shape[dim]
     if not values.size or (values.min() >= 0 and values.max() < classes):
         return
     bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]

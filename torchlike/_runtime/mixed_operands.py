@@ -1,0 +1,159 @@
+"""Operands of one process beside arrays of all processes: where they are found, by whom refused.
+
+JAX takes a process' own array beside one on a mesh of several processes for the same in all of
+them, and checks nothing. So each compiled form asks here when JAX has no executable for a call's
+operands, and nowhere else: a call that is refused leaves nothing in JAX's cache, and the hot path
+is as it was. The room of meshes installs the check once a mesh spans processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import core
+
+from torchlike._runtime.first_calls.internals import internals
+
+
+class _Allowed(threading.local):
+    """How many `replicating` this thread is in."""
+
+    depth = 0
+
+
+_allowed = _Allowed()
+
+
+@contextlib.contextmanager
+def replicating() -> Iterator[None]:
+    """Inside, such an operand is taken for one that is the same in all processes."""
+    _allowed.depth += 1
+    try:
+        yield
+    finally:
+        _allowed.depth -= 1
+
+
+class _Installed:
+    """What refuses."""
+
+    __slots__ = ("alike", "refuse")
+
+    def __init__(self) -> None:
+        #: ``refuse(op)`` raises, or returns where such operands are allowed now.
+        self.refuse: Callable[[str], None] | None = None
+        #: ``alike(made, model)`` is a new tensor where the tensor lies that it was made after.
+        self.alike: Callable[[Any, Any], Any] = lambda made, model: made
+
+
+installed = _Installed()
+
+
+def places_new(alike: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Decorator: the function is `_Installed.alike` from now on."""
+    installed.alike = alike
+    return alike
+
+
+def spans_processes(x: Any) -> bool:
+    """Whether an operand is an array that other processes hold parts of."""
+    return (
+        isinstance(x, jax.Array) and not isinstance(x, core.Tracer) and not x.is_fully_addressable
+    )
+
+
+def is_own(x: Any) -> bool:
+    """Whether an operand is an array of several elements that this process alone knows."""
+    size = getattr(x, "size", 1)
+    return size != 1 and not isinstance(x, core.Tracer) and not spans_processes(x)
+
+
+def own_values(x: Any) -> np.ndarray:
+    """The values of an operand, for checks: of an array that spans processes those that this one
+    holds, in one dimension."""
+    if installed.refuse is None or not spans_processes(x):
+        return np.asarray(x)
+    return np.concatenate([np.asarray(s.data).reshape(-1) for s in x.addressable_shards])
+
+
+def met(op: str, operands: Sequence[Any]) -> bool:
+    """Whether an op has both, where that is allowed; where it is not, the error."""
+    if installed.refuse is None or not any(map(spans_processes, operands)):
+        return False
+    if not any(map(is_own, operands)):
+        return False
+    if not _allowed.depth:
+        installed.refuse(op)
+    return True
+
+
+def met_in_program(program: Any, operands: Sequence[Any], drawn: frozenset[int]) -> bool:
+    """The same for a whole program (a jaxpr): whether one of its steps has both.
+
+    ``operands`` are those behind the program's constants. Those at ``drawn`` are torchlike's own,
+    such as the masks of dropout.
+    """
+    if installed.refuse is None or not any(map(spans_processes, operands)):
+        return False
+    kinds: list[str | None] = [
+        None if i in drawn else _ALL if spans_processes(x) else _OWN if is_own(x) else None
+        for i, x in enumerate(operands)
+    ]
+    if _OWN not in kinds:
+        return False
+    constants: list[str | None] = [None] * (len(program.invars) - len(kinds))
+    step = _first_mixed(program, constants + kinds)[1]
+    if step is not None and not _allowed.depth:
+        installed.refuse(step)
+    return step is not None
+
+
+_ALL, _OWN = "all", "own"
+#: Steps that pass each operand on as it is.
+_TUPLES = ("optimization_barrier",)
+
+
+def _first_mixed(program: Any, given: list[str | None]) -> tuple[list[str | None], str | None]:
+    """(of whom each result is, the name of the first step that mixes or None)."""
+    kinds: dict[Any, str | None] = dict(zip(program.invars, given, strict=True))
+
+    def kind(v: Any) -> str | None:
+        return None if type(v) is internals.literal else kinds.get(v)
+
+    for eqn in program.eqns:
+        operands = [kind(v) for v in eqn.invars]
+        inner = _inner(eqn)
+        if inner is not None:
+            results, step = _first_mixed(inner, operands)
+            if step is not None:
+                return [], step
+        elif eqn.primitive.name == "sharding_constraint":
+            results = [_ALL]
+        elif eqn.primitive.name in _TUPLES:
+            results = operands
+        elif _ALL in operands and _OWN in operands:
+            return [], eqn.primitive.name
+        else:
+            of = _ALL if _ALL in operands else _OWN if _OWN in operands else None
+            results = [of] * len(eqn.outvars)
+        for v, found in zip(eqn.outvars, results, strict=True):
+            kinds[v] = None if found is _OWN and v.aval.size == 1 else found
+    return [kind(v) for v in program.outvars], None
+
+
+def _inner(eqn: Any) -> Any:
+    """The program that a step calls with its own operands, if it does."""
+    for value in eqn.params.values():
+        inner = getattr(value, "jaxpr", value)
+        if (
+            type(inner) is internals.jaxpr
+            and len(inner.invars) == len(eqn.invars)
+            and len(inner.outvars) == len(eqn.outvars)
+        ):
+            return inner
+    return None

@@ -1,0 +1,53 @@
+"""A plain tensor beside a DTensor of several processes: PyTorch's error, and the way around it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from torchlike._aten import schemas
+from torchlike._runtime.mixed_operands import installed, replicating
+
+#: Ops that users do not call, whose second operand torchlike made: random numbers.
+_OWN_OPERANDS = frozenset((
+    "apply_noise", "apply_alpha_noise", "drawn", *(
+        f"{fill}_fill" for fill in (
+            "normal0", "uniform0", "exponential0", "geometric0", "cauchy0", "lognormal0",
+            "bernoulli1", "bernoulli2", "random0", "random1", "random2",
+        )
+    ),
+))  # fmt: skip
+
+
+@contextlib.contextmanager
+def implicit_replication() -> Iterator[None]:
+    """Inside, ops take a plain tensor beside a DTensor for one that is the same in all processes.
+
+    Where one process has all devices of the mesh they always do.
+    """
+    with replicating():
+        yield
+
+
+def watch() -> None:
+    """From now on plain tensors beside DTensors of several processes are refused."""
+    installed.refuse = _refuse
+
+
+def _refuse(op: str) -> None:
+    """RuntimeError in PyTorch's words, for an op by its name."""
+    if op in _OWN_OPERANDS:
+        return
+    raise RuntimeError(
+        f"{_in_aten(op)} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to "
+        "DTensor before calling distributed operators! (DTensor.from_local takes what this process "
+        "holds, distribute_tensor what all processes have.)"
+    )
+
+
+def _in_aten(op: str) -> str:
+    """``aten.add.Tensor`` for ``add``; other names as they are."""
+    overloads = schemas.overloads_of(op)
+    if not overloads:
+        return op
+    return f"aten.{op}.{'Tensor' if 'Tensor' in overloads else 'default'}"

@@ -1,0 +1,30 @@
+"""Where a tensor lies that was made after a DTensor: ``zeros_like(d)``, ``d.new_ones(n)``, and kin.
+
+PyTorch makes DTensors of them. On a mesh of one process plain tensors do as well, beside any.
+"""
+
+from __future__ import annotations
+
+from jax.sharding import NamedSharding, PartitionSpec
+
+from torchlike._core import modes
+from torchlike._core.tensor import Tensor
+from torchlike._runtime.mixed_operands import places_new
+from torchlike.distributed.tensor._api import where
+from torchlike.distributed.tensor._storage import PlacedStorage
+
+
+@places_new
+def alike(made: Tensor, model: Tensor) -> Tensor:
+    """``made`` where ``model`` lies, if that spans processes; replicated if of another size
+    and after a view."""
+    found = None if made.is_meta or modes.current.capture is not None else where(model)
+    if found is None or found[1].is_local:
+        return made
+    sharding, mesh = found
+    if made.shape != model.shape or model._view is not None:
+        sharding = NamedSharding(sharding.mesh, PartitionSpec())
+    value, strides = made._read(), made._storage.strides
+    made._storage = PlacedStorage(value, sharding, mesh)
+    made._storage.strides = strides
+    return made
