@@ -23,7 +23,7 @@ from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike.sparse._invariants import check_indices, check_shapes
 from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
-from torchlike.sparse._parts import TensorOfParts
+from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike.sparse._tensor import SparseTensor, compressing
 
 _torch = NAMESPACES[""]

@@ -22,7 +22,7 @@ from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
-from torchlike.sparse._parts import TensorOfParts
+from torchlike._core.tensor_of_parts import TensorOfParts
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
@@ -103,15 +103,13 @@ class SparseTensor(TensorOfParts, cell=SparseArray):
             return self.to(dtype)
         return super().type().replace("torch.", "torch.sparse.", 1)
 
-    @TensorOfParts.grad.getter
-    def grad(self) -> SparseTensor | None:
-        """The gradient, sparse like this tensor, coalesced (duplicates have it in common)."""
-        found = self._held.grad
-        if found is None or self.is_coalesced():
-            return None if found is None else self._with(found)
+    def _gradient_of(self, values: Tensor) -> SparseTensor:
+        """Sparse like this tensor, coalesced (duplicates have it in common)."""
+        if self.is_coalesced():
+            return self._with(values)
         at, first = np.unique(self._at._value("grad", _INSTEAD), axis=1, return_index=True)
-        values = found[make_tensor(first.astype(np.int64))]
-        return SparseTensor(make_tensor(at.astype(np.int64)), values, self.shape, True)
+        chosen = values[make_tensor(first.astype(np.int64))]
+        return SparseTensor(make_tensor(at.astype(np.int64)), chosen, self.shape, True)
 
     def __repr__(self) -> str:
         def part(name: str, t: Tensor) -> str:
