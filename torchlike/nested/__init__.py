@@ -18,6 +18,7 @@ from torchlike._core.layouts import jagged as _jagged
 from torchlike._core.layouts import strided as _strided
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES as _NAMESPACES
+from torchlike._dispatch.registry import composite as _composite
 from torchlike._ops.creation.creation import tensor as _make_tensor
 from torchlike.nested._internal import rules as _rules
 from torchlike.nested._internal import strided_rules as _strided_rules
@@ -260,8 +261,15 @@ def to_padded_tensor(
 ) -> Tensor:
     """The parts of a nested tensor along a first dimension, with padding behind each.
 
-    RuntimeError for a dense tensor.
+    NotImplementedError for a dense tensor.
     """
     if out is not None:
         raise NotImplementedError("to_padded_tensor(out=): use the result")
     return input.to_padded_tensor(padding, output_size)
+
+
+@_composite("to_padded_tensor", namespaces=())
+def _to_padded_tensor(self: Any, padding: float, output_size: Any = None) -> Tensor:
+    """The parts of a nested tensor along a first dimension, with padding behind each.
+    NotImplementedError for a dense one."""
+    raise NotImplementedError("to_padded_tensor() takes a nested tensor, and this one is dense")

@@ -47,6 +47,9 @@ def run(text, scope):
     def function(t):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return described(eval(text, {}, scope(t)))
+            try:
+                return described(eval(text, {}, scope(t)))
+            except Exception as error:
+                raise type(error)(_sizes(error)) from None
 
     return function

@@ -44,7 +44,7 @@ class Nested(TensorOfParts):
             rule = cls.rule_for(func)
             if rule is not None:
                 return rule(func, *args, **(kwargs or {}))
-            if getattr(func, "__name__", "") in _PLAIN:
+            if {getattr(func, "__name__", ""), name_of(func)} & _PLAIN:
                 return func(*args, **(kwargs or {}))
         name = protocol.name_of(func)
         raise NotImplementedError(nested_array.refusal(f"{name}()"))
@@ -52,7 +52,8 @@ class Nested(TensorOfParts):
     @classmethod
     def rule_for(cls, func: Any) -> Callable[..., Any] | None:
         """What stands for a public function."""
-        return cls.rules.get(name_of(func)) or cls.fallback(func)
+        own = cls.rules.get(getattr(func, "__name__", ""))
+        return own or cls.rules.get(name_of(func)) or cls.fallback(func)
 
     def _refusal(self, what: str) -> str:
         return nested_array.refusal(what)
@@ -80,6 +81,10 @@ class Nested(TensorOfParts):
     def data_ptr(self) -> int:
         return self._held.data_ptr()
 
+    def element_size(self) -> int:
+        """The bytes of an element."""
+        return self._held.element_size()  # type: ignore[attr-defined]
+
     def tolist(self) -> Any:
         """RuntimeError, as in PyTorch."""
         raise RuntimeError(
@@ -95,7 +100,7 @@ class Nested(TensorOfParts):
 _PLAIN_TEXT = """
     __get__ __set__ __delete__ is_floating_point is_complex is_tensor element_size type get_device
     is_signed is_inference is_conj is_neg dim ndimension __hash__ __repr__ __str__ __format__
-    __bool__ __reduce_ex__ __deepcopy__ requires_grad_ is_shared share_memory_ item"""
+    __bool__ __reduce_ex__ __deepcopy__ requires_grad_ grad backward is_shared share_memory_ item"""
 _PLAIN = frozenset(_PLAIN_TEXT.split())
 
 

@@ -233,8 +233,10 @@ class NestedTensor(Nested):
 
 
 def _rebuild_njt(constructor_kwargs: dict[str, Any]) -> NestedTensor:
-    """Unpickle."""
-    return NestedTensor(**constructor_kwargs)
+    """Unpickle. PyTorch writes a least or greatest length as a tensor of so many rows."""
+    known = constructor_kwargs.get("_metadata_cache") or {}
+    numbers = {k: v.shape[0] if isinstance(v, Tensor) else v for k, v in known.items()}
+    return NestedTensor(**{**constructor_kwargs, "_metadata_cache": numbers})
 
 
 # As an argument or a result of a jitted function it is its values, offsets and lengths. The least

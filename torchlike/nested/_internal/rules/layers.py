@@ -13,7 +13,7 @@ from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded, to_padded
 from torchlike.nested._internal.rules.pointwise import pointwise
-from torchlike.nested._internal.rules.table import owners, require_contiguous, rule
+from torchlike.nested._internal.rules.table import require_contiguous, rule, spread, sums_of_parts
 
 
 @rule("softmax", "log_softmax", "softmin")
@@ -81,13 +81,12 @@ def layer_norm(
 def _of_parts(input: NestedTensor, eps: float) -> Tensor:
     """Each part less its mean, divided by its deviation: from sums, so that nothing is padded."""
     values: Any = input._held.movedim(input._ragged_idx - 1, 0)  # type: ignore[attr-defined]
-    owner, n = owners(input), input.shape[0]
     size = math.prod(values.shape[1:])
     rows = values.reshape(values.shape[0], size)
     count = input.all_lengths() * size  # type: ignore[operator]
 
     def mean(x: Any) -> Any:
-        return (rows.new_zeros(n).index_add(0, owner, x.sum(1)) / count)[owner].unsqueeze(1)
+        return spread(input, sums_of_parts(input, x.sum(1)) / count).unsqueeze(1)
 
     away = rows - mean(rows)
     found = away / (mean(away.square()) + eps).sqrt()
@@ -121,12 +120,3 @@ def embedding(func: Callable[..., Any], input: Any, weight: Any, *args: Any, **k
 def convolution(func: Callable[..., Any], input: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Of each entry along the ragged dimension, as of a batch."""
     return require_contiguous(input, "convolution")._with(func(input._held, *args, **kwargs))
-
-
-@rule("multi_head_attention_forward")
-def multi_head_attention_forward(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """AssertionError, as in PyTorch."""
-    raise AssertionError(
-        "MultiheadAttention does not support NestedTensor outside of its fast path. The fast path "
-        "was not hit because it is PyTorch's: use scaled_dot_product_attention"
-    )

@@ -33,7 +33,8 @@ def from_padded(padded: Any, offsets: Any, ragged_idx: int, total: int) -> Tenso
     places: Any = torch["arange"](total)
     owner = torch["searchsorted"](offsets[1:].contiguous(), places, right=True)
     owner = owner.clamp(max=rows.shape[0] - 1)
-    return rows[owner, places - offsets[owner]].movedim(0, ragged_idx - 1)
+    place = (places - offsets[owner]).clamp(0, rows.shape[1] - 1)  # also of rows of no part
+    return rows[owner, place].movedim(0, ragged_idx - 1)
 
 
 @rule("to_padded_tensor", "nested_to_padded_tensor")
@@ -48,7 +49,7 @@ def to_padded_tensor(
     if output_size is not None:
         width = output_size[input._ragged_idx]
     else:
-        width = input._held.shape[0] if known is None else known
+        width = input._held.shape[input._ragged_idx - 1] if known is None else known
     return to_padded(input, padding, width)
 
 

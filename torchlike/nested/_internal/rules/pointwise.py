@@ -11,7 +11,7 @@ from torchlike.nested._internal.base import name_of
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded
-from torchlike.nested._internal.rules.table import inner_dim, owners, raggedness_matches, rule
+from torchlike.nested._internal.rules.table import inner_dim, raggedness_matches, rule, spread
 
 #: Ops whose results are laid out as those of pointwise ops are, without being any.
 _OTHERS_TEXT = """
@@ -24,7 +24,7 @@ _COMPOSITES_TEXT = """
     masked_fill masked_fill_ softsign prelu relu relu6 hardtanh leaky_relu elu selu celu threshold
     silu mish hardsigmoid hardswish logsigmoid tanhshrink rrelu sigmoid tanh gelu softplus
     float double half bfloat16 int long short char byte bool cfloat cdouble type_as clip
-    __rsub__ __rtruediv__ __pow__ __rpow__ __rfloordiv__ __rmod__ __and__ __or__ __xor__ __rdiv__
+    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __rsub__ __rtruediv__ __pow__ __rpow__ __floordiv__ __mod__ __rfloordiv__ __rmod__ __and__ __or__ __xor__ __rdiv__
     pow pow_ conj polygamma fill_ zero_ uniform_ normal_ exponential_ random_ bernoulli_ bernoulli
     zeros_like ones_like empty_like full_like rand_like randn_like randint_like square rsub
     clamp clamp_ logical_not detach_ frexp ldexp xlogy nan_to_num copy_ cpu cuda fill
@@ -37,7 +37,7 @@ def is_pointwise(func: Any) -> bool:
     spec = getattr(func, "spec", None)
     if spec is not None and spec.memory_order is memory_order.of_loop:
         return spec.name not in _OTHERS
-    return name_of(func) in _COMPOSITES
+    return bool({name_of(func), getattr(func, "__name__", "")} & _COMPOSITES)
 
 
 def _mismatch(func: Any, first: Any, second: Any) -> RuntimeError:
@@ -58,7 +58,7 @@ def fitted(input: NestedTensor, other: Tensor, refuse: Callable[[], Exception]) 
             raise refuse()
         return other._held
     if other.dim() > input.dim():
-        raise NotImplementedError("a nested tensor beside a dense one of more dimensions")
+        raise NotImplementedError("NYI: broadcasting NT with T with larger dim")
     squeezed: Any = other
     while squeezed.dim() and squeezed.shape[0] == 1:
         squeezed = squeezed.squeeze(0)
@@ -69,7 +69,7 @@ def fitted(input: NestedTensor, other: Tensor, refuse: Callable[[], Exception]) 
     at, dense = input._ragged_idx, other
     if dense.shape[at] == 1:  # one for each part
         rows: Any = dense.select(at, 0)  # type: ignore[attr-defined]
-        return rows[owners(input)].movedim(0, inner_dim(input, at))
+        return spread(input, rows).movedim(0, inner_dim(input, at))
     return from_padded(dense, input._offsets, at, input._held.shape[at - 1])
 
 
@@ -80,7 +80,7 @@ def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{name_of(func)}(out=) of nested tensors: use the result")
     for value in given:
         if isinstance(value, NestedInt):
-            raise RuntimeError(f"NestedTensor {name_of(func)}: invalid argument {value}")
+            raise RuntimeError(f"NestedTensor {name_of(func)}.Tensor: invalid argument {value}")
     tensors = [t for t in given if isinstance(t, Tensor)]
     nested = next(t for t in tensors if isinstance(t, NestedTensor))
 

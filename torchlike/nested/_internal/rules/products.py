@@ -8,6 +8,7 @@ from typing import Any
 from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded, to_padded
+from torchlike.nested._internal.rules.shapes import unbind
 from torchlike.nested._internal.rules.table import raggedness_matches, require_contiguous, rule, torch
 
 
@@ -51,7 +52,7 @@ def matmul(func: Any, input: Any, other: Any) -> Tensor:
             input.dim() == other.dim() == 3 and (input._ragged_idx, other._ragged_idx) == (2, 1)
             and input.ragged_size == other.ragged_size
         ):  # fmt: skip
-            parts = zip(input.unbind(), other.unbind(), strict=True)  # type: ignore[attr-defined]
+            parts = zip(unbind(None, input), unbind(None, other), strict=True)
             return torch["stack"]([product(a, b) for a, b in parts])
     first = tuple(input.shape) if left else input.shape
     raise RuntimeError(

@@ -10,7 +10,7 @@ from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.base import name_of
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import to_padded
-from torchlike.nested._internal.rules.table import inner_dim, owners, rule
+from torchlike.nested._internal.rules.table import inner_dim, rule, sums_of_parts
 
 
 def _lowest(input: NestedTensor) -> float:
@@ -52,8 +52,7 @@ def _summed(input: NestedTensor, keepdim: bool, **options: Any) -> Any:
         values = values.to(options["dtype"])
     elif values.dtype.category < 2:
         values = values.long()
-    totals = values.new_zeros((input.shape[0], *values.shape[1:]))
-    totals = totals.index_add(0, owners(input), values)
+    totals = sums_of_parts(input, values)
     return totals.unsqueeze(1).movedim(1, at) if keepdim else totals
 
 

@@ -63,8 +63,21 @@ def raggedness_matches(input: NestedTensor, size: Iterable[Any]) -> bool:
 
 
 def owners(input: NestedTensor) -> Tensor:
-    """To which part each position along the ragged dimension belongs (total,)."""
+    """To which part each position along the ragged dimension belongs (total,): n for those before
+    the first part and behind the last."""
     total = input._held.shape[input._ragged_idx - 1]
     places = torch["arange"](total)
-    found = torch["searchsorted"](input._offsets[1:].contiguous(), places, right=True)  # type: ignore[attr-defined]
-    return found.clamp(max=max(input.shape[0] - 1, 0))
+    offsets: Any = input._offsets
+    found = torch["searchsorted"](offsets[1:].contiguous(), places, right=True)
+    return torch["where"](places < offsets[0], input.shape[0], found)
+
+
+def sums_of_parts(input: NestedTensor, rows: Any) -> Any:
+    """The sums (n, …) of the rows (total, …) of each part."""
+    n = input.shape[0]
+    return rows.new_zeros((n + 1, *rows.shape[1:])).index_add(0, owners(input), rows)[:n]
+
+
+def spread(input: NestedTensor, of_parts: Any) -> Any:
+    """What each part (n, …) has, for each of its rows (total, …)."""
+    return of_parts[owners(input).clamp(max=max(input.shape[0] - 1, 0))]  # type: ignore[attr-defined]
