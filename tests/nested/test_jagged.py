@@ -41,6 +41,7 @@ def test_attention_compiles_once_for_all_lengths():
     assert f.compiles == 1
 
 
+@pytest.mark.full
 def test_bucketed_values():
     """Values padded to a bucket behind the last offset: nothing within the parts changes."""
     def compute(n):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.parity import oracle
 from tests.parity.nested.described import run
+from tests.parity.sampling import sampled
 
 
 def scope(t):
@@ -151,12 +152,6 @@ UNWORDED = {
 CASES = [*MAKING, *SIZES, *POINTWISE, *REDUCTIONS, *SHAPES, *LAYERS, *ERRORS]
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("text", CASES)
+@pytest.mark.parametrize("text", sampled(CASES, 20))
 def test_as_pytorch(text):
-    oracle.compare(run(text, scope), words=0 if text in UNWORDED else None)
-
-
-@pytest.mark.parametrize("text", CASES[::12])
-def test_sample(text):
     oracle.compare(run(text, scope), words=0 if text in UNWORDED else None)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import nested_array, protocol
+from torchlike._core import parts_array, protocol
 from torchlike._core.extension import first_of
 from torchlike._core.tensor import Tensor
 from torchlike._core.tensor_of_parts import TensorOfParts
 
+_INSTEAD = "its values(), or to_padded_tensor()"
 #: What public functions do with nested tensors of a class: by its name, and by the function's.
 Rules = dict[str, Callable[..., Any]]
 
@@ -47,7 +48,7 @@ class Nested(TensorOfParts):
             if {getattr(func, "__name__", ""), name_of(func)} & _PLAIN:
                 return func(*args, **(kwargs or {}))
         name = protocol.name_of(func)
-        raise NotImplementedError(nested_array.refusal(f"{name}()"))
+        raise NotImplementedError(parts_array.refusal(f"{name}()", "nested tensors", _INSTEAD))
 
     @classmethod
     def rule_for(cls, func: Any) -> Callable[..., Any] | None:
@@ -56,7 +57,7 @@ class Nested(TensorOfParts):
         return own or cls.rules.get(name_of(func)) or cls.fallback(func)
 
     def _refusal(self, what: str) -> str:
-        return nested_array.refusal(what)
+        return parts_array.refusal(what, "nested tensors", _INSTEAD)
 
     @property
     def _facts(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlike._core import errors, modes, trees
 from torchlike._core.layouts import jagged, preserve_format
-from torchlike._core.nested_array import NestedArray
+from torchlike._core.parts_array import PartsArray
 from torchlike._core.size import Size, size_of
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tensor import Tensor
@@ -47,7 +47,7 @@ class NestedTensor(Nested):
         shape = (n, *values.shape[:at], ragged, *values.shape[at + 1 :])
         parts = (offsets,) if lengths is None else (offsets, lengths)
         facts = _ragged_idx, dict(_metadata_cache or {})
-        made = cls._on(SparseStorage(NestedArray(values, parts, shape, facts)))
+        made = cls._on(SparseStorage(PartsArray(values, parts, shape, facts)))
         return made.requires_grad_() if requires_grad else made
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

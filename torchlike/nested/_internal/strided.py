@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlike._core import errors, trees
 from torchlike._core.layouts import strided
-from torchlike._core.nested_array import NestedArray
+from torchlike._core.parts_array import PartsArray
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
@@ -32,7 +32,7 @@ class StridedNestedTensor(Nested):
         known = tuple(map(tuple, sizes))
         shape = (len(known), *(_common([s[d] for s in known]) for d in range(len(known[0])))) if (
             known) else (0,)  # fmt: skip
-        return cls._on(SparseStorage(NestedArray(buffer, (), shape, known)))
+        return cls._on(SparseStorage(PartsArray(buffer, (), shape, known)))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Nothing is left to do."""

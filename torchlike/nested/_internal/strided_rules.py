@@ -67,6 +67,9 @@ StridedNestedTensor.fallback = staticmethod(
 )
 
 
+StridedNestedTensor.rules["dropout"] = pointwise
+
+
 @_rule("unbind")
 def unbind(func: Any, input: StridedNestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
     if errors.wrap_dim(dim, input.dim()) != 0:

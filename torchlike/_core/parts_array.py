@@ -1,7 +1,7 @@
-"""What the cell of a nested tensor holds: its values one after another, and where each begins.
+"""What the cell of a nested or a masked tensor holds: values, and tensors that say what they are.
 
 Compiled functions refuse it as they refuse a sparse array. Public functions do not reach them: its
-tensors' classes answer to ``__torch_function__`` (torchlike/nested).
+tensors' classes answer to ``__torch_function__`` (torchlike/nested, torchlike/masked).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 from torchlike._core.meta import StandIn
 
 
-class NestedArray(StandIn):
-    """``held``, a tensor of values; ``parts``, tensors that say how they are divided; ``facts``,
-    whatever else the class of tensors wants to know."""
+class PartsArray(StandIn):
+    """``held``, a tensor of values; ``parts``, other tensors; ``facts``, whatever else the class of
+    tensors wants to know."""
 
     __slots__ = ("facts", "held", "parts")
 
@@ -26,7 +26,7 @@ class NestedArray(StandIn):
         return self.held.dtype.numpy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return NestedArray, (self.held, self.parts, self.shape, self.facts)
+        return PartsArray, (self.held, self.parts, self.shape, self.facts)
 
     def tensors(self) -> tuple[Any, ...]:
         """The tensors that it consists of."""
@@ -38,7 +38,7 @@ class NestedArray(StandIn):
     __array__ = __getitem__ = astype = reshape = __jax_array__ = _refuse
 
 
-def refusal(what: str) -> str:
-    """The words for something that does not know nested tensors."""
-    return (f"{what} is not written for nested tensors: use its values(), or to_padded_tensor() "
-            "first")  # fmt: skip
+def refusal(what: str, called: str = "nested and masked tensors", instead: str = "its values()"
+            ) -> str:  # fmt: skip
+    """The words for something that does not know tensors of a kind."""
+    return f"{what} is not written for {called}: use {instead} first"
