@@ -44,6 +44,7 @@ def test_attention_compiles_once_for_all_lengths():
 @pytest.mark.full
 def test_bucketed_values():
     """Values padded to a bucket behind the last offset: nothing within the parts changes."""
+
     def compute(n):
         return F.softmax(F.scaled_dot_product_attention(n, n, n), -1).sum(1)
 
@@ -165,7 +166,10 @@ def test_files(store):
 def test_printing():
     n = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=torch.jagged)
     name = n.size(1)
-    assert repr(n) == f"NestedTensor(size=(2, {name!r}, 3), offsets=tensor([0, 2, 3]), contiguous=True)"
+    assert (
+        repr(n)
+        == f"NestedTensor(size=(2, {name!r}, 3), offsets=tensor([0, 2, 3]), contiguous=True)"
+    )
     assert str(n.shape) == f"torch.Size([2, {name!r}, 3])"
     n.requires_grad_()
     assert "requires_grad=True" in repr(n) and "grad_fn=<MulBackward0" in repr(n * 2)

@@ -46,6 +46,32 @@ class TensorOfParts(Tensor):
         """The words for something that does not know such tensors."""
         return sparse_array.refusal(what)
 
+    # -- printing ----------------------------------------------------------------------------------
+
+    def _parts_shown(self, indices: Sequence[tuple[str, Tensor]], indent: int) -> str:
+        """Indices and values by name, one below the other, behind ``indent`` columns."""
+
+        def part(name: str, t: Tensor) -> str:
+            text = repr(t.detach())  # type: ignore[attr-defined]
+            if not t.numel():
+                text = f"tensor([], size={tuple(t.shape)})"
+            start = " " * (len(name) + indent)
+            return f"{name}=" + text.replace("\n", "\n" + start).replace(f"\n{start}\n", "\n\n")
+
+        values = part("values", self._held).replace(f", dtype={self.dtype}", "")
+        return ",\n       ".join([*(part(*named) for named in indices), values])
+
+    def _said(self) -> list[str]:
+        """The dtype, where printing the values would say it."""
+        named = f"dtype={self.dtype}"
+        return [named] if named in repr(self._held.detach()) and self._held.numel() else []  # type: ignore[attr-defined]
+
+    def _history(self) -> list[str]:
+        """The grad_fn, or that it requires grad."""
+        if self._held.grad_fn is not None:
+            return [f"grad_fn=<{self._held.grad_fn.name()}>"]
+        return ["requires_grad=True"] if self.requires_grad else []
+
     # -- what a dense tensor has and this has not --------------------------------------------------
 
     @property

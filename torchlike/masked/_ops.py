@@ -318,7 +318,6 @@ def normalize(
     return shown / _torch["maximum"](size, size.new_full((), eps))
 
 
-
 # -- masked tensors --------------------------------------------------------------------------------
 
 

@@ -61,9 +61,7 @@ def _ragged(tensors: Sequence[Any], dtype: Any, device: Any) -> _NestedTensor:
     ):  # fmt: skip
         if len(seen) > 1:
             on = "be on the same device" if what == "device" else f"have the same {what}"
-            raise RuntimeError(
-                f"When constructing a nested tensor, all tensors in list must {on}"
-            )
+            raise RuntimeError(f"When constructing a nested tensor, all tensors in list must {on}")
     if not tensors[0].dim():
         raise RuntimeError("Cannot construct a nested tensor from a list of zero-dim tensors")
     sizes = [tuple(t.shape) for t in tensors]
@@ -105,9 +103,7 @@ def nested_tensor(
     """
     if layout not in (None, _strided, _jagged):
         raise _unsupported(layout)
-    parts = [
-        t.detach() if isinstance(t, Tensor) else _make_tensor(t) for t in tensor_list
-    ]
+    parts = [t.detach() if isinstance(t, Tensor) else _make_tensor(t) for t in tensor_list]
     made: Any = (_ragged if layout is _jagged else _of_parts)(parts, dtype, device)
     return made.detach().requires_grad_(requires_grad)
 
@@ -196,9 +192,7 @@ def _check_offsets(made: _NestedTensor) -> None:
         )
 
 
-def narrow(
-    tensor: Any, dim: int, start: Any, length: Any, layout: Any = _strided
-) -> Tensor:
+def narrow(tensor: Any, dim: int, start: Any, length: Any, layout: Any = _strided) -> Tensor:
     """The entries ``start`` to ``start + length`` of each row of a tensor: a ragged view of it, or
     (strided) a copy. Ragged, both may be tensors of one number for each row, and ``dim`` is 1.
 

@@ -115,10 +115,15 @@ def test_gradients(text):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             d, m = t.tensor(DATA), t.tensor(MASK)
-            leaf, data = t.masked.masked_tensor(d, m, requires_grad=True), d.clone().requires_grad_()
+            leaf, data = (
+                t.masked.masked_tensor(d, m, requires_grad=True),
+                d.clone().requires_grad_(),
+            )
             for mt in (leaf, t.masked.as_masked_tensor(data, m)):
                 eval(text, {"t": t, "mt": mt, "d": d, "M": t.masked}).backward()
-            return described(leaf.grad), described(data.grad)[2] if type(data.grad) is not t.Tensor else data.grad * m
+            return described(leaf.grad), described(data.grad)[2] if type(
+                data.grad
+            ) is not t.Tensor else data.grad * m
 
     oracle.compare(function)
 

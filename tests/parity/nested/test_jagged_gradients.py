@@ -28,7 +28,9 @@ def gradients(text):
         t.manual_seed(3)
         F, nested = t.nn.functional, t.nested
         values, offsets = t.randn(6, 3, requires_grad=True), t.tensor([0, 2, 6])
-        own = nested.nested_tensor([t.randn(2, 3), t.randn(4, 3)], layout=t.jagged, requires_grad=True)
+        own = nested.nested_tensor(
+            [t.randn(2, 3), t.randn(4, 3)], layout=t.jagged, requires_grad=True
+        )
         leaves = {n: t.randn(*s, requires_grad=True) for n, s in (
             ("m", (3, 4)), ("w", (5, 3)), ("bias", (5,)), ("g", (3,)), ("h", (3,)), ("leaf", (3,)),
             ("each", (2, 3, 4)))}  # fmt: skip
@@ -166,7 +168,11 @@ class Block:
     def __init__(self, t):
         t.manual_seed(2)
         self.t = t
-        self.pack, self.out, self.norm = t.nn.Linear(16, 48), t.nn.Linear(16, 16), t.nn.LayerNorm(16)
+        self.pack, self.out, self.norm = (
+            t.nn.Linear(16, 48),
+            t.nn.Linear(16, 16),
+            t.nn.LayerNorm(16),
+        )
 
     def __call__(self, nt):
         query, key, value = self.pack(nt).chunk(3, dim=-1)

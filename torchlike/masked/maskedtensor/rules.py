@@ -247,7 +247,9 @@ def reduce(func: Any, input: MaskedTensor, dim: Any = None, keepdim: bool = Fals
 def _of_sparse(func: Any, input: MaskedTensor, dim: Any) -> Tensor:
     """Over everything: of the values."""
     if dim is not None:
-        raise NotImplementedError(f"{_name(func)}(dim=) of a sparse masked tensor: to_dense() first")
+        raise NotImplementedError(
+            f"{_name(func)}(dim=) of a sparse masked tensor: to_dense() first"
+        )
     values: Any = input._held
     shown: Any = input._masked_mask
     whole = MaskedTensor._made(values._held, shown._held)

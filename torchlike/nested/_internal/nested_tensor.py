@@ -76,8 +76,7 @@ class NestedTensor(Nested):
 
     @property
     def _metadata_cache(self) -> dict[str, int]:
-        """The least and the greatest length, "min_seqlen" and "max_seqlen", where they are known.
-        """
+        """The least and the greatest length, "min_seqlen" and "max_seqlen", where they are known."""
         return self._facts[1]
 
     def values(self) -> Tensor:

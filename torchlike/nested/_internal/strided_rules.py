@@ -55,16 +55,12 @@ def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     result = func(*[inside(a) for a in args], **{k: inside(v) for k, v in kwargs.items()})
     first = args[0] if args else None
-    if isinstance(first, StridedNestedTensor) and (
-        result is first._held or kwargs.get("inplace")
-    ):
+    if isinstance(first, StridedNestedTensor) and (result is first._held or kwargs.get("inplace")):
         return first
     return nested._with(result)
 
 
-StridedNestedTensor.fallback = staticmethod(
-    lambda func: pointwise if is_pointwise(func) else None
-)
+StridedNestedTensor.fallback = staticmethod(lambda func: pointwise if is_pointwise(func) else None)
 
 
 StridedNestedTensor.rules["dropout"] = pointwise
@@ -149,9 +145,7 @@ def linear(func: Callable[..., Any], input: StridedNestedTensor, weight: Any, bi
            ) -> Tensor:  # fmt: skip
     """Of the rows of all parts at once."""
     rows = func(input._held.view(-1, input.size(-1)), weight, bias)  # type: ignore[attr-defined]
-    return StridedNestedTensor(
-        rows.reshape(-1), [(*s[:-1], weight.shape[0]) for s in input.sizes]
-    )
+    return StridedNestedTensor(rows.reshape(-1), [(*s[:-1], weight.shape[0]) for s in input.sizes])
 
 
 @_rule("matmul", "bmm", "__matmul__")

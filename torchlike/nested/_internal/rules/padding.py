@@ -64,4 +64,3 @@ def masked_select(func: Callable[..., Any], input: Any, mask: Any) -> NestedTens
         )
     before: Any = torch["cat"]([mask._held.new_zeros(1).long(), mask._held.cumsum(0)])
     return NestedTensor(func(input._held, mask._held), before[input._offsets])
-

@@ -9,7 +9,12 @@ from torchlike._core.tensor import Tensor
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded, to_padded
 from torchlike.nested._internal.rules.shapes import unbind
-from torchlike.nested._internal.rules.table import raggedness_matches, require_contiguous, rule, torch
+from torchlike.nested._internal.rules.table import (
+    raggedness_matches,
+    require_contiguous,
+    rule,
+    torch,
+)
 
 
 @rule("linear")

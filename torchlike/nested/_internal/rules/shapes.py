@@ -57,7 +57,9 @@ def select(func: Callable[..., Any], input: NestedTensor, dim: int, index: int) 
         raise ValueError(
             "select(): not yet supported on dim != 0 for non-contiguous nested tensor with holes"
         )
-    return input._like(func(input._held, at, index), input._ragged_idx - (wrapped < input._ragged_idx))
+    return input._like(
+        func(input._held, at, index), input._ragged_idx - (wrapped < input._ragged_idx)
+    )
 
 
 @rule("narrow")
@@ -297,5 +299,3 @@ def joined(tensors: Sequence[Any], ragged_idx: int, offsets: Tensor | None = Non
         values, offsets, _ragged_idx=ragged_idx,
         _metadata_cache={"min_seqlen": min(sizes), "max_seqlen": max(sizes)},
     )  # fmt: skip
-
-
