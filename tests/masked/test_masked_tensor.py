@@ -35,7 +35,8 @@ def test_gradients_through_jit():
 def test_copies(again):
     m = masked_tensor(DATA, MASK, requires_grad=True)
     found = again(m)
-    assert found.requires_grad and torch.equal(found.get_mask(), MASK)
+    assert found.requires_grad
+    assert torch.equal(found.get_mask(), MASK)
     assert torch.equal(found.get_data(), DATA)
 
 
@@ -50,7 +51,8 @@ def test_functions_count_what_a_mask_shows():
 def test_more_rules_than_pytorch():
     m = masked_tensor(DATA, MASK)
     assert [row.get_mask().tolist() for row in m] == MASK.tolist()
-    assert m.permute(1, 0).shape == (3, 2) and torch.relu(-m).to_tensor(9).tolist() == [
+    assert m.permute(1, 0).shape == (3, 2)
+    assert torch.relu(-m).to_tensor(9).tolist() == [
         [0, 9, 0], [0, 0, 9]]  # fmt: skip
     torch.testing.assert_close((2 - m).to_tensor(0), torch.where(MASK, 2 - DATA, 0))
 

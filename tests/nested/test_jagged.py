@@ -25,7 +25,8 @@ def test_pointwise_compiles_once():
         at = torch.tensor(offsets)
         x, y = (torch.nested.nested_tensor_from_jagged(torch.randn(6, 3), at) for _ in range(2))
         found = f(x, y)
-        assert found.shape == x.shape and found.offsets() is at
+        assert found.shape == x.shape
+        assert found.offsets() is at
         torch.testing.assert_close(found.values(), (x * y + 1).sin().values())
     assert f.compiles == 1
 
@@ -132,7 +133,8 @@ def test_dropout_drops_what_backward_drops():
     ones = torch.ones(100, 1, 4, requires_grad=True)
     v = torch.nested.nested_tensor_from_jagged(ones, q.offsets()).transpose(1, 2)
     out = F.scaled_dot_product_attention(q, q, v, dropout_p=0.5).values()
-    assert 0.8 < out.mean() < 1.2 and out.std() > 0.01
+    assert 0.8 < out.mean() < 1.2
+    assert out.std() > 0.01
     out.sum().backward()  # linear in the values: the same weights
     torch.testing.assert_close(ones.grad.sum(), out.sum())
 
@@ -158,7 +160,8 @@ def test_files(store):
     else:
         found = pickle.loads(store([n, n.transpose(1, 2)]))
     assert [f._ragged_idx for f in found] == [1, 2]
-    assert torch.equal(found[0].values(), n.values()) and found[0].shape != n.shape
+    assert torch.equal(found[0].values(), n.values())
+    assert found[0].shape != n.shape
     copied = copy.deepcopy(n)
     assert torch.equal(copied.offsets(), n.offsets())
 
@@ -172,7 +175,8 @@ def test_printing():
     )
     assert str(n.shape) == f"torch.Size([2, {name!r}, 3])"
     n.requires_grad_()
-    assert "requires_grad=True" in repr(n) and "grad_fn=<MulBackward0" in repr(n * 2)
+    assert "requires_grad=True" in repr(n)
+    assert "grad_fn=<MulBackward0" in repr(n * 2)
 
 
 def test_whole_slices():

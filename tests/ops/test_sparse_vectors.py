@@ -1,4 +1,4 @@
-"""A sparse matrix times a vector: by SciPy where nobody records, else by the op, with one result."""
+"""A sparse matrix times a vector: by SciPy where nobody records, else by the op."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def test_what_does_not_fit(layout):
 
 def test_modes_see_it():
     class Names(TorchFunctionMode):
-        seen = []
+        def __init__(self):
+            super().__init__()
+            self.seen = []
 
         def __torch_function__(self, func, types, args=(), kwargs=None):
             self.seen.append(func.__name__)

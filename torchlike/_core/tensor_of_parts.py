@@ -66,7 +66,7 @@ class TensorOfParts(Tensor):
         named = f"dtype={self.dtype}"
         return [named] if named in repr(self._held.detach()) and self._held.numel() else []  # type: ignore[attr-defined]
 
-    def _history(self) -> list[str]:
+    def _said_of_gradients(self) -> list[str]:
         """The grad_fn, or that it requires grad."""
         if self._held.grad_fn is not None:
             return [f"grad_fn=<{self._held.grad_fn.name()}>"]
@@ -78,7 +78,7 @@ class TensorOfParts(Tensor):
     def _geometry(self) -> Any:
         raise NotImplementedError(self._refusal("an operation that makes a view"))
 
-    _whole_geometry = _geometry
+    _whole_geometry = _geometry  # type: ignore[assignment]
 
     def stride(self, dim: int | None = None) -> Any:
         """Zeros: there is no memory to step through."""
@@ -133,7 +133,7 @@ class TensorOfParts(Tensor):
         return self._held.is_leaf
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Any:  # type: ignore[override]
         """The gradient, at the same places."""
         found = self._held.grad
         return None if found is None else self._gradient_of(found)
@@ -162,7 +162,7 @@ class TensorOfParts(Tensor):
     _alias = detach
 
     @property
-    def data(self) -> Self:
+    def data(self) -> Self:  # type: ignore[override]
         """The same without history."""
         return self.detach()
 

@@ -15,8 +15,8 @@ from torchlike._core import devices, dtypes
 from torchlike._core.mapped_files import map_file
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
-from torchlike.nn.parameter import Parameter
 from torchlike.nested._internal.nested_tensor import NestedTensor, _rebuild_njt
+from torchlike.nn.parameter import Parameter
 from torchlike.serialization import legacy
 from torchlike.serialization.allowed import in_pytorch, user_globals
 from torchlike.serialization.names import STORAGES

@@ -19,11 +19,11 @@ from torchlike._core.size import Size
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._core.untyped_storage import UntypedStorage
+from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGE_OF
 from torchlike.serialization.options import data_is_skipped
-from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._tensor import SparseTensor
 

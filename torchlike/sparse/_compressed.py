@@ -17,6 +17,7 @@ from torchlike._core.sparse_array import CompressedArray
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
+from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.creation import WITHOUT_ELEMENTS
@@ -24,7 +25,6 @@ from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike.sparse._invariants import check_indices, check_shapes
 from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
-from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike.sparse._tensor import SparseTensor, compressing
 
 _torch = NAMESPACES[""]
@@ -149,7 +149,7 @@ class CompressedTensor(TensorOfParts, cell=CompressedArray):
     def __repr__(self) -> str:
         kind, suffixes = self.kind, [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
         indices = ((kind.compressed, self._compressed), (kind.plain, self._plain))
-        dtype, rest = self._said(), [f"layout={self.layout!r}", *self._history()]
+        dtype, rest = self._said(), [f"layout={self.layout!r}", *self._said_of_gradients()]
         suffixes += [*dtype, *rest]
         return printing.with_suffixes(f"tensor({self._parts_shown(indices, 8)}", suffixes, 7)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes, errors, modes
+from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_csc, sparse_csr
 from torchlike._core.sparse_array import COMPRESSED_RULES
 from torchlike._core.tensor import Tensor
@@ -165,9 +166,9 @@ def _product(input: Any, other: Any) -> Tensor:
         )
     if isinstance(other, CompressedTensor):
         return _product_of_two(input, other)
-    if input.layout is sparse_csr and sparse_vectors.applies(input._held, other):
-        if other.shape[0] == columns:
-            return sparse_vectors.by_rows(input._compressed, input._plain, input._held, other)
+    fits = other.shape[0] == columns
+    if input.layout is sparse_csr and fits and sparse_vectors.applies(input._held, other):
+        return sparse_vectors.by_rows(input._compressed, input._plain, input._held, other)
     if input.layout is sparse_csr and input.dtype in (dtypes.float32, dtypes.float64):
         return csr_matmul(input._compressed, input._plain, input._held, other, columns)
     at, values = input.coordinates()
@@ -262,4 +263,4 @@ def same_layout(found: SparseTensor, like: CompressedTensor) -> CompressedTensor
 
 
 for _name in ("__matmul__", "matmul", "mv"):
-    setattr(CompressedTensor, _name, sparse_vectors.directly(_product))
+    add_method(_name, sparse_vectors.directly(_product), CompressedTensor)

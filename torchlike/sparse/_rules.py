@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import errors, modes
+from torchlike._core.extension import add_method
 from torchlike._core.sparse_array import RULES
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, OPS
@@ -244,4 +245,4 @@ def _(input: Any, exponent: Any) -> SparseTensor:
 
 
 for _name in ("__matmul__", "matmul", "mv"):
-    setattr(SparseTensor, _name, sparse_vectors.directly(_product))
+    add_method(_name, sparse_vectors.directly(_product), SparseTensor)

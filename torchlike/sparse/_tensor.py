@@ -18,12 +18,12 @@ from torchlike._core.sparse_array import SparseArray, refusal
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
+from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
 from torchlike._ops.creation.creation import WITHOUT_ELEMENTS
 from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
-from torchlike._core.tensor_of_parts import TensorOfParts
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
@@ -114,7 +114,7 @@ class SparseTensor(TensorOfParts, cell=SparseArray):
 
     def __repr__(self) -> str:
         suffixes = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}", *self._said(),
-                    "layout=torch.sparse_coo", *self._history()]  # fmt: skip
+                    "layout=torch.sparse_coo", *self._said_of_gradients()]  # fmt: skip
         parts = self._parts_shown([("indices", self._at)], 8)
         return f"tensor({parts},\n       {', '.join(suffixes)})"
 

@@ -34,7 +34,8 @@ def scope(t):
         "mt": make(d, m, requires_grad=True), "n": make(d, m), "u": make(d * 2, m), "len": len,
         "ints": make(t.arange(4), t.tensor([True, False, True, True])), "bool": bool, "type": type,
         "bools": make(d > 2, m), "i": lambda *x: t.tensor(x), "no": t.tensor([False, False]),
-        "empty": make(d[0], t.tensor([False, False, False])), "float": float, "isinstance": isinstance,
+        "empty": make(d[0], t.tensor([False, False, False])), "float": float,
+        "isinstance": isinstance,
     }  # fmt: skip
 
 
@@ -42,44 +43,48 @@ MAKING = [
     "n", "mt", "ints", "empty", "bools", "repr(n)", "repr(ints)", "repr(empty)", "repr(mt + 1)",
     "repr(make(t.tensor(1.5), t.tensor(True)))", "repr(make(t.tensor(1), t.tensor(False)))",
     "repr(make(t.ones(2, 1, 2), t.ones(2, 1, 2) > 0))", "repr(n.to_sparse())", "repr(bools)",
-    "repr(make(i(12345678901, 2), i(True, False)))", "M.as_masked_tensor(d, m)", "M.is_masked_tensor(n)",
-    "M.is_masked_tensor(d)", "isinstance(n, M.MaskedTensor)", "isinstance(n, t.Tensor)", "n.get_data()",
-    "n.get_mask()", "n.to_tensor(0)", "n.to_tensor(-1.0)", "n.shape", "n.size()", "n.size(0)", "n.dim()",
-    "n.ndim", "n.numel()", "len(n)", "n.dtype", "n.device.type", "n.stride()",
-    "n.is_contiguous()", "n.is_sparse", "mt.requires_grad", "mt.is_leaf", "(mt + 1).is_leaf",
-    "n.clone()", "mt.detach()", "n.contiguous()", "n.to(t.float64)", "n.double()", "n.float() is n",
-    "n.int()", "n.bool()", "n.to_sparse()", "n.to_sparse_csr()", "n.to_sparse().to_dense()",
+    "repr(make(i(12345678901, 2), i(True, False)))", "M.as_masked_tensor(d, m)",
+    "M.is_masked_tensor(n)", "M.is_masked_tensor(d)", "isinstance(n, M.MaskedTensor)",
+    "isinstance(n, t.Tensor)", "n.get_data()", "n.get_mask()", "n.to_tensor(0)",
+    "n.to_tensor(-1.0)", "n.shape", "n.size()", "n.size(0)", "n.dim()", "n.ndim", "n.numel()",
+    "len(n)", "n.dtype", "n.device.type", "n.stride()", "n.is_contiguous()", "n.is_sparse",
+    "mt.requires_grad", "mt.is_leaf", "(mt + 1).is_leaf", "n.clone()", "mt.detach()",
+    "n.contiguous()", "n.to(t.float64)", "n.double()", "n.float() is n", "n.int()", "n.bool()",
+    "n.to_sparse()", "n.to_sparse_csr()", "n.to_sparse().to_dense()",
     "n.to_sparse_csr().to_dense()", "t.ones_like(n)", "n[0, 0].item()", "n.item()",
     "bool(n[0, 0] > 0)", "n.is_same_size(u)", "mt.grad", "n.tolist()", "n.numpy()",
 ]  # fmt: skip
 COMPUTING = [
-    "n + u", "n - u", "n * 2", "n / u", "2 * n", "n + t.ones(3)", "n ** 2", "n // 2", "n % 2", "-n", "n == u",
-    "n != u", "n > 2", "n < 2", "n >= u", "n <= 3", "n.eq(1)", "n.add(u)", "t.sub(n, 1)", "n.mul(u)", "t.div(n, 2)",
-    "t.exp(n)", "n.sin()", "n.log()", "n.sqrt()", "n.abs()", "n.square()", "n.tanh()", "n.sigmoid()",
-    "n.clamp(2, 4)", "n.floor()", "n.round()", "t.isnan(n)", "t.maximum(n, u)", "t.minimum(n, u)", "t.atan2(n, u)",
-    "t.fmod(n, 2)", "n.reciprocal()", "n.rsqrt()", "n.log1p()", "n.erf()", "n.sign()", "n.nan_to_num()",
-    "ints + 1", "ints * ints", "ints & 1", "ints | 1", "bools & bools", "n.logaddexp(u)", "n.add_(1)", "n.mul_(u)",
-    "n.sqrt_()", "n.exp_()", "n.clamp_(2, 3)", "n[0]", "n[0, 1]", "n[:, 1]", "n[:, ::2]", "n[i(1, 0)]", "n[d > 1]",
-    "n.select(0, 1)", "n.t()", "n.transpose(0, 1)", "n.view(3, 2)", "n.reshape(6)", "n.flatten()",
-    "n.unsqueeze(0)", "n.expand(2, 2, 3)", "n.split(1)", "n.chunk(3, 1)", "n.narrow(1, 0, 2)",
-    "t.cat([n, u])", "t.stack([n, u])", "n.unfold(1, 2, 1)", "t.where(d > 2, n, u)", "t.where(d > 2, n, d)",
-    "n.softmax(-1)", "t.softmax(n, 0)", "F.softmax(n, 1)", "n.to_sparse() + n.to_sparse()", "n.to_sparse().sin()",
-    "n.to_sparse() * 2", "n.to_sparse_csr().abs()", "n.copy_(u)",
+    "n + u", "n - u", "n * 2", "n / u", "2 * n", "n + t.ones(3)", "n ** 2", "n // 2", "n % 2",
+    "-n", "n == u", "n != u", "n > 2", "n < 2", "n >= u", "n <= 3", "n.eq(1)", "n.add(u)",
+    "t.sub(n, 1)", "n.mul(u)", "t.div(n, 2)", "t.exp(n)", "n.sin()", "n.log()", "n.sqrt()",
+    "n.abs()", "n.square()", "n.tanh()", "n.sigmoid()", "n.clamp(2, 4)", "n.floor()", "n.round()",
+    "t.isnan(n)", "t.maximum(n, u)", "t.minimum(n, u)", "t.atan2(n, u)", "t.fmod(n, 2)",
+    "n.reciprocal()", "n.rsqrt()", "n.log1p()", "n.erf()", "n.sign()", "n.nan_to_num()",
+    "ints + 1", "ints * ints", "ints & 1", "ints | 1", "bools & bools", "n.logaddexp(u)",
+    "n.add_(1)", "n.mul_(u)", "n.sqrt_()", "n.exp_()", "n.clamp_(2, 3)", "n[0]", "n[0, 1]",
+    "n[:, 1]", "n[:, ::2]", "n[i(1, 0)]", "n[d > 1]", "n.select(0, 1)", "n.t()",
+    "n.transpose(0, 1)", "n.view(3, 2)", "n.reshape(6)", "n.flatten()", "n.unsqueeze(0)",
+    "n.expand(2, 2, 3)", "n.split(1)", "n.chunk(3, 1)", "n.narrow(1, 0, 2)", "t.cat([n, u])",
+    "t.stack([n, u])", "n.unfold(1, 2, 1)", "t.where(d > 2, n, u)", "t.where(d > 2, n, d)",
+    "n.softmax(-1)", "t.softmax(n, 0)", "F.softmax(n, 1)", "n.to_sparse() + n.to_sparse()",
+    "n.to_sparse().sin()", "n.to_sparse() * 2", "n.to_sparse_csr().abs()", "n.copy_(u)",
 ]  # fmt: skip
 REDUCING = [
     f"{call}" for name in ("sum", "mean", "amin", "amax", "argmin", "argmax", "prod", "var", "std")
     for call in (f"n.{name}()", f"n.{name}(1)", f"t.{name}(n, 0)", f"n.{name}(1, keepdim=True)")
 ] + [
     "bools.all()", "bools.all(1)", "n.sum((0, 1))", "n.sum(1, dtype=t.float64)", "n.mean(dim=0)",
-    "empty.sum()", "empty.amax()", "ints.sum()", "ints.amax()", "M.sum(n)", "M.sum(n, 1)", "M.prod(n, 1)",
-    "M.amax(n, 1)", "M.amin(n)", "M.argmax(n, 1)", "M.softmax(n, -1)", "M.log_softmax(n, -1)",
-    "M.cumsum(n, 1)", "M.cumprod(n, 1)", "M.normalize(n, 2.0, 1)", "M.logsumexp(n, 1)", "M.norm(n, 2.0, 1)",
-    "M.median(n, 1)", "n.sum(-1)",
+    "empty.sum()", "empty.amax()", "ints.sum()", "ints.amax()", "M.sum(n)", "M.sum(n, 1)",
+    "M.prod(n, 1)", "M.amax(n, 1)", "M.amin(n)", "M.argmax(n, 1)", "M.softmax(n, -1)",
+    "M.log_softmax(n, -1)", "M.cumsum(n, 1)", "M.cumprod(n, 1)", "M.normalize(n, 2.0, 1)",
+    "M.logsumexp(n, 1)", "M.norm(n, 2.0, 1)", "M.median(n, 1)", "n.sum(-1)",
 ]  # fmt: skip
 ERRORS = [
-    "make([1], m)", "make(d, [1])", "make(n, m)", "make(d, n)", "make(d, m.int())", "make(d, m[0])",
-    "make(d, m[:1])", "make(d.to(t.uint8), m)", "make(d, m.to_sparse())", "n + make(d, ~m)",
-    "n.add_(make(d, ~m))", "t.ones(2, 3).to_sparse_csr() and n[None].to_sparse_csr()", "mt.sqrt_()",
+    "make([1], m)", "make(d, [1])", "make(n, m)", "make(d, n)", "make(d, m.int())",
+    "make(d, m[0])", "make(d, m[:1])", "make(d.to(t.uint8), m)", "make(d, m.to_sparse())",
+    "n + make(d, ~m)", "n.add_(make(d, ~m))",
+    "t.ones(2, 3).to_sparse_csr() and n[None].to_sparse_csr()", "mt.sqrt_()",
     "n.to_sparse().is_contiguous()", "make(d.to(t.complex64), m)", "n[0, 1].item()",
 ]  # fmt: skip
 #: In words of PyTorch's dispatcher.
@@ -101,9 +106,9 @@ def test_as_pytorch(text):
 
 
 LOSSES = [
-    "(mt * 2).sum()", "mt.sin().sum()", "(mt * mt).mean()", "mt.prod()", "mt.amax()", "mt.mean(1).sum()",
-    "mt.softmax(-1).amax(1).sum()", "(mt + d).exp().sum()", "mt.t().sum(0).sum()",
-    "t.cat([mt, mt]).sum()", "M.sum(mt)", "(mt / 2).amin()",
+    "(mt * 2).sum()", "mt.sin().sum()", "(mt * mt).mean()", "mt.prod()", "mt.amax()",
+    "mt.mean(1).sum()", "mt.softmax(-1).amax(1).sum()", "(mt + d).exp().sum()",
+    "mt.t().sum(0).sum()", "t.cat([mt, mt]).sum()", "M.sum(mt)", "(mt / 2).amin()",
 ]  # fmt: skip
 
 

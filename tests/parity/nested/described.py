@@ -29,8 +29,7 @@ def described(result):
 
 def _sizes(sizes):
     """Sizes without the numbers that name ragged ones."""
-    named = "".join(c if not (c.isdigit() and b == "j") else "" for b, c in _pairs(str(sizes)))
-    return named
+    return "".join(c if not (c.isdigit() and b == "j") else "" for b, c in _pairs(str(sizes)))
 
 
 def _pairs(text):

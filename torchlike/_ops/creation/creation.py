@@ -31,8 +31,8 @@ from torchlike._core.extension import add_method
 from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
 from torchlike._core.size import Size
-from torchlike._core.storage import Storage, host_value
 from torchlike._core.sparse_array import KINDS as SPARSE_KINDS
+from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.out import check_overlap
@@ -56,7 +56,8 @@ WITHOUT_ELEMENTS: dict[Any, Callable[..., Tensor]] = {}
 
 
 def _sparse_zeros(
-    layout: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, requires_grad: Any, value: Any
+    layout: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, requires_grad: Any,
+    value: Any,
 ) -> Tensor | None:  # fmt: skip
     """Zeros in a sparse layout; None for another layout, or where values are to be something."""
     if layout not in WITHOUT_ELEMENTS or not (value is _UNWRITTEN or value == 0):

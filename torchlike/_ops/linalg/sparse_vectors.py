@@ -1,5 +1,4 @@
-"""A sparse matrix times a vector by SciPy, which JAX brings: eager, on the CPU, where no gradient is
-asked for.
+"""A sparse matrix times a vector by SciPy, which JAX brings: eager, on the CPU, without gradients.
 
 XLA's CPU backend adds up the terms of rows one by one, with a bounds check each: 2.4 ms for 100,000
 elements of 10,000 rows. SciPy takes 0.06, NumPy's ``add.reduceat`` and ``bincount`` 0.2.
@@ -40,8 +39,10 @@ def directly(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     which takes 0.7 ms to refuse. Modes and other classes are asked as ever."""
 
     def method(self: Any, other: Any) -> Any:
-        if protocol.state.busy or type(other) not in protocol.PLAIN or not isinstance(
-            other, Tensor
+        if (
+            protocol.state.busy
+            or type(other) not in protocol.PLAIN
+            or not isinstance(other, Tensor)
         ):
             return Tensor.matmul(self, other)  # type: ignore[attr-defined]
         return rule(self, other)

@@ -133,7 +133,7 @@ class MaskedTensor(TensorOfParts):
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> protocol.Result:
-        """The rule for a function of the function's name. NotImplementedError where there is none."""
+        """The rule for the function's name. NotImplementedError where there is none."""
         if not all(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
         names = getattr(func, "__name__", ""), getattr(first_of(func), "__name__", "")

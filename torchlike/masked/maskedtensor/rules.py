@@ -61,8 +61,8 @@ def _on_values(func: Callable[..., Any], data: Any, *args: Any) -> Any:
     abs acos acosh angle asin asinh atan atanh bitwise_not ceil clamp clip conj_physical cos cosh
     deg2rad digamma erf erfc erfinv exp exp2 expm1 trunc floor frac lgamma log log10 log1p log2
     logit i0 isnan nan_to_num neg positive rad2deg reciprocal round rsqrt sigmoid sign sgn signbit
-    sin sinc sinh sqrt square tan tanh relu logical_not isinf isfinite absolute fix negative __invert__
-    __neg__ __pos__""")
+    sin sinc sinh sqrt square tan tanh relu logical_not isinf isfinite absolute fix negative
+    __invert__ __neg__ __pos__""")
 def unary(func: Callable[..., Any], input: MaskedTensor, *args: Any, **kwargs: Any) -> Tensor:
     return input._with(_on_values(lambda d: func(d, *args, **kwargs), input._held))
 

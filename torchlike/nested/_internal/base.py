@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from torchlike._core.tensor_of_parts import TensorOfParts
 _INSTEAD = "its values(), or to_padded_tensor()"
 #: What public functions do with nested tensors of a class: by its name, and by the function's.
 Rules = dict[str, Callable[..., Any]]
+#: The key of what finds the rule of a function that has none under its name.
+OTHERWISE = ""
 
 
 def name_of(func: Any) -> str:
@@ -29,15 +31,13 @@ class Nested(TensorOfParts):
     _called = "a nested tensor"
     _instead = "to_padded_tensor()"
     is_nested = True
-    rules: Rules = {}
-    #: What stands for a function without a rule of its own.
-    fallback: Callable[[Any], Callable[..., Any] | None] = staticmethod(lambda func: None)
+    rules: ClassVar[Rules]
 
     @classmethod
     def __torch_function__(
         cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> protocol.Result:
-        """The rule for a function of the function's name. NotImplementedError where there is none."""
+        """The rule for the function's name. NotImplementedError where there is none."""
         if not all(issubclass(kind, Tensor) for kind in types):
             return NotImplemented
         with protocol.DisableTorchFunctionSubclass():
@@ -52,8 +52,8 @@ class Nested(TensorOfParts):
     @classmethod
     def rule_for(cls, func: Any) -> Callable[..., Any] | None:
         """What stands for a public function."""
-        own = cls.rules.get(getattr(func, "__name__", ""))
-        return own or cls.rules.get(name_of(func)) or cls.fallback(func)
+        own = cls.rules.get(getattr(func, "__name__", "")) or cls.rules.get(name_of(func))
+        return own or cls.rules[OTHERWISE](func)
 
     def _refusal(self, what: str) -> str:
         return parts_array.refusal(what, "nested tensors", _INSTEAD)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from torchlike._core import errors, modes, trees
 from torchlike._core.layouts import jagged, preserve_format
@@ -12,7 +12,7 @@ from torchlike._core.parts_array import PartsArray
 from torchlike._core.size import Size, size_of
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tensor import Tensor
-from torchlike.nested._internal.base import Nested
+from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 from torchlike.nested._internal.nested_int import NestedInt, nested_int_of
 
 
@@ -56,6 +56,7 @@ class NestedTensor(Nested):
     # -- what it is --------------------------------------------------------------------------------
 
     layout: Any = jagged
+    rules: ClassVar[Rules] = {"register_hook": hooked, "retain_grad": retained}
 
     @property
     def _values(self) -> Tensor:
@@ -76,7 +77,7 @@ class NestedTensor(Nested):
 
     @property
     def _metadata_cache(self) -> dict[str, int]:
-        """The least and the greatest length, "min_seqlen" and "max_seqlen", where they are known."""
+        """The least and the greatest length, "min_seqlen" and "max_seqlen", where known."""
         return self._facts[1]
 
     def values(self) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from torchlike._core import errors, trees
 from torchlike._core.layouts import strided
@@ -12,7 +12,7 @@ from torchlike._core.parts_array import PartsArray
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike.nested._internal.base import Nested, hooked, retained
+from torchlike.nested._internal.base import Nested, Rules, hooked, retained
 
 _torch = NAMESPACES[""]
 _INTERNAL = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
@@ -27,6 +27,7 @@ class StridedNestedTensor(Nested):
 
     __module__ = "torchlike.nested._internal.strided"
     layout: Any = strided
+    rules: ClassVar[Rules] = {"register_hook": hooked, "retain_grad": retained}
 
     def __new__(cls, buffer: Tensor, sizes: Sequence[tuple[int, ...]]) -> StridedNestedTensor:
         known = tuple(map(tuple, sizes))
@@ -144,4 +145,3 @@ trees.register(
     lambda t: ([t._held], t.sizes),
     lambda parts, context: StridedNestedTensor(parts[0], context),
 )
-StridedNestedTensor.rules = {"register_hook": hooked, "retain_grad": retained}

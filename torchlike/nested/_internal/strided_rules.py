@@ -8,7 +8,7 @@ from typing import Any
 from torchlike._core import errors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike.nested._internal.base import name_of
+from torchlike.nested._internal.base import OTHERWISE, name_of
 from torchlike.nested._internal.rules.pointwise import is_pointwise
 from torchlike.nested._internal.strided import StridedNestedTensor
 
@@ -60,10 +60,15 @@ def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return nested._with(result)
 
 
-StridedNestedTensor.fallback = staticmethod(lambda func: pointwise if is_pointwise(func) else None)
+@_rule(OTHERWISE)
+def _otherwise(func: Any) -> Any:
+    return pointwise if is_pointwise(func) else None
 
 
-StridedNestedTensor.rules["dropout"] = pointwise
+@_rule("dropout")
+def dropout(func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
+            ) -> Tensor:  # fmt: skip
+    return pointwise(func, input, *args, **kwargs)
 
 
 @_rule("unbind")
@@ -95,7 +100,9 @@ def to_padded_tensor(
     pad = NAMESPACES["nn.functional"]["pad"]
 
     def padded(t: Any) -> Any:
-        widths = [n for a, b in zip(reversed(wanted), reversed(t.shape)) for n in (0, a - b)]
+        widths = [
+            n for a, b in zip(reversed(wanted), reversed(t.shape), strict=True) for n in (0, a - b)
+        ]
         return pad(t, widths, value=padding)
 
     return _torch["stack"]([padded(t) for t in input.tensors()])
@@ -126,7 +133,7 @@ def along(func: Callable[..., Any], input: StridedNestedTensor, dim: Any = None,
           **kwargs: Any) -> Tensor:  # fmt: skip
     """Along a dimension of each part."""
     name = name_of(func)
-    if dim is None or isinstance(dim, (tuple, list)) and len(dim) != 1:
+    if dim is None or (isinstance(dim, (tuple, list)) and len(dim) != 1):
         raise NotImplementedError(f"{name}() of a nested tensor takes one dimension: use values()")
     at = _inner(input, dim if isinstance(dim, int) else dim[0], name)
     if name in ("sum", "mean") and not (args[0] if args else kwargs.get("keepdim")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,7 +29,7 @@ def varlen_attention(
     factor = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
     settings = ragged.Settings(factor, left, right, from_end, dropout_p)
 
-    def by_head(x, groups):
+    def by_head(x: Any, groups: int) -> Any:
         moved = jnp.moveaxis(x, 0, 1)
         return moved.reshape(shared, groups, x.shape[0], x.shape[2])
 
@@ -38,9 +39,10 @@ def varlen_attention(
         for s, n in ((starts_q, lengths_q), (starts_k, lengths_k))
     )
     words = None if seed is None else seed.reshape(-1)[0].astype(np.uint32)
-    out, logs = ragged.attend(
+    found: Any = ragged.attend(
         by_head(query, group), by_head(key, 1), by_head(value, 1), queries, keys, words, settings
     )
+    out, logs = found
     rows = query.shape[0]
     out = jnp.moveaxis(out.reshape(heads, rows, value.shape[-1]), 1, 0)
     return out, jnp.moveaxis(logs.reshape(heads, rows), 1, 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch import memory_order
-from torchlike.nested._internal.base import name_of
+from torchlike.nested._internal.base import OTHERWISE, name_of
 from torchlike.nested._internal.nested_int import NestedInt
 from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nested._internal.rules.padding import from_padded
@@ -21,14 +21,15 @@ _OTHERS = frozenset(_OTHERS_TEXT.split())
 #: Functions of each element that are made of several ops.
 _COMPOSITES_TEXT = """
     where div div_ true_divide remainder remainder_ fmod fmod_ floor_divide floor_divide_
-    masked_fill masked_fill_ softsign prelu relu relu6 hardtanh leaky_relu elu selu celu threshold
-    silu mish hardsigmoid hardswish logsigmoid tanhshrink rrelu sigmoid tanh gelu softplus
-    float double half bfloat16 int long short char byte bool cfloat cdouble type_as clip
-    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __rsub__ __rtruediv__ __pow__ __rpow__ __floordiv__ __mod__ __rfloordiv__ __rmod__ __and__ __or__ __xor__ __rdiv__
-    pow pow_ conj polygamma fill_ zero_ uniform_ normal_ exponential_ random_ bernoulli_ bernoulli
-    zeros_like ones_like empty_like full_like rand_like randn_like randint_like square rsub
-    clamp clamp_ logical_not detach_ frexp ldexp xlogy nan_to_num copy_ cpu cuda fill
-    alpha_dropout feature_alpha_dropout isin round special_expit"""
+    masked_fill masked_fill_ softsign prelu relu relu6 hardtanh leaky_relu elu selu celu
+    threshold silu mish hardsigmoid hardswish logsigmoid tanhshrink rrelu sigmoid tanh gelu
+    softplus float double half bfloat16 int long short char byte bool cfloat cdouble type_as clip
+    __eq__ __ne__ __lt__ __le__ __gt__ __ge__ __rsub__ __rtruediv__ __pow__ __rpow__ __floordiv__
+    __mod__ __rfloordiv__ __rmod__ __and__ __or__ __xor__ __rdiv__ pow pow_ conj polygamma fill_
+    zero_ uniform_ normal_ exponential_ random_ bernoulli_ bernoulli zeros_like ones_like
+    empty_like full_like rand_like randn_like randint_like square rsub clamp clamp_ logical_not
+    detach_ frexp ldexp xlogy nan_to_num copy_ cpu cuda fill alpha_dropout feature_alpha_dropout
+    isin round special_expit"""
 _COMPOSITES = frozenset(_COMPOSITES_TEXT.split())
 
 
@@ -99,7 +100,9 @@ def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return nested._with(result)
 
 
-NestedTensor.fallback = staticmethod(lambda func: pointwise if is_pointwise(func) else None)
+@rule(OTHERWISE)
+def _otherwise(func: Any) -> Any:
+    return pointwise if is_pointwise(func) else None
 
 
 @rule("apply_")

@@ -39,11 +39,15 @@ def unbind(func: Any, input: NestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
     lengths: Any = input.all_lengths()
     offsets = input._offsets.tolist()[: lengths.shape[0]]
     sizes = lengths.tolist()
-    if any(n < 0 or start < 0 or start + n > total for start, n in zip(offsets, sizes)):
+    if any(
+        n < 0 or start < 0 or start + n > total for start, n in zip(offsets, sizes, strict=True)
+    ):
         raise RuntimeError(
             "unbind(): nested tensor offsets and lengths do not match ragged_idx dimension"
         )
-    return tuple(torch["narrow"](values, at, start, n) for start, n in zip(offsets, sizes))
+    return tuple(
+        torch["narrow"](values, at, start, n) for start, n in zip(offsets, sizes, strict=True)
+    )
 
 
 @rule("select")
@@ -293,9 +297,8 @@ def joined(tensors: Sequence[Any], ragged_idx: int, offsets: Tensor | None = Non
     """Tensors as the parts of one that is ragged along a dimension."""
     sizes = [t.shape[ragged_idx - 1] for t in tensors]
     values = torch["cat"](list(tensors), ragged_idx - 1)
-    if offsets is None:
-        offsets = torch["tensor"]([0, *sizes]).cumsum(0)
+    ends = torch["tensor"]([0, *sizes]).cumsum(0) if offsets is None else offsets
     return NestedTensor(
-        values, offsets, _ragged_idx=ragged_idx,
+        values, ends, _ragged_idx=ragged_idx,
         _metadata_cache={"min_seqlen": min(sizes), "max_seqlen": max(sizes)},
     )  # fmt: skip

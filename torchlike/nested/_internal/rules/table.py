@@ -8,12 +8,10 @@ from typing import Any
 from torchlike._core import errors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike.nested._internal.base import hooked, retained
 from torchlike.nested._internal.nested_tensor import NestedTensor
 
 torch = NAMESPACES[""]
 functional = NAMESPACES["nn.functional"]
-NestedTensor.rules = {"register_hook": hooked, "retain_grad": retained}
 
 
 def rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -59,7 +57,9 @@ def raggedness_matches(input: NestedTensor, size: Iterable[Any]) -> bool:
     """Whether a size is the tensor's up to the ragged dimension; -1 is any."""
     end = input._ragged_idx + 1
     own, given = tuple(input.shape)[:end], tuple(size)[:end]
-    return len(own) == len(given) and all(a == b or b == -1 for a, b in zip(own, given))
+    return len(own) == len(given) and all(
+        a == b or b == -1 for a, b in zip(own, given, strict=True)
+    )
 
 
 def owners(input: NestedTensor) -> Tensor:
