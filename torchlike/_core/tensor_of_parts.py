@@ -148,6 +148,10 @@ class TensorOfParts(Tensor):
             raise NotImplementedError(f".grad of {self._called} can only be set to None")
         self._held.grad = None
 
+    @grad.deleter
+    def grad(self) -> None:
+        self._held.grad = None
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         if not self.is_leaf:
             raise RuntimeError(errors.DEEPCOPY_NON_LEAF)
@@ -171,6 +175,10 @@ class TensorOfParts(Tensor):
         if not isinstance(value, type(self)):
             raise NotImplementedError(self._refusal("data = a tensor of another kind"))
         self._storage.write(value.detach()._storage.cell)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def detach_(self) -> Self:
         """Drop the autograd history."""
