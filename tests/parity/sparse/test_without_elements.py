@@ -29,3 +29,16 @@ CASES = [
 @pytest.mark.parametrize("text", sampled(CASES, 6))
 def test_as_pytorch(text):
     oracle.compare(run(text))
+
+
+CONVERSIONS = [
+    "t._convert_indices_from_coo_to_csr(index(0, 0, 2, 3), 5)",
+    "t._convert_indices_from_coo_to_csr(index(1, 1).int(), 3, out_int32=True)",
+    "t._convert_indices_from_csr_to_coo(csr.crow_indices(), csr.col_indices())",
+    "t._convert_indices_from_csr_to_coo(csr.crow_indices(), csr.col_indices(), transpose=True)",
+]
+
+
+@pytest.mark.parametrize("text", CONVERSIONS)
+def test_indices(text):
+    oracle.compare(run(text))
