@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-#: Rows of a block of queries and of a block of keys. Measured on a CPU with lengths from 10 to
+#: Rows of a block of queries, and of a block of keys. Measured on a CPU with lengths from 10 to
 #: 1,000: larger ones waste more in the last block of a sequence than they gain in the others.
-BLOCK = 64
+ROWS, COLUMNS = 64, 64
 
 
 class Settings(NamedTuple):
@@ -42,20 +42,20 @@ class Sequences(NamedTuple):
 
 def _blocks_of(sequences: Sequences) -> tuple[jax.Array, jax.Array]:
     """How many blocks each sequence has, and where the next one's begin."""
-    counts = (sequences.lengths + (BLOCK - 1)) // BLOCK
+    counts = (sequences.lengths + (ROWS - 1)) // ROWS
     return counts, jnp.cumsum(counts)
 
 
-def _rows(x: Any, start: Any) -> jax.Array:
-    """A block of (heads, group, rows, size) from a row on, its groups' rows after another."""
-    part = lax.dynamic_slice_in_dim(x, start, BLOCK, 2)
-    return part.reshape(x.shape[0], x.shape[1] * BLOCK, x.shape[3])
+def _rows(x: Any, start: Any, size: int) -> jax.Array:
+    """A block of (heads, group, rows, features) from a row on, its groups' rows after another."""
+    part = lax.dynamic_slice_in_dim(x, start, size, 2)
+    return part.reshape(x.shape[0], x.shape[1] * size, x.shape[3])
 
 
-def _added(x: Any, part: Any, start: Any) -> jax.Array:
+def _added(x: Any, part: Any, start: Any, size: int) -> jax.Array:
     """``x`` with a block added to what it holds from a row on."""
-    shape = (x.shape[0], x.shape[1], BLOCK, x.shape[3])
-    sums = lax.dynamic_slice_in_dim(x, start, BLOCK, 2) + part.reshape(shape).astype(x.dtype)
+    shape = (x.shape[0], x.shape[1], size, x.shape[3])
+    sums = lax.dynamic_slice_in_dim(x, start, size, 2) + part.reshape(shape).astype(x.dtype)
     return lax.dynamic_update_slice_in_dim(x, sums, start, 2)
 
 
@@ -76,30 +76,31 @@ class _Visit(NamedTuple):
 def _visit(n: Any, counts: Any, ends: Any, queries: Sequences, keys: Sequences,
            settings: Settings) -> _Visit:  # fmt: skip
     at = jnp.searchsorted(ends, n, side="right").astype(np.int32)
-    first = (n - (ends[at] - counts[at])) * BLOCK
+    first = (n - (ends[at] - counts[at])) * ROWS
     n_rows, n_keys = queries.lengths[at], keys.lengths[at]
     shift = n_keys - n_rows if settings.from_end else jnp.zeros_like(n_rows)
-    low, high = jnp.zeros_like(n_rows), (n_keys + (BLOCK - 1)) // BLOCK
+    low, high = jnp.zeros_like(n_rows), (n_keys + (COLUMNS - 1)) // COLUMNS
     if settings.right is not None:
-        last = jnp.minimum(first + BLOCK, n_rows) - 1 + shift + settings.right
-        high = jnp.clip(last // BLOCK + 1, 0, high)
+        last = jnp.minimum(first + ROWS, n_rows) - 1 + shift + settings.right
+        high = jnp.clip(last // COLUMNS + 1, 0, high)
     if settings.left is not None:
-        low = jnp.maximum(first + shift - settings.left, 0) // BLOCK
+        low = jnp.maximum(first + shift - settings.left, 0) // COLUMNS
     return _Visit(queries.starts[at] + first, first, n_rows, keys.starts[at], n_keys, shift, low,
                   high)  # fmt: skip
 
 
 def _kept(visit: _Visit, j: Any, group: int, settings: Settings) -> jax.Array:
-    """Which scores of a block count (group * BLOCK, BLOCK)."""
-    row = visit.first + lax.broadcasted_iota(np.int32, (group, BLOCK, BLOCK), 1)
-    column = j * BLOCK + lax.broadcasted_iota(np.int32, (group, BLOCK, BLOCK), 2)
+    """Which scores of a block count (group * ROWS, COLUMNS)."""
+    shape = (group, ROWS, COLUMNS)
+    row = visit.first + lax.broadcasted_iota(np.int32, shape, 1)
+    column = j * COLUMNS + lax.broadcasted_iota(np.int32, shape, 2)
     keep = (row < visit.n_rows) & (column < visit.n_keys)
     place = row + visit.shift
     if settings.right is not None:
         keep &= column <= place + settings.right
     if settings.left is not None:
         keep &= column >= place - settings.left
-    return keep.reshape(group * BLOCK, BLOCK)
+    return keep.reshape(group * ROWS, COLUMNS)
 
 
 def _dot(x: Any, y: Any, contracted: tuple[int, int], wide: Any) -> jax.Array:
@@ -132,7 +133,7 @@ def attend(
 
 def _padded(x: Any) -> jax.Array:
     """With a block of zeros behind the last row, so that no block is cut off."""
-    return jnp.pad(x, ((0, 0), (0, 0), (0, BLOCK), (0, 0)))
+    return jnp.pad(x, ((0, 0), (0, 0), (0, max(ROWS, COLUMNS)), (0, 0)))
 
 
 def _wide(x: Any) -> Any:
@@ -146,18 +147,18 @@ def _forward(
     wide, group = _wide(query), query.shape[1]
     q, k, v = _padded(query), _padded(key), _padded(value)
     counts, ends = _blocks_of(queries)
-    heads, rows = q.shape[0], group * BLOCK
+    heads, rows = q.shape[0], group * ROWS
     low = np.asarray(-np.inf, wide)
 
     def visit(n: Any, found: Any) -> tuple[jax.Array, jax.Array]:
         here = _visit(n, counts, ends, queries, keys, settings)
-        block = _rows(q, here.row).astype(wide) * np.asarray(settings.scale, wide)
+        block = _rows(q, here.row, ROWS).astype(wide) * np.asarray(settings.scale, wide)
         block = block.astype(q.dtype)
 
         def look(j: Any, carry: Any) -> tuple[jax.Array, ...]:
             top, total, out = carry
-            at = here.key_row + j * BLOCK
-            scores = _dot(block, _rows(k, at), (2, 2), wide)
+            at = here.key_row + j * COLUMNS
+            scores = _dot(block, _rows(k, at, COLUMNS), (2, 2), wide)
             scores = jnp.where(_kept(here, j, group, settings), scores, low)
             now = jnp.maximum(top, jnp.max(scores, -1, keepdims=True))
             finite = jnp.where(now == low, 0, now)
@@ -166,7 +167,7 @@ def _forward(
             total = total * shrunk + jnp.sum(powers, -1, keepdims=True)
             if seed is not None:
                 powers = powers * _drops(seed, n, j, powers.shape, settings.dropout).astype(wide)
-            part = _dot(powers.astype(v.dtype), _rows(v, at), (2, 1), wide)
+            part = _dot(powers.astype(v.dtype), _rows(v, at, COLUMNS), (2, 1), wide)
             return now, total, out * shrunk + part
 
         start = (
@@ -177,7 +178,9 @@ def _forward(
         seen = total > 0
         filled = jnp.where(seen, total, 1)
         logs = jnp.where(seen, jnp.log(filled) + jnp.where(seen, top, 0), 0)
-        return _added(found[0], out / filled, here.row), _added(found[1], logs, here.row)
+        return (
+            _added(found[0], out / filled, here.row, ROWS), _added(found[1], logs, here.row, ROWS)
+        )  # fmt: skip
 
     results = (
         jnp.zeros((heads, group, q.shape[2], v.shape[-1]), wide),
@@ -211,31 +214,31 @@ def _attend_backward(settings: Settings, kept: Any, cotangents: Any) -> tuple[An
 
     def visit(n: Any, found: Any) -> tuple[jax.Array, ...]:
         here = _visit(n, counts, ends, queries, keys, settings)
-        block, grad, shared = (_rows(x, here.row) for x in (q, d, c))
-        log = _rows(sums, here.row)
+        block, grad, shared = (_rows(x, here.row, ROWS) for x in (q, d, c))
+        log = _rows(sums, here.row, ROWS)
         scaled = (block.astype(wide) * factor).astype(q.dtype)
 
         def look(j: Any, carry: Any) -> tuple[jax.Array, ...]:
             by_query, by_key, by_value = carry
-            at = here.key_row + j * BLOCK
-            column = _rows(k, at)
+            at = here.key_row + j * COLUMNS
+            column = _rows(k, at, COLUMNS)
             scores = _dot(scaled, column, (2, 2), wide) - log
             weights = jnp.where(_kept(here, j, group, settings), jnp.exp(scores), 0)
-            by_weight = _dot(grad, _rows(v, at), (2, 2), wide)
+            by_weight = _dot(grad, _rows(v, at, COLUMNS), (2, 2), wide)
             used = weights
             if seed is not None:
                 drops = _drops(seed, n, j, weights.shape, settings.dropout).astype(wide)
                 used, by_weight = weights * drops, by_weight * drops
             by_score = (weights * (by_weight + shared)).astype(q.dtype)
             by_query = by_query + _dot(by_score, column, (2, 1), wide)
-            by_key = _added(by_key, _dot(by_score, scaled, (1, 1), wide), at)
-            by_value = _added(by_value, _dot(used.astype(d.dtype), grad, (1, 1), wide), at)
+            by_key = _added(by_key, _dot(by_score, scaled, (1, 1), wide), at, COLUMNS)
+            by_value = _added(by_value, _dot(used.astype(d.dtype), grad, (1, 1), wide), at, COLUMNS)
             return by_query, by_key, by_value
 
         by_query, by_key, by_value = lax.fori_loop(
             here.low, here.high, look, (jnp.zeros(block.shape, wide), *found[1:])
         )
-        return _added(found[0], by_query * factor, here.row), by_key, by_value
+        return _added(found[0], by_query * factor, here.row, ROWS), by_key, by_value
 
     start = tuple(jnp.zeros(x.shape, wide) for x in (q, k, v))
     found = lax.fori_loop(0, ends[-1], visit, start)
