@@ -102,7 +102,7 @@ def test_layouts_by_name_only(name):
     assert repr(layout) == f"torch.{name}"
     assert torch.ones(2).layout != layout
     with pytest.raises(NotImplementedError, match="sparse_coo_tensor"):
-        torch.zeros(2, 2, layout=layout)
+        torch.ones(2, 2, layout=layout)
 
 
 def test_determinism_in_three_words():

@@ -28,11 +28,11 @@ def test_every_name_says_what_to_use_instead(space, name):
 
 
 def test_names_in_capitals_are_classes():
-    from torchlike.masked import MaskedTensor
+    from torchlike.sparse import SparseSemiStructuredTensor
 
-    assert not isinstance(torch.ones(1), MaskedTensor)
-    with pytest.raises(NotImplementedError, match=r"torch\.masked\.MaskedTensor.*mask="):
-        MaskedTensor(torch.ones(1), torch.ones(1))
+    assert not isinstance(torch.ones(1), SparseSemiStructuredTensor)
+    with pytest.raises(NotImplementedError, match=r"torch\.sparse\.SparseSemi.*dense"):
+        SparseSemiStructuredTensor(torch.ones(1))
 
 
 def test_other_names_are_missing_as_in_any_module():

@@ -299,6 +299,12 @@ def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int, *, out: Any = None) ->
     """Each tensor padded with zeros to ``num_chunks`` equal chunks along ``dim``; the chunks of one
 number are flattened and joined: (*leading, num_chunks, total)."""
 
+def _convert_indices_from_coo_to_csr(input: Any, size: _int, *, out_int32: _bool = False) -> Tensor:
+    """Where each of ``size`` rows begins in sorted row indices (nnz,): (size + 1,)."""
+
+def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: _bool = False, transpose: _bool = False) -> Tensor:
+    """The rows and columns (2, nnz) of a matrix in CSR; the other way round if ``transpose``."""
+
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of each entry of a Dirichlet sample by its concentration, over ``1 - x``."""
 

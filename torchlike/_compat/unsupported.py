@@ -33,7 +33,6 @@ _NESTED = Gap(
     "XLA compiles for fixed shapes, so there are no nested (ragged) tensors",
     "torch.nn.utils.rnn.pad_sequence and a mask",
 )
-_MASKED = Gap("there is no MaskedTensor", "the functions of torchlike.masked with mask=")
 _NAMED = Gap("there are no named tensors", "dimensions by number, or unflatten and permute")
 _HALF_COMPLEX = Gap("XLA has no 32-bit complex numbers", "torchlike.complex64")
 _JITERATOR = Gap(
@@ -84,11 +83,6 @@ GAPS: dict[str, dict[str, Gap]] = {
         **dict.fromkeys(
             ("to_sparse_semi_structured", "SparseSemiStructuredTensor"), _SEMI_STRUCTURED),
     },
-    "masked": dict.fromkeys(
-        ("masked_tensor", "as_masked_tensor", "is_masked_tensor", "MaskedTensor"), _MASKED),
-    "nested": dict.fromkeys(
-        ("nested_tensor", "nested_tensor_from_jagged", "as_nested_tensor", "to_padded_tensor",
-         "narrow", "masked_select"), _NESTED),
     "library": {
         **dict.fromkeys(("triton_op", "wrap_triton"), _TRITON),
         **dict.fromkeys(("fallthrough_kernel", "get_kernel", "register_torch_dispatch"),
@@ -160,13 +154,12 @@ GAPS: dict[str, dict[str, Gap]] = {
              "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points"),
             _QUANTIZED),
         "chalf": _HALF_COMPLEX,
-        "to_padded_tensor": _NESTED,
     },
 }  # fmt: skip
 
 #: Namespaces that are no modules, or whose modules take their functions themselves.
 _MADE_ELSEWHERE = frozenset(
-    ("", "Tensor", "aten", "cuda.jiterator", "sparse", "masked", "nested", "library",
+    ("", "Tensor", "aten", "cuda.jiterator", "sparse", "library",
      "nn.attention", "utils.data", "mtia", "onnx.symbolic_opset11")
 )  # fmt: skip
 

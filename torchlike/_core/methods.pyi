@@ -1664,8 +1664,9 @@ flattened tensor without ``dim``."""
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
         """Itself (in another dtype)."""
 
-    def to_padded_tensor(self, *args: Any, **kwargs: Any) -> Any:
-        """Not supported: XLA compiles for fixed shapes, so there are no nested (ragged) tensors. Use instead: torch.nn.utils.rnn.pad_sequence and a mask."""
+    def to_padded_tensor(self, padding: _float, output_size: Any = None) -> Tensor:
+        """The parts of a nested tensor along a first dimension, with padding behind each.
+NotImplementedError for a dense one."""
 
     def to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
         """What is not zero in coordinate form; the last dimensions stay dense when ``sparse_dim`` is

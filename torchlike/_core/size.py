@@ -51,6 +51,8 @@ class Size(tuple[int, ...]):
 def _integer(at: int, n: Any) -> int:
     if type(n) is int:
         return n
+    if getattr(n, "is_nested_int", False):
+        return n  # the size of a ragged dimension
     if not hasattr(n, "__index__"):
         raise TypeError(
             f"torch.Size() takes an iterable of 'int' (item {at} is '{type(n).__name__}')"

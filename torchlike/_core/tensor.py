@@ -51,8 +51,8 @@ class _TensorMeta(type):
         handles = getattr(cls, "__torch_dispatch__", protocol.no_dispatch)
         asked = asked or handles is not protocol.no_dispatch
         ours = namespace.get("__module__", "").partition(".")[0] == "torchlike"
-        own = {"__torch_function__", "__torch_dispatch__"} & namespace.keys()
-        if not asked or (ours and (not own or name == "Tensor")):
+        said = {n for base in cls.__mro__ if base.__name__ != "Tensor" for n in vars(base)}
+        if not asked or (ours and not {"__torch_function__", "__torch_dispatch__"} & said):
             protocol.PLAIN.add(cls)
         else:
             cls._on = classmethod(_on_asking)

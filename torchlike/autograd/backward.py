@@ -22,6 +22,7 @@ from torchlike._core.tape import (
     gradient_edge,
 )
 from torchlike._core.tensor import Tensor, wrap
+from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.asking import asks
 from torchlike._dispatch.boxed import VmapLevel
 from torchlike._dispatch.record import still
@@ -32,6 +33,11 @@ from torchlike.autograd.partial import Partial, array_of
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     return (x,) if x is None or isinstance(x, (Tensor, GradientEdge)) else tuple(x)
+
+
+def _with_values(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The tensors, of those that are made of parts the values: they have the history."""
+    return tuple(t._held if isinstance(t, TensorOfParts) else t for t in tensors)
 
 
 def _roots(tensors: Sequence[Tensor], gradients: Sequence[Any]) -> tuple[list[Edge], list[Any]]:
@@ -100,16 +106,16 @@ def backward(
     """
     if reverse.running or any(x.transform != "forward_ad" for x in modes.current.levels):
         raise RuntimeError(errors.BACKWARD_IN_TRANSFORM)
-    roots = _as_tuple(tensors)
+    roots = _with_values(_as_tuple(tensors))
     if grad_tensors is None:
         grad_tensors = grad_variables
-    given = (None,) * len(roots) if grad_tensors is None else _as_tuple(grad_tensors)
+    given = (None,) * len(roots) if grad_tensors is None else _with_values(_as_tuple(grad_tensors))
     if len(given) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     edges, cotangents = _roots(roots, given)
     targets = None
     if inputs is not None:
-        wanted = _as_tuple(inputs)
+        wanted = _with_values(_as_tuple(inputs))
         if not wanted:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         given_tensors = {i: t for i, t in enumerate(wanted) if not isinstance(t, GradientEdge)}
@@ -188,7 +194,7 @@ def grad(
             results.append(None)
         else:
             tensor: Any = g if isinstance(g, Tensor) else wrap(array_of(g))
-            results.append(tensor)
+            results.append(t._gradient_of(tensor) if isinstance(t, TensorOfParts) else tensor)
     return tuple(results)
 
 
@@ -197,10 +203,10 @@ def gradients(
 ) -> list[Any]:
     """What ``grad`` finds: arrays, or tensors with ``create_graph``; None for inputs that were not
     used, `Partial` for those that a value decides of."""
-    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    roots, wanted = _with_values(_as_tuple(outputs)), _with_values(_as_tuple(inputs))
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    given = (None,) * len(roots) if grad_outputs is None else _as_tuple(grad_outputs)
+    given = (None,) * len(roots) if grad_outputs is None else _with_values(_as_tuple(grad_outputs))
     if len(given) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     edges, cotangents = _roots(roots, given)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
-import functools
+import functools as functools  # libraries take it from here
 import inspect
 import math
 import sys
@@ -14,6 +13,13 @@ from typing import Any
 
 import torchlike
 from torchlike._core.tensor import Tensor
+from torchlike.fx._compatibility import compatibility as compatibility
+from torchlike.fx._patches import (
+    _autowrap_check,
+    _patch_wrapped_functions,
+    _Patcher,
+    _wrapped_fns_to_patch,
+)
 from torchlike.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from torchlike.fx.graph_module import GraphModule
 from torchlike.fx.node import Argument, base_types
@@ -26,10 +32,15 @@ from torchlike.utils import _pytree as pytree
 __all__ = ["PH", "PHBase", "PHWithMeta", "ProxyableClassMeta", "Tracer", "is_fx_tracing",
            "symbolic_trace", "wrap"]  # fmt: skip
 
-#: (id of a module's globals, a name in them) -> the globals: calls of it become nodes.
-_wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
-#: (class, name) of methods whose calls become nodes.
-_wrapped_methods_to_patch: list[tuple[type, str]] = []
+#: What tracers of other libraries' take from here.
+_orig_module_call = Module.__call__
+_orig_module_getattr = Module.__getattr__
+
+
+class ScriptObject:
+    """An object of TorchScript; there is none."""
+
+
 _proxyable_classes: dict[type, None] = {}
 _tracing = 0
 
@@ -101,86 +112,6 @@ def wrap(fn_or_name: Any) -> Argument:
         raise NotImplementedError("wrap must be called at the top level of a module")
     _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
     return fn_or_name
-
-
-class _Patches:
-    """Attributes and globals that are others while a program is traced."""
-
-    def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
-        self._done: set[tuple[int, str]] = set()
-
-    def __enter__(self) -> _Patches:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        for undo in reversed(self._undo):
-            undo()
-
-    def item(self, table: dict[str, Any], name: str, value: Any) -> None:
-        """A global of a module; what was none is taken out again."""
-        missing = object()
-        before = table.get(name, missing)
-        table[name] = value
-        if before is missing:
-            self._undo.append(lambda: table.pop(name))
-        else:
-            self._undo.append(lambda: table.__setitem__(name, before))
-
-    def method(self, cls: type, name: str, value: Any) -> None:
-        """An attribute of a class."""
-        inherited = name not in vars(cls)
-        before = getattr(cls, name)
-        setattr(cls, name, value)
-        if inherited:
-            self._undo.append(lambda: delattr(cls, name))
-        else:
-            self._undo.append(lambda: setattr(cls, name, before))
-
-    def first_visit(self, table: dict[str, Any]) -> bool:
-        """Whether a module's globals have not been seen yet."""
-        key = (id(table), "")
-        if key in self._done:
-            return False
-        self._done.add(key)
-        return True
-
-
-def _proxy_in(args: Any, kwargs: Any) -> Proxy | None:
-    found: list[Proxy] = []
-
-    def look(a: Any) -> None:
-        if isinstance(a, Proxy):
-            found.append(a)
-
-    pytree.tree_map(look, (args, kwargs))
-    return found[0] if found else None
-
-
-def _recording(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Argument:
-        proxy = _proxy_in(args, kwargs)
-        if proxy is None:
-            return original(*args, **kwargs)
-        made = proxy.tracer.create_proxy("call_function", original, args, kwargs)
-        made.node.meta["is_wrapped"] = True
-        return made
-
-    return wrapped
-
-
-def _recording_method(cls: type, name: str) -> Callable[..., Any]:
-    original = getattr(cls, name)
-
-    @functools.wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Argument:
-        proxy = _proxy_in(args, kwargs)
-        if proxy is None:
-            return original(*args, **kwargs)
-        return proxy.tracer.create_proxy("call_method", name, args, kwargs)
-
-    return wrapped
 
 
 class Tracer(TracerBase):
@@ -324,6 +255,7 @@ class Tracer(TracerBase):
         self, root_fn: Any, is_module: bool, concrete_args: Any = None
     ) -> tuple[Any, list[Any]]:
         """The function to run, and the placeholders to run it on."""
+        self._annotations = _annotations(root_fn)
         fn = inspect.unwrap(root_fn)
         code: CodeType = fn.__code__
         total = code.co_argcount + code.co_kwonlyargcount
@@ -430,14 +362,13 @@ class Tracer(TracerBase):
             fn = root
         self.graph = Graph(tracer_cls=getattr(self, "__class__", None))
         self._qualname_counter = {}
-        self._annotations = _annotations(fn)
         self.tensor_attrs = {}
         self._collect(self.root, "")
         table = inspect.unwrap(fn).__globals__
         fn, args = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
         _tracing += 1
         try:
-            with _Patches() as patches:
+            with _Patcher() as patches:
                 self._patch(patches, table)
                 result = self.create_arg(fn(*args))
                 self.create_node(
@@ -455,7 +386,7 @@ class Tracer(TracerBase):
         for name, child in module.named_children():
             self._collect(child, f"{prefix}{name}.")
 
-    def _patch(self, patches: _Patches, table: dict[str, Any]) -> None:
+    def _patch(self, patches: _Patcher, table: dict[str, Any]) -> None:
         cache: dict[str, Any] = {}
         original_getattr, original_call = Module.__getattr__, Module.__call__
 
@@ -463,29 +394,16 @@ class Tracer(TracerBase):
             return self.getattr(attr, original_getattr(mod, attr), cache)
 
         def module_call(mod: Any, *args: Any, **kwargs: Any) -> Argument:
-            self._autowrap_check(patches, getattr(type(mod).forward, "__globals__", {}))
+            own = getattr(type(mod).forward, "__globals__", {})
+            _autowrap_check(patches, own, self._autowrap_function_ids)
             return self.call_module(mod, lambda *a, **k: original_call(mod, *a, **k), args, kwargs)
 
         patches.method(Module, "__getattr__", module_getattr)
         patches.method(Module, "__call__", module_call)
-        for (_, name), own in list(_wrapped_fns_to_patch.items()):
-            original = own.get(name, getattr(builtins, name, None))
-            if original is not None:
-                patches.item(own, name, _recording(original))
-        for cls, name in _wrapped_methods_to_patch:
-            patches.method(cls, name, _recording_method(cls, name))
-        self._autowrap_check(patches, table)
+        _patch_wrapped_functions(patches)
+        _autowrap_check(patches, table, self._autowrap_function_ids)
         for module in self._autowrap_search:
-            self._autowrap_check(patches, vars(module))
-
-    def _autowrap_check(self, patches: _Patches, table: dict[str, Any]) -> None:
-        if not patches.first_visit(table):
-            return
-        for name, value in list(table.items()):
-            if name.startswith("_") or not callable(value):
-                continue
-            if id(value) in self._autowrap_function_ids:
-                patches.item(table, name, _recording(value))
+            _autowrap_check(patches, vars(module), self._autowrap_function_ids)
 
 
 def _annotations(fn: Any) -> dict[str, Any]:

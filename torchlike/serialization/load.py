@@ -15,6 +15,7 @@ from torchlike._core import devices, dtypes
 from torchlike._core.mapped_files import map_file
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
+from torchlike.nested._internal.nested_tensor import NestedTensor, _rebuild_njt
 from torchlike.nn.parameter import Parameter
 from torchlike.serialization import legacy
 from torchlike.serialization.allowed import in_pytorch, user_globals
@@ -48,6 +49,8 @@ def _allowed() -> dict[str, Any]:
         "torch._utils._rebuild_parameter": rebuild_parameter,
         "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
         "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
+        "torch.nested._internal.nested_tensor._rebuild_njt": _rebuild_njt,
+        "torch.nested._internal.nested_tensor.NestedTensor": NestedTensor,
         "torch.serialization._get_layout": layout_named,
         "torch.storage.UntypedStorage": StorageType(None),
         "torch._tensor._rebuild_from_type_v2": _rebuild_from_type,
@@ -79,6 +82,8 @@ def _encode(text: str, encoding: str) -> bytes:
 
 def _rebuild_from_type(function: Callable[..., Any], kind: Any, args: Any, state: Any) -> Any:
     """A tensor of a subclass, or with attributes of its own."""
+    if function is _rebuild_njt:  # its attributes are what it is made of
+        return _rebuild_njt(*args)
     if function not in _REBUILD:
         raise pickle.UnpicklingError("a tensor is rebuilt by an unknown function")
     made = function(*args)

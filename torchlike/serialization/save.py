@@ -19,6 +19,7 @@ from torchlike._core.size import Size
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import _FIELDS, Tensor
 from torchlike._core.untyped_storage import UntypedStorage
+from torchlike.nested._internal.nested_tensor import NestedTensor
 from torchlike.nn.parameter import is_lazy
 from torchlike.serialization import legacy
 from torchlike.serialization.names import STORAGE_OF
@@ -81,6 +82,8 @@ class _Pickler(_PythonPickler):
         if isinstance(obj, CompressedTensor):
             parts = (obj._compressed, obj._plain, obj._held.detach(), obj.shape)
             return _Global("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, parts)
+        if isinstance(obj, NestedTensor):
+            return self._ragged(obj)
         if isinstance(obj, Tensor):
             return self._tensor(obj)
         if isinstance(obj, Size):
@@ -91,6 +94,17 @@ class _Pickler(_PythonPickler):
         if isinstance(obj, layouts.layout):
             return _Global("torch.serialization", "_get_layout"), (repr(obj),)
         return NotImplemented
+
+    def _ragged(self, obj: NestedTensor) -> Any:
+        """A ragged tensor as PyTorch writes one, without the extremes that it may find again."""
+        parts = {
+            "values": obj._values.detach(), "offsets": obj._offsets, "lengths": obj._lengths,
+            "_ragged_idx": obj._ragged_idx, "_metadata_cache": {},
+            "requires_grad": obj.requires_grad,
+        }  # fmt: skip
+        function = _Global("torch.nested._internal.nested_tensor", "_rebuild_njt")
+        kind = _Global("torch.nested._internal.nested_tensor", "NestedTensor")
+        return _Global("torch._tensor", "_rebuild_from_type_v2"), (function, kind, (parts,), {})
 
     def save(self, obj: Any, save_persistent_id: bool = True) -> Any:
         if isinstance(obj, dtypes.dtype):

@@ -17,13 +17,14 @@ from torchlike._core.sparse_array import CompressedArray
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
+from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
+from torchlike._ops.creation.creation import WITHOUT_ELEMENTS
 from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike.sparse._invariants import check_indices, check_shapes
 from torchlike.sparse._kinds import KINDS, TRANSPOSED, Kind
-from torchlike.sparse._parts import TensorOfParts
 from torchlike.sparse._tensor import SparseTensor, compressing
 
 _torch = NAMESPACES[""]
@@ -146,26 +147,11 @@ class CompressedTensor(TensorOfParts, cell=CompressedArray):
                         "Tensor.to_dense() first.")  # fmt: skip
 
     def __repr__(self) -> str:
-        def part(name: str, t: Tensor) -> str:
-            text = repr(t.detach())
-            if not t.numel():
-                text = f"tensor([], size={tuple(t.shape)})"
-            start = " " * (len(name) + 8)
-            return f"{name}=" + text.replace("\n", "\n" + start).replace(f"\n{start}\n", "\n\n")
-
-        kind, named = self.kind, f", dtype={self.dtype}"
-        values = part("values", self._held)
-        suffixes = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
-        if named in values:
-            suffixes.append(named[2:])
-        suffixes.append(f"layout={self.layout!r}")
-        if self._held.grad_fn is not None:
-            suffixes.append(f"grad_fn=<{self._held.grad_fn.name()}>")
-        elif self.requires_grad:
-            suffixes.append("requires_grad=True")
-        indices = [part(kind.compressed, self._compressed), part(kind.plain, self._plain)]
-        text = ",\n       ".join([*indices, values.replace(named, "")])
-        return printing.with_suffixes(f"tensor({text}", suffixes, 7)
+        kind, suffixes = self.kind, [f"size={tuple(self.shape)}", f"nnz={self._nnz()}"]
+        indices = ((kind.compressed, self._compressed), (kind.plain, self._plain))
+        dtype, rest = self._said(), [f"layout={self.layout!r}", *self._said_of_gradients()]
+        suffixes += [*dtype, *rest]
+        return printing.with_suffixes(f"tensor({self._parts_shown(indices, 8)}", suffixes, 7)
 
     # -- conversions -------------------------------------------------------------------------------
 
@@ -397,3 +383,34 @@ def _creation(kind: Kind) -> None:
 
 for _kind in KINDS.values():
     _creation(_kind)
+
+
+# -- without elements ------------------------------------------------------------------------------
+
+
+def _without_elements(kind: Kind) -> None:
+    """Let ``zeros(layout=…)`` and kin make tensors of one layout."""
+
+    def make(size: Sequence[int], dtype: Any, device: Any) -> CompressedTensor:
+        if kind.in_blocks:
+            raise RuntimeError(
+                "zeros_sparse_compressed expected sparse compressed (non-block) tensor layout but "
+                f"got {kind.name}"
+            )
+        if len(size) < 2:
+            raise RuntimeError(
+                "torch.zeros: Only batched sparse compressed (non-block) tensors are supported, "
+                f"but got size {list(size)}"
+            )
+        *batch, rows, columns = size
+        n = rows if kind.by_rows else columns
+        outer = _torch["zeros"]((*batch, n + 1), dtype=dtypes.int64)
+        inner = _torch["zeros"]((*batch, 0), dtype=dtypes.int64)
+        held = _torch["zeros"]((*batch, 0), dtype=dtype, device=device)
+        return CompressedTensor(outer, inner, held, size, kind.layout)
+
+    WITHOUT_ELEMENTS[kind.layout] = make
+
+
+for _kind in KINDS.values():
+    _without_elements(_kind)

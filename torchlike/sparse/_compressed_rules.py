@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from torchlike._core import dtypes, errors, modes
+from torchlike._core.extension import add_method
 from torchlike._core.layouts import sparse_csc, sparse_csr
 from torchlike._core.sparse_array import COMPRESSED_RULES
 from torchlike._core.tensor import Tensor
@@ -19,6 +20,7 @@ from torchlike._dispatch.registry import NAMESPACES, OPS
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
 from torchlike._ops.creation.creation import tensor as make_tensor
+from torchlike._ops.linalg import sparse_vectors
 from torchlike._ops.linalg.sparse_products import coalesced_values, csr_matmul, sparse_matmul
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._compression import compressed, of_coordinates
@@ -164,6 +166,9 @@ def _product(input: Any, other: Any) -> Tensor:
         )
     if isinstance(other, CompressedTensor):
         return _product_of_two(input, other)
+    fits = other.shape[0] == columns
+    if input.layout is sparse_csr and fits and sparse_vectors.applies(input._held, other):
+        return sparse_vectors.by_rows(input._compressed, input._plain, input._held, other)
     if input.layout is sparse_csr and input.dtype in (dtypes.float32, dtypes.float64):
         return csr_matmul(input._compressed, input._plain, input._held, other, columns)
     at, values = input.coordinates()
@@ -255,3 +260,7 @@ def same_layout(found: SparseTensor, like: CompressedTensor) -> CompressedTensor
     if modes.current.capture is not None:
         modes.current.capture.refuse("a change of layout", _INSTEAD)
     return compressed(found, like.layout, like.blocksize())
+
+
+for _name in ("__matmul__", "matmul", "mv"):
+    add_method(_name, sparse_vectors.directly(_product), CompressedTensor)

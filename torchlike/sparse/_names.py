@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchlike._core import dtypes
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.registry import composite
+from torchlike._dispatch.registry import NAMESPACES, composite
+from torchlike._ops.linalg.sparse_products import uncompressed_indices
 from torchlike.sparse._kinds import name_of
 from torchlike.sparse._tensor import SparseTensor
 
@@ -60,3 +62,21 @@ def reinforce(self: Tensor, reward: Any) -> None:
         "reinforce() was removed.\nUse torch.distributions instead: "
         "loss = -distribution.log_prob(action) * reward; loss.backward()"
     )
+
+
+@composite(method=False)
+def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False) -> Tensor:
+    """Where each of ``size`` rows begins in sorted row indices (nnz,): (size + 1,)."""
+    begins = NAMESPACES[""]["searchsorted"](input, NAMESPACES[""]["arange"](size + 1).to(input))
+    return begins.to(dtypes.int32 if out_int32 else dtypes.int64)
+
+
+@composite(method=False)
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False
+) -> Tensor:
+    """The rows and columns (2, nnz) of a matrix in CSR; the other way round if ``transpose``."""
+    rows = uncompressed_indices(crow_indices, col_indices.shape[-1])
+    both = (col_indices, rows) if transpose else (rows, col_indices)
+    dtype = dtypes.int32 if out_int32 else dtypes.int64
+    return NAMESPACES[""]["stack"]([index.to(dtype) for index in both])

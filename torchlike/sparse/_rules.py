@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import errors, modes
+from torchlike._core.extension import add_method
 from torchlike._core.sparse_array import RULES
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES, OPS
 from torchlike._dispatch.schema import common_dtype, ints
 from torchlike._ops.creation.conversion import cast_op
+from torchlike._ops.linalg import sparse_vectors
 from torchlike._ops.linalg.sparse_products import sparse_matmul
 from torchlike._ops.shape.joining import cat
 from torchlike.sparse._tensor import SparseTensor
@@ -173,6 +175,8 @@ def _product(input: Any, other: Any) -> Tensor:
     rows, columns = input.shape
     if isinstance(other, SparseTensor):
         return _product(input, other.to_dense()).to_sparse()
+    if sparse_vectors.applies(input._held, other) and other.shape[0] == columns:
+        return sparse_vectors.by_coordinates(input._at, input._held, other, rows)
     return sparse_matmul(input._at, input._held, other, rows, columns)
 
 
@@ -238,3 +242,7 @@ def _(input: Any, exponent: Any) -> SparseTensor:
         raise NotImplementedError("pow() of a sparse tensor takes a positive number as exponent")
     tidy = input.coalesce()
     return tidy._with(tidy._held**exponent)
+
+
+for _name in ("__matmul__", "matmul", "mv"):
+    add_method(_name, sparse_vectors.directly(_product), SparseTensor)

@@ -18,11 +18,12 @@ from torchlike._core.sparse_array import SparseArray, refusal
 from torchlike._core.storage import SparseStorage
 from torchlike._core.tape import check_in_place
 from torchlike._core.tensor import Tensor
+from torchlike._core.tensor_of_parts import TensorOfParts
 from torchlike._dispatch.registry import NAMESPACES, composite
 from torchlike._dispatch.schema import ints
+from torchlike._ops.creation.creation import WITHOUT_ELEMENTS
 from torchlike._ops.creation.creation import tensor as make_tensor
 from torchlike._ops.linalg.sparse_products import coalesced_values
-from torchlike.sparse._parts import TensorOfParts
 
 _torch = NAMESPACES[""]
 #: Layout -> ``convert(tensor, blocksize, dense_dim)``, filled by _compressed.py.
@@ -103,32 +104,19 @@ class SparseTensor(TensorOfParts, cell=SparseArray):
             return self.to(dtype)
         return super().type().replace("torch.", "torch.sparse.", 1)
 
-    @TensorOfParts.grad.getter
-    def grad(self) -> SparseTensor | None:
-        """The gradient, sparse like this tensor, coalesced (duplicates have it in common)."""
-        found = self._held.grad
-        if found is None or self.is_coalesced():
-            return None if found is None else self._with(found)
+    def _gradient_of(self, values: Tensor) -> SparseTensor:
+        """Sparse like this tensor, coalesced (duplicates have it in common)."""
+        if self.is_coalesced():
+            return self._with(values)
         at, first = np.unique(self._at._value("grad", _INSTEAD), axis=1, return_index=True)
-        values = found[make_tensor(first.astype(np.int64))]
-        return SparseTensor(make_tensor(at.astype(np.int64)), values, self.shape, True)
+        chosen = values[make_tensor(first.astype(np.int64))]
+        return SparseTensor(make_tensor(at.astype(np.int64)), chosen, self.shape, True)
 
     def __repr__(self) -> str:
-        def part(name: str, t: Tensor) -> str:
-            text = repr(t.detach())
-            if not t.numel():
-                text = f"tensor([], size={tuple(t.shape)})"
-            return f"{name}=" + text.replace("\n", "\n" + " " * (len(name) + 1))
-
-        values, named = part("values", self._held), f", dtype={self.dtype}"
-        lines = f"{part('indices', self._at)},\n{values.replace(named, '')},\n"
-        lines += f"size={tuple(self.shape)}, nnz={self._nnz()}"
-        lines += (named if named in values else "") + ", layout=torch.sparse_coo"
-        if self._held.grad_fn is not None:
-            lines += f", grad_fn=<{self._held.grad_fn.name()}>"
-        elif self.requires_grad:
-            lines += ", requires_grad=True"
-        return "tensor(" + lines.replace("\n", "\n       ") + ")"
+        suffixes = [f"size={tuple(self.shape)}", f"nnz={self._nnz()}", *self._said(),
+                    "layout=torch.sparse_coo", *self._said_of_gradients()]  # fmt: skip
+        parts = self._parts_shown([("indices", self._at)], 8)
+        return f"tensor({parts},\n       {', '.join(suffixes)})"
 
     # -- conversions -------------------------------------------------------------------------------
 
@@ -243,6 +231,13 @@ trees.register(
 
 
 # -- making them -----------------------------------------------------------------------------------
+
+
+def _without_elements(size: Sequence[int], dtype: Any, device: Any) -> SparseTensor:
+    return sparse_coo_tensor(size=size, dtype=dtype, device=device)
+
+
+WITHOUT_ELEMENTS[sparse_coo] = _without_elements
 
 
 @composite(method=False)

@@ -38,7 +38,7 @@ def scope(t):
     a = t.tensor(DENSE)
     b = t.tensor(BATCH)
     return {
-        "t": t, "a": a, "b": b, "csr": a.to_sparse_csr(), "csc": a.to_sparse_csc(),
+        "t": t, "a": a, "b": b, "repr": repr, "csr": a.to_sparse_csr(), "csc": a.to_sparse_csc(),
         "bsr": a.to_sparse_bsr((2, 2)), "bsc": a.to_sparse_bsc((2, 1)), "coo": a.to_sparse(),
         "batched": b.to_sparse_csr(), "hybrid": b.to_sparse_csr(dense_dim=1),
         "diagonals": t.tensor([[1.0, 2, 3], [4, 5, 6]]), "csr_": t.sparse_csr, "csc_": t.sparse_csc,

@@ -31,6 +31,7 @@ from torchlike._core.extension import add_method
 from torchlike._core.memory_size import allocating, check_bytes, check_count
 from torchlike._core.meta import MetaArray
 from torchlike._core.size import Size
+from torchlike._core.sparse_array import KINDS as SPARSE_KINDS
 from torchlike._core.storage import Storage, host_value
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
 from torchlike._dispatch.memory_order import strides_like
@@ -47,6 +48,27 @@ _NOT_GIVEN: Any = object()
 #: In place of a value: whatever new memory is filled with.
 _UNWRITTEN: Any = object()
 _ARRAYS = (np.ndarray, jax.Array)
+
+
+#: Sparse layout -> ``make(size, dtype, device)``, a tensor without elements. Filled by the room of
+#: sparse tensors.
+WITHOUT_ELEMENTS: dict[Any, Callable[..., Tensor]] = {}
+
+
+def _sparse_zeros(
+    layout: Any, shape: tuple[int, ...], dtype: np.dtype, device: Any, requires_grad: Any,
+    value: Any,
+) -> Tensor | None:  # fmt: skip
+    """Zeros in a sparse layout; None for another layout, or where values are to be something."""
+    if layout not in WITHOUT_ELEMENTS or not (value is _UNWRITTEN or value == 0):
+        return None
+    made = WITHOUT_ELEMENTS[layout](shape, dtypes.from_numpy_dtype(dtype), device)
+    return made.requires_grad_() if requires_grad else made
+
+
+def _own_layout(t: Tensor) -> Any:
+    """The layout that tensors made like this one have; None for the strided one."""
+    return t.layout if type(t._storage.cell) in SPARSE_KINDS else None  # type: ignore[attr-defined]
 
 
 def finish(
@@ -287,6 +309,10 @@ def _filled_function(name: str, value: Any) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         shape = sized(size, kw, name)
         kind = out_dtype(out, dtype)
+        if layout is not None:
+            made = _sparse_zeros(layout, shape, kind, device, requires_grad, value)
+            if made is not None:
+                return made
         fill = determinism.in_new_memory(kind) if value is _UNWRITTEN else value
         return finish_into(out, filled(shape, fill, kind, device), device, requires_grad, layout)
 
@@ -395,6 +421,13 @@ def _like(name: str, default: Any) -> None:
         if kw:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
         target = numpy_dtype(dtype, input.dtype)
+        if layout is None:
+            layout = _own_layout(input)
+        if layout is not None and default is not _NOT_GIVEN:
+            size = tuple(input.shape)
+            found = _sparse_zeros(layout, size, target, device, requires_grad, default)
+            if found is not None:
+                return found
         if default is _NOT_GIVEN:
             value = _fill_number(value, target, input._geometry.size, name)
         elif default is _UNWRITTEN:
@@ -439,6 +472,12 @@ def _new(name: str, value: Any) -> None:
         shape = checked_size(size, name)
         device = device or self.device
         target = numpy_dtype(dtype, self.dtype)
+        if layout is None:
+            layout = _own_layout(self)
+        if layout is not None and value is not _NOT_GIVEN:
+            found = _sparse_zeros(layout, shape, target, device, requires_grad, value)
+            if found is not None:
+                return found
         if value is _NOT_GIVEN:
             fill = _fill_number(fill, target, shape, name)
         elif value is _UNWRITTEN:

@@ -95,6 +95,12 @@ class MultiheadAttention(Module):
         need_weights: bool = True, attn_mask: Tensor | None = None,
         average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+        if query.is_nested or key.is_nested or value.is_nested:
+            raise AssertionError(
+                "MultiheadAttention does not support NestedTensor outside of its fast path. The "
+                "fast path was not hit because it is a kernel of PyTorch's: use "
+                "scaled_dot_product_attention"
+            )
         alone = query is key is value
         turned = self.batch_first and query.dim() == 3
         masks = (key_padding_mask, attn_mask)

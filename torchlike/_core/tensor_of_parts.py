@@ -1,4 +1,5 @@
-"""What sparse tensors have in common: they consist of indices, and of values with the gradients."""
+"""What sparse and nested tensors have in common: they consist of tensors, one of which holds the
+values, and their gradients are those of the values."""
 
 from __future__ import annotations
 
@@ -8,8 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from torchlike._core import errors
-from torchlike._core.sparse_array import refusal
+from torchlike._core import errors, sparse_array
 from torchlike._core.tensor import Tensor
 
 
@@ -17,7 +17,10 @@ class TensorOfParts(Tensor):
     """A tensor without memory of its own. `_held` are its values; `_with` gives the same places
     with others."""
 
-    __module__ = "torchlike.sparse._parts"
+    __module__ = "torchlike._core.tensor_of_parts"
+    #: What messages call it, and what to call first for a dense tensor.
+    _called = "a sparse tensor"
+    _instead = "to_dense()"
 
     @property
     def _held(self) -> Tensor:
@@ -33,19 +36,49 @@ class TensorOfParts(Tensor):
     def __bool__(self) -> bool:
         raise RuntimeError(
             errors.AMBIGUOUS_BOOL.format(what="more than one value")
-            if self.numel() != 1 else "bool() of a sparse tensor: call to_dense() first"
+            if self.numel() != 1 else f"bool() of {self._called}: call {self._instead} first"
         )  # fmt: skip
 
     def __len__(self) -> int:
         return self.shape[0]
 
+    def _refusal(self, what: str) -> str:
+        """The words for something that does not know such tensors."""
+        return sparse_array.refusal(what)
+
+    # -- printing ----------------------------------------------------------------------------------
+
+    def _parts_shown(self, indices: Sequence[tuple[str, Tensor]], indent: int) -> str:
+        """Indices and values by name, one below the other, behind ``indent`` columns."""
+
+        def part(name: str, t: Tensor) -> str:
+            text = repr(t.detach())  # type: ignore[attr-defined]
+            if not t.numel():
+                text = f"tensor([], size={tuple(t.shape)})"
+            start = " " * (len(name) + indent)
+            return f"{name}=" + text.replace("\n", "\n" + start).replace(f"\n{start}\n", "\n\n")
+
+        values = part("values", self._held).replace(f", dtype={self.dtype}", "")
+        return ",\n       ".join([*(part(*named) for named in indices), values])
+
+    def _said(self) -> list[str]:
+        """The dtype, where printing the values would say it."""
+        named = f"dtype={self.dtype}"
+        return [named] if named in repr(self._held.detach()) and self._held.numel() else []  # type: ignore[attr-defined]
+
+    def _said_of_gradients(self) -> list[str]:
+        """The grad_fn, or that it requires grad."""
+        if self._held.grad_fn is not None:
+            return [f"grad_fn=<{self._held.grad_fn.name()}>"]
+        return ["requires_grad=True"] if self.requires_grad else []
+
     # -- what a dense tensor has and this has not --------------------------------------------------
 
     @property
     def _geometry(self) -> Any:
-        raise NotImplementedError(refusal("an operation that makes a view"))
+        raise NotImplementedError(self._refusal("an operation that makes a view"))
 
-    _whole_geometry = _geometry
+    _whole_geometry = _geometry  # type: ignore[assignment]
 
     def stride(self, dim: int | None = None) -> Any:
         """Zeros: there is no memory to step through."""
@@ -58,15 +91,15 @@ class TensorOfParts(Tensor):
         return False
 
     def untyped_storage(self) -> Any:
-        raise NotImplementedError("Cannot access storage of a sparse tensor")
+        raise NotImplementedError(f"Cannot access storage of {self._called}")
 
     def data_ptr(self) -> int:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def _value(self, asked: str, instead: str = "") -> np.ndarray:
         raise RuntimeError(
-            f"Cannot access data pointer of Tensor that doesn't have storage: {asked} of a sparse "
-            "tensor, call to_dense() first"
+            f"Cannot access data pointer of Tensor that doesn't have storage: {asked} of "
+            f"{self._called}, call {self._instead} first"
         )
 
     def numpy(self, *, force: Any = False) -> np.ndarray:
@@ -100,15 +133,23 @@ class TensorOfParts(Tensor):
         return self._held.is_leaf
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Any:  # type: ignore[override]
         """The gradient, at the same places."""
         found = self._held.grad
-        return None if found is None else self._with(found)
+        return None if found is None else self._gradient_of(found)
+
+    def _gradient_of(self, values: Tensor) -> Tensor:
+        """This tensor's gradient, from that of its values."""
+        return self._with(values)
 
     @grad.setter
     def grad(self, value: Any) -> None:
         if value is not None:
-            raise NotImplementedError("a sparse tensor's .grad can only be set to None")
+            raise NotImplementedError(f".grad of {self._called} can only be set to None")
+        self._held.grad = None
+
+    @grad.deleter
+    def grad(self) -> None:
         self._held.grad = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -125,15 +166,19 @@ class TensorOfParts(Tensor):
     _alias = detach
 
     @property
-    def data(self) -> Self:
+    def data(self) -> Self:  # type: ignore[override]
         """The same without history."""
         return self.detach()
 
     @data.setter
     def data(self, value: Any) -> None:
         if not isinstance(value, type(self)):
-            raise NotImplementedError(refusal("data = a dense tensor, of a sparse one,"))
+            raise NotImplementedError(self._refusal("data = a tensor of another kind"))
         self._storage.write(value.detach()._storage.cell)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def detach_(self) -> Self:
         """Drop the autograd history."""

@@ -7,19 +7,23 @@ sum, -inf for a maximum, NaN for a mean).
 IndexError for a mask of more dimensions than the input and for dimensions out of range;
 RuntimeError for masks that do not broadcast and for repeated dimensions.
 
-Differs from PyTorch: there is no MaskedTensor, and sparse tensors are NotImplementedError.
+A MaskedTensor brings its own mask, to which ``mask`` is added.
+
+Differs from PyTorch: ``mean``, ``var`` and ``std`` of a MaskedTensor count what its mask shows, and
+a further ``mask`` hides too. Sparse tensors are NotImplementedError.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._compat.unsupported import functions as _unsupported
 from torchlike._core import dtypes, errors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
 from torchlike._ops.creation.creation import tensor as _make_tensor
+from torchlike.masked.maskedtensor.core import MaskedTensor
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
@@ -314,4 +318,23 @@ def normalize(
     return shown / _torch["maximum"](size, size.new_full((), eps))
 
 
-globals().update(_unsupported("masked"))
+# -- masked tensors --------------------------------------------------------------------------------
+
+
+def _taking_masked_tensors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which also takes masked tensors as its input."""
+
+    @functools.wraps(function)
+    def taking(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(input, MaskedTensor):
+            shown, more = input.get_mask(), kwargs.get("mask")
+            kwargs["mask"] = shown if more is None else shown & _fitted(input.get_data(), more)
+            input = input.get_data()
+        return function(input, *args, **kwargs)
+
+    return taking
+
+
+for _name in __all__:
+    if _name != "logaddexp":
+        globals()[_name] = _taking_masked_tensors(globals()[_name])

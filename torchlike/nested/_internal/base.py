@@ -1,0 +1,119 @@
+"""What ragged and strided nested tensors have in common: how functions reach their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from torchlike._core import parts_array, protocol
+from torchlike._core.extension import first_of
+from torchlike._core.tensor import Tensor
+from torchlike._core.tensor_of_parts import TensorOfParts
+
+_INSTEAD = "its values(), or to_padded_tensor()"
+#: What public functions do with nested tensors of a class: by its name, and by the function's.
+Rules = dict[str, Callable[..., Any]]
+#: The key of what finds the rule of a function that has none under its name.
+OTHERWISE = ""
+
+
+def name_of(func: Any) -> str:
+    """The name under which a public function has its rule: aliases have that of their original."""
+    return getattr(first_of(func), "__name__", "")
+
+
+class Nested(TensorOfParts):
+    """A batch of tensors of different sizes. Public functions reach the class's `rules`."""
+
+    __module__ = "torchlike.nested._internal.base"
+    _called = "a nested tensor"
+    _instead = "to_padded_tensor()"
+    is_nested = True
+    rules: ClassVar[Rules]
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> protocol.Result:
+        """The rule for the function's name. NotImplementedError where there is none."""
+        if not all(issubclass(kind, Tensor) for kind in types):
+            return NotImplemented
+        with protocol.DisableTorchFunctionSubclass():
+            rule = cls.rule_for(func)
+            if rule is not None:
+                return rule(func, *args, **(kwargs or {}))
+            if {getattr(func, "__name__", ""), name_of(func)} & _PLAIN:
+                return func(*args, **(kwargs or {}))
+        name = protocol.name_of(func)
+        raise NotImplementedError(parts_array.refusal(f"{name}()", "nested tensors", _INSTEAD))
+
+    @classmethod
+    def rule_for(cls, func: Any) -> Callable[..., Any] | None:
+        """What stands for a public function."""
+        own = cls.rules.get(getattr(func, "__name__", "")) or cls.rules.get(name_of(func))
+        return own or cls.rules[OTHERWISE](func)
+
+    def _refusal(self, what: str) -> str:
+        return parts_array.refusal(what, "nested tensors", _INSTEAD)
+
+    @property
+    def _facts(self) -> Any:
+        return self._storage.cell.facts
+
+    def backward(
+        self, gradient: Any = None, retain_graph: Any = None, create_graph: Any = False,
+        inputs: Any = None,
+    ) -> None:  # fmt: skip
+        """Accumulate gradients into the leaves, from a gradient that is nested as this is."""
+        given = gradient._held if isinstance(gradient, Nested) else gradient
+        parts = None if inputs is None else [
+            t._held if isinstance(t, Nested) else t
+            for t in (inputs if isinstance(inputs, (tuple, list)) else [inputs])
+        ]  # fmt: skip
+        self._held.backward(given, retain_graph, create_graph, parts)
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._held.retains_grad
+
+    def data_ptr(self) -> int:
+        return self._held.data_ptr()
+
+    def element_size(self) -> int:
+        """The bytes of an element."""
+        return self._held.element_size()  # type: ignore[attr-defined]
+
+    def tolist(self) -> Any:
+        """RuntimeError, as in PyTorch."""
+        raise RuntimeError(
+            f".tolist() is not supported for tensor subclasses, got {type(self).__name__}"
+        )
+
+    def numpy(self, *, force: Any = False) -> np.ndarray:
+        """RuntimeError, as in PyTorch."""
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+
+#: Functions that ask a tensor what it is, and need no rule.
+_PLAIN_TEXT = """
+    __get__ __set__ __delete__ is_floating_point is_complex is_tensor element_size type get_device
+    is_signed is_inference is_conj is_neg dim ndimension __hash__ __repr__ __str__ __format__
+    __bool__ __reduce_ex__ __deepcopy__ requires_grad_ grad backward is_shared share_memory_ item"""
+_PLAIN = frozenset(_PLAIN_TEXT.split())
+
+
+def hooked(func: Callable[..., Any], nested: Nested, hook: Callable[..., Any]) -> Any:
+    """``register_hook``: the hook sees a gradient that is nested as the tensor is."""
+
+    def on_values(gradient: Tensor) -> Any:
+        found = hook(nested._with(gradient))
+        return found._held if isinstance(found, Nested) else found
+
+    return func(nested._held, on_values)
+
+
+def retained(func: Callable[..., Any], nested: Nested) -> None:
+    """``retain_grad``: the values keep it."""
+    func(nested._held)

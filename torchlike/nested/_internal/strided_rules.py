@@ -1,0 +1,238 @@
+"""What public functions do with strided nested tensors: part by part, or on all elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torchlike._core import errors
+from torchlike._core.tensor import Tensor
+from torchlike._dispatch.registry import NAMESPACES
+from torchlike.nested._internal.base import OTHERWISE, name_of
+from torchlike.nested._internal.rules.pointwise import is_pointwise
+from torchlike.nested._internal.strided import StridedNestedTensor
+
+_torch = NAMESPACES[""]
+
+
+def _rule(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        StridedNestedTensor.rules.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def _inner(input: StridedNestedTensor, dim: int, name: str) -> int:
+    """A part's dimension. RuntimeError for the batch's."""
+    wrapped = errors.wrap_dim(dim, input.dim())
+    if wrapped == 0:
+        raise RuntimeError(f"{name}(): not supported for a nested tensor on dim=0")
+    return wrapped - 1
+
+
+def _mapped(input: StridedNestedTensor, function: Callable[[Any], Any]) -> StridedNestedTensor:
+    return StridedNestedTensor.of([function(t) for t in input.tensors()])
+
+
+def pointwise(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """On all elements. RuntimeError for nested tensors of other sizes."""
+    nested = next(t for t in (*args, *kwargs.values()) if isinstance(t, StridedNestedTensor))
+
+    def inside(value: Any) -> Any:
+        if isinstance(value, StridedNestedTensor):
+            if value.sizes != nested.sizes:
+                raise RuntimeError(
+                    f"{name_of(func)} does not support broadcasting when given a NestedTensor"
+                )
+            return value._held
+        if isinstance(value, Tensor) and value.numel() != 1:
+            raise RuntimeError(
+                f"Expected both self and other to be nested, but got a nested and a non-nested "
+                f"tensor in {name_of(func)}()"
+            )
+        return value.reshape(()) if isinstance(value, Tensor) and value.dim() else value  # type: ignore[attr-defined]
+
+    result = func(*[inside(a) for a in args], **{k: inside(v) for k, v in kwargs.items()})
+    first = args[0] if args else None
+    if isinstance(first, StridedNestedTensor) and (result is first._held or kwargs.get("inplace")):
+        return first
+    return nested._with(result)
+
+
+@_rule(OTHERWISE)
+def _otherwise(func: Any) -> Any:
+    return pointwise if is_pointwise(func) else None
+
+
+@_rule("dropout")
+def dropout(func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
+            ) -> Tensor:  # fmt: skip
+    return pointwise(func, input, *args, **kwargs)
+
+
+@_rule("unbind")
+def unbind(func: Any, input: StridedNestedTensor, dim: int = 0) -> tuple[Tensor, ...]:
+    if errors.wrap_dim(dim, input.dim()) != 0:
+        raise RuntimeError(
+            f"NestedTensor can only be unbound along dimension 0 got dimension {dim} instead."
+        )
+    return input.tensors()
+
+
+@_rule("to_padded_tensor", "nested_to_padded_tensor")
+def to_padded_tensor(
+    func: Any, input: StridedNestedTensor, padding: float, output_size: Any = None, out: Any = None
+) -> Tensor:
+    """Each part with padding behind it along every dimension. RuntimeError for an ``output_size``
+    that would cut one off."""
+    if not input.sizes:
+        raise RuntimeError("to_padded_tensor: at least one constituent tensor should have non-zero "
+                           "numel")  # fmt: skip
+    least = [max(s[d] for s in input.sizes) for d in range(input.dim() - 1)]
+    wanted = list(least if output_size is None else output_size[1:])
+    if len(wanted) != len(least):
+        raise RuntimeError("Length of output_size does not match NestedTensor dims. Broadcasting "
+                           "is not supported.")  # fmt: skip
+    if any(a < b for a, b in zip(wanted, least, strict=True)):
+        raise RuntimeError("Value in output_size is less than NestedTensor padded size. "
+                           "Truncation is not supported.")  # fmt: skip
+    pad = NAMESPACES["nn.functional"]["pad"]
+
+    def padded(t: Any) -> Any:
+        widths = [
+            n for a, b in zip(reversed(wanted), reversed(t.shape), strict=True) for n in (0, a - b)
+        ]
+        return pad(t, widths, value=padding)
+
+    return _torch["stack"]([padded(t) for t in input.tensors()])
+
+
+@_rule("__getitem__")
+def getitem(func: Callable[..., Any], input: StridedNestedTensor, index: Any) -> Tensor:
+    """A part, and an index in it; with ``:`` in front the index is taken in each part."""
+    first, *rest = index if isinstance(index, tuple) else (index,)
+    if isinstance(first, int):
+        part: Any = input.tensors()[first]
+        return part[tuple(rest)] if rest else part
+    if first == slice(None):
+        return _mapped(input, lambda t: t[tuple(rest)]) if rest else input
+    raise NotImplementedError("a nested tensor is indexed by a number or by a whole slice first")
+
+
+@_rule("select")
+def select(func: Callable[..., Any], input: StridedNestedTensor, dim: int, index: int) -> Tensor:
+    if errors.wrap_dim(dim, input.dim()) == 0:
+        return input.tensors()[index]
+    at = _inner(input, dim, "select")
+    return _mapped(input, lambda t: func(t, at, index))
+
+
+@_rule("softmax", "log_softmax", "sum", "mean", "cumsum")
+def along(func: Callable[..., Any], input: StridedNestedTensor, dim: Any = None, *args: Any,
+          **kwargs: Any) -> Tensor:  # fmt: skip
+    """Along a dimension of each part."""
+    name = name_of(func)
+    if dim is None or (isinstance(dim, (tuple, list)) and len(dim) != 1):
+        raise NotImplementedError(f"{name}() of a nested tensor takes one dimension: use values()")
+    at = _inner(input, dim if isinstance(dim, int) else dim[0], name)
+    if name in ("sum", "mean") and not (args[0] if args else kwargs.get("keepdim")):
+        raise RuntimeError(f"{name}() of a nested tensor: keepdim=True is required")
+    return _mapped(input, lambda t: func(t, at, *args, **kwargs))
+
+
+@_rule("layer_norm", "rms_norm")
+def normalised(func: Callable[..., Any], input: StridedNestedTensor, *args: Any, **kwargs: Any
+               ) -> Tensor:  # fmt: skip
+    return _mapped(input, lambda t: func(t, *args, **kwargs))
+
+
+@_rule("linear")
+def linear(func: Callable[..., Any], input: StridedNestedTensor, weight: Any, bias: Any = None
+           ) -> Tensor:  # fmt: skip
+    """Of the rows of all parts at once."""
+    rows = func(input._held.view(-1, input.size(-1)), weight, bias)  # type: ignore[attr-defined]
+    return StridedNestedTensor(rows.reshape(-1), [(*s[:-1], weight.shape[0]) for s in input.sizes])
+
+
+@_rule("matmul", "bmm", "__matmul__")
+def matmul(func: Any, input: Any, other: Any) -> Tensor:
+    """Of the parts of two nested tensors. RuntimeError for a dense one."""
+    both = [isinstance(t, StridedNestedTensor) for t in (input, other)]
+    if not all(both):
+        which = ["nested" if nested else "non-nested" for nested in both]
+        raise RuntimeError(
+            f"Expected both to be nested, but got a {which[0]} self and {which[1]} other"
+        )
+    parts = zip(input.tensors(), other.tensors(), strict=True)
+    return StridedNestedTensor.of([_torch["matmul"](a, b) for a, b in parts])
+
+
+@_rule("transpose", "swapaxes", "swapdims")
+def transpose(func: Callable[..., Any], input: StridedNestedTensor, dim0: int, dim1: int) -> Tensor:
+    a, b = (_inner(input, d, "transpose") for d in (dim0, dim1))
+    return _mapped(input, lambda t: func(t, a, b))
+
+
+@_rule("chunk")
+def chunk(func: Callable[..., Any], input: StridedNestedTensor, chunks: int, dim: int = 0) -> Any:
+    """Along a dimension of each part."""
+    at = _inner(input, dim, "chunk")
+    parts = [func(t, chunks, at) for t in input.tensors()]
+    return tuple(StridedNestedTensor.of(ts) for ts in zip(*parts, strict=True))
+
+
+@_rule("view", "reshape")
+def view(func: Callable[..., Any], input: StridedNestedTensor, *size: Any) -> Tensor:
+    """Each part in a size; -1 keeps that of the part."""
+    shape = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    if not shape or shape[0] not in (-1, len(input.sizes)):
+        raise RuntimeError(
+            f"{name_of(func)}: For now nested reshape cannot change the size of the batch"
+        )
+
+    def changed(t: Any) -> Any:
+        kept = [t.shape[d] if n == -1 and d < t.dim() else n for d, n in enumerate(shape[1:])]
+        return t.reshape(kept)
+
+    return _mapped(input, changed)
+
+
+@_rule("clone", "contiguous")
+def clone(func: Callable[..., Any], input: StridedNestedTensor, memory_format: Any = None, **_: Any
+          ) -> Tensor:  # fmt: skip
+    return input if name_of(func) == "contiguous" else input._with(func(input._held))
+
+
+@_rule("cat")
+def cat(func: Callable[..., Any], tensors: Any, dim: int = 0) -> Tensor:
+    """One batch after another."""
+    if dim != 0 or not all(isinstance(t, StridedNestedTensor) for t in tensors):
+        raise NotImplementedError("cat() of nested tensors: along dim=0, of nested tensors alone")
+    return StridedNestedTensor.of([part for t in tensors for part in t.tensors()])
+
+
+@_rule("narrow")
+def narrow(func: Callable[..., Any], input: StridedNestedTensor, dim: int, start: int, length: int
+           ) -> Tensor:  # fmt: skip
+    if dim != 0:
+        raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
+    return StridedNestedTensor.of(input.tensors()[start : start + length])
+
+
+@_rule("scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    func: Callable[..., Any], query: Any, key: Any, value: Any, attn_mask: Any = None, *args: Any,
+    **kwargs: Any,
+) -> Tensor:  # fmt: skip
+    """Attention within each part."""
+    if attn_mask is not None:
+        raise ValueError("Masks are not yet supported!")
+    parts = zip(*(t.tensors() for t in (query, key, value)), strict=True)
+    return StridedNestedTensor.of([func(*p, None, *args, **kwargs) for p in parts])
+
+
+@_rule("equal")
+def equal(func: Callable[..., Any], input: Any, other: Any) -> bool:
+    """Whether sizes and elements are the same."""
+    return input.sizes == other.sizes and func(input._held, other._held)
