@@ -151,3 +151,31 @@ def test_gradients_keep_as_many(fn):
 
     text = stablehlo(gradient, *SHAPES[fn], platform="tpu")
     assert text.count("HIGH") >= 2
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "softplus", "mish"])
+def test_16_bits_are_kept_as_16_bits_for_backward(name):
+    """A function computed in float32 keeps its operand, and computes again."""
+    x = jax.numpy.linspace(-4, 4, 64, dtype="bfloat16")
+
+    def kept_and_gradient(platform):
+        def arrays(x):
+            return getattr(torch.nn.functional, name)(torch.from_jax(x))._read()
+
+        def both(x):
+            _, pull = jax.vjp(arrays, x)
+            (gradient,) = pull(x)
+            kept.append([leaf.dtype.name for leaf in jax.tree.leaves(pull)])
+            return gradient
+
+        kept = []
+        with targets.platform(platform):
+            gradient = jax.jit(both)(x)
+        return kept[0], np.asarray(gradient, np.float32)
+
+    wide, expected = kept_and_gradient("cpu")
+    assert "float32" in wide
+    for platform in ACCELERATORS:
+        found, gradient = kept_and_gradient(platform)
+        assert found == ["bfloat16"]
+        np.testing.assert_array_equal(gradient, expected)

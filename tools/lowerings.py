@@ -145,7 +145,10 @@ def _counts(rows: Sequence[dict[str, Any]]) -> list[str]:
     for what, is_module in (("ops", False), ("modules", True)):
         for dtype in _ORDER:
             of = [x for x in rows if x["dtype"] == dtype and _is_module(x) == is_module]
-            if of:
+            # PyTorch has no module in some dtypes.
+            if any(
+                x[p][d] != "not in PyTorch" for x in of for p in _PLATFORMS for d in _DIRECTIONS
+            ):
                 cells = [_count([x[p][d] for x in of]) for p in _PLATFORMS for d in _DIRECTIONS]
                 lines.append(f"| {what} | {dtype} | {' | '.join(cells)} |")
     return lines
@@ -196,7 +199,11 @@ def _place(places: list[str]) -> str:
         named[0] = []
     if len(named[2]) == len(_DIRECTIONS):
         named[2] = []
-    return ", ".join(" and ".join(x) for x in named if x)
+    return ", ".join(_listed(x) for x in named if x)
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 
 import torchlike as torch
 from torchlike._core import devices
+from torchlike.porting import device_map
 
 CUDA = """
 import torch
@@ -98,6 +99,57 @@ def test_a_script_that_says_cuda_runs_on_the_cpu(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "trained True True" in done.stdout
     assert done.stderr.count("cuda means cpu in this script (--device-map)") == 1
+
+
+#: Workers of a loader and processes of torch.multiprocessing, which import the script anew.
+CHILDREN = """
+import subprocess, sys
+import torch
+import torch.multiprocessing as mp
+
+class Squares(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        return torch.tensor(float(i), device="cuda") ** 2
+
+def work(rank, queue):
+    queue.put((torch.ones(2, device="cuda").device.type, torch.cuda.is_available()))
+
+if __name__ == "__main__":
+    queue = mp.get_context("spawn").SimpleQueue()
+    mp.spawn(work, args=(queue,), nprocs=1)
+    print("spawned", queue.get())
+    loader = torch.utils.data.DataLoader(
+        Squares(), batch_size=4, num_workers=1, multiprocessing_context="spawn"
+    )
+    print("loaded", [x.tolist() for x in loader])
+    code = "import torch; print('started', torch.device('cuda:0'))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+"""
+
+
+@pytest.mark.full
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="says what happens on the CPU")
+def test_processes_of_a_script_inherit_the_map(tmp_path):
+    done = run(tmp_path, CHILDREN, "--device-map", "cuda=cpu")
+    assert done.returncode == 0, done.stderr
+    assert "spawned ('cpu', True)" in done.stdout
+    assert "loaded [[0.0, 1.0, 4.0, 9.0]]" in done.stdout
+    assert "started cpu" in done.stdout
+    assert done.stderr.count("cuda means cpu") == 1
+
+
+def test_the_environment_says_the_map(monkeypatch):
+    try:
+        monkeypatch.setenv("TORCHLIKE_DEVICE_MAP", "cuda=cpu, xla=cpu")
+        device_map.heed()
+        assert devices.mapping() == {"cuda": "cpu", "xla": "cpu"}
+        monkeypatch.setenv("TORCHLIKE_DEVICE_MAP", "cuda")
+        with pytest.raises(ValueError, match="TORCHLIKE_DEVICE_MAP says 'cuda'; write it as"):
+            device_map.heed()
+    finally:
+        devices.map_types({})
 
 
 def test_a_script_of_torch_xla(tmp_path):

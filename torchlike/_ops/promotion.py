@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, dtypes, errors
+from torchlike._runtime import targets
 
 
 def is_number(x: Any) -> bool:
@@ -88,17 +89,23 @@ def require_tensor(name: str, *operands: Any) -> None:
 
 
 def in_float32(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """``fn`` as PyTorch's CPU kernels compute half precision: in float32, rounded once at the end.
+    """``fn`` as PyTorch's kernels compute half precision: in float32, rounded once at the end.
 
-    Operands must have one dtype.
+    Operands must have one dtype. In programs for accelerators what is kept for backward are the
+    operands in their 16 bits, as in PyTorch, and ``fn`` is computed again there: XLA would keep
+    them in float32, and ``fn``'s own values beside.
     """
+
+    def wide(*operands: Any) -> jax.Array:
+        kind = operands[0].dtype
+        return fn(*(casts.plainly(x, np.float32) for x in operands)).astype(kind)
 
     @functools.wraps(fn)
     def computed(*operands: Any) -> jax.Array:
         kind = operands[0].dtype
         if kind.kind == "c" or kind.itemsize != 2 or dtypes.from_numpy_dtype(kind).category != 2:
             return fn(*operands)
-        return fn(*(casts.plainly(x, np.float32) for x in operands)).astype(kind)
+        return (jax.checkpoint(wide) if targets.is_accelerator() else wide)(*operands)
 
     return computed
 

@@ -77,6 +77,15 @@ CHILDREN = Variable(
     stands_for="PYTHON",
 )
 
+DEVICE_MAP = Variable(
+    "TORCHLIKE_DEVICE_MAP",
+    None,
+    "what device types mean in a program in which `import torch` means torchlike: cuda=cpu; set by "
+    "torchlike run --device-map, also for the processes that the program starts",
+    several=True,
+    stands_for="MAP",
+)
+
 LAUNCHER = Variable(
     "TORCHLIKE_LAUNCHER",
     None,
@@ -84,4 +93,5 @@ LAUNCHER = Variable(
     stands_for="PID",
 )
 
-ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR, CHILDREN, LAUNCHER)
+ALL = (COMPILE, FIRST_CALLS, LOGS, TRACEBACK, ALLOCATOR, XLA_FLAGS, CACHE_DIR, CHILDREN, DEVICE_MAP,
+       LAUNCHER)  # fmt: skip

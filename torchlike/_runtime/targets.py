@@ -107,6 +107,11 @@ def is_xla_cpu() -> bool:
     return not _current.is_numpy and is_cpu()
 
 
+def is_accelerator() -> bool:
+    """Whether what is being traced is compiled by XLA for a GPU or a TPU, and for nothing else."""
+    return not _current.is_numpy and name() in ("gpu", "tpu")
+
+
 def runs_on_cpu() -> bool:
     """Whether the programs that this process runs by itself are for the CPU, whatever is being
     traced."""

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 import torchlike
-from torchlike._core import devices
 from torchlike._runtime import xla_flags
 from torchlike.porting import aliases, compiled, script, torch_alias
+from torchlike.porting import device_map as device_maps
 from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.hints import missing
 
@@ -24,7 +24,8 @@ def run(
         argv: the script's path (or the module's name) and its arguments.
         as_module: whether ``argv[0]`` is a module's name, as after ``python -m``.
         threads: how many XLA's CPU backend starts; by default as many as there are cores.
-        device_map: what device types of the script's mean: {"cuda": "cpu"}. Told once.
+        device_map: what device types of the script's mean: {"cuda": "cpu"}, in it and in processes
+            that it starts. Told once.
         explain: told of the exception that ends the script, by default ``explain_missing``.
 
     Raises:
@@ -34,10 +35,11 @@ def run(
     if threads is not None:
         xla_flags.set_cpu_threads(threads)
     tune_allocator()
+    if device_map:
+        device_maps.tell(device_map)
     finder = torch_alias.install()
     aliases.install("torch_xla", "torchlike.porting.torch_xla", is_installed=True)
     if device_map:
-        devices.map_types(device_map)
         said = ", ".join(f"{name} means {other}" for name, other in device_map.items())
         print(f"torchlike: {said} in this script (--device-map)", file=sys.stderr)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from torchlike.porting import aliases, children
+from torchlike.porting import aliases, children, device_map
 
 
 def install_alias() -> None:
@@ -32,4 +32,5 @@ def install() -> aliases.AliasFinder:
         )
     finder = aliases.install()
     children.tell()
+    device_map.heed()
     return finder

@@ -1,0 +1,29 @@
+"""What device types mean in a script that names some, and in the processes that it starts."""
+
+from __future__ import annotations
+
+import os
+
+from torchlike._core import devices
+from torchlike._runtime.environment_variables import DEVICE_MAP
+
+
+def tell(mapping: dict[str, str]) -> None:
+    """Leave a map, {"cuda": "cpu"}, to this process and to those started from now on."""
+    os.environ[DEVICE_MAP.name] = ",".join(f"{name}={other}" for name, other in mapping.items())
+
+
+def heed() -> None:
+    """Map device types as the environment says; nothing where it says nothing.
+
+    Raises:
+        ValueError: it names a type that is not PyTorch's, or is not written as ``cuda=cpu``.
+    """
+    mapping = {}
+    for part in DEVICE_MAP.said():
+        name, _, other = (text.strip() for text in part.partition("="))
+        if not name or not other:
+            raise ValueError(f"{DEVICE_MAP.name} says {part!r}; write it as cuda=cpu")
+        mapping[name] = other
+    if mapping:
+        devices.map_types(mapping)
