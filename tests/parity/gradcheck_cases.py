@@ -238,6 +238,7 @@ NOT_ALONE = {
     "fake_quantize_per_tensor_affine_op": "rounds, and passes gradients on as if it did not",
     "fake_quantize_per_channel_affine_op": "the same",
     "nextafter": "moves by the last bit: finite differences say nothing",
+    "varlen_attention": "has first derivatives alone; nested/test_jagged_gradients.py has them",
 }  # fmt: skip
 
 

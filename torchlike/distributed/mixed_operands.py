@@ -10,7 +10,7 @@ from torchlike._runtime.mixed_operands import installed, replicating
 
 #: Ops that users do not call, whose second operand torchlike made: random numbers.
 _OWN_OPERANDS = frozenset((
-    "apply_noise", "apply_alpha_noise", "drawn", *(
+    "apply_mask", "apply_noise", "apply_alpha_noise", "drawn", *(
         f"{fill}_fill" for fill in (
             "normal0", "uniform0", "exponential0", "geometric0", "cauchy0", "lognormal0",
             "bernoulli1", "bernoulli2", "random0", "random1", "random2",
