@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -179,10 +180,18 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
         RunFailedError: its exit code was not 0.
         KeyboardInterrupt: the script was interrupted, and has ended.
     """
+    entries, last_line = record(setup, script, shows)
+    return Run(label=setup.label, last_line=last_line, **entries)
+
+
+def record(
+    setup: Setup, script: Sequence[str], shows: Callable[[str], bool]
+) -> tuple[dict[str, Any], str]:
+    """As ``run``: the entries of the record, and the last line that the script printed."""
     with tempfile.TemporaryDirectory() as folder:
-        record = Path(folder) / "record.json"
-        begun = Path(f"{record}{BEGUN}")
-        command = [sys.executable, *setup.command, str(record), *script]
+        path = Path(folder) / "record.json"
+        begun = Path(f"{path}{BEGUN}")
+        command = [sys.executable, *setup.command, str(path), *script]
         environment = {**untold(os.environ), **setup.environment, "PYTHONUNBUFFERED": "1"}
         last_line = ""
         with interruptible(command, environment, begun.exists) as process:
@@ -193,7 +202,7 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
                 last_line = line.strip() or last_line
         if process.returncode != 0:
             raise RunFailedError(setup.label, process.returncode)
-        return Run(label=setup.label, last_line=last_line, **json.loads(record.read_text("utf-8")))
+        return json.loads(path.read_text("utf-8")), last_line
 
 
 @contextlib.contextmanager
