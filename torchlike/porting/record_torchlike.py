@@ -19,6 +19,7 @@ from jax.core import Tracer
 
 import torchlike
 from torchlike import nn, optim, overrides
+from torchlike.optim import optimizer
 from torchlike.porting import compiled, torch_alias
 from torchlike.porting.allocator import tune_allocator
 from torchlike.porting.divergence.framework import of_torchlike
@@ -39,7 +40,7 @@ def main(argv: list[str]) -> None:
     torch_alias.install()
     modules = compiled.apply(compiled.mode_from_environment())
     if option == OPTION:
-        observe(of_torchlike(torchlike, optim.optimizer, overrides), json.loads(value), argv[1:])
+        observe(of_torchlike(torchlike, optimizer, overrides), json.loads(value), argv[1:])
         return
     framework = Framework(
         tensor=torchlike.Tensor,

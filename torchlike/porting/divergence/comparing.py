@@ -269,12 +269,9 @@ class Comparison:
 
 
 def _title(event: dict[str, Any]) -> str:
-    match event["kind"]:
-        case "call":
-            return f"call of {event['root']}{'.' if event['name'] else ''}{event['name']}"
-        case "backward":
-            return "backward()"
-    return f"{event['optimizer']}.step()"
+    if event["kind"] == "call":
+        return f"call of {event['root']}{'.' if event['name'] else ''}{event['name']}"
+    return "backward()" if event["kind"] == "backward" else f"{event['optimizer']}.step()"
 
 
 def _owner(parameter: str) -> str:

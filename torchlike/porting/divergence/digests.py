@@ -31,7 +31,7 @@ def digest(values: np.ndarray) -> Digest:
     told apart, and an order of elements from another.
     """
     if values.dtype.kind == "c":
-        values = np.stack([values.real, values.imag])
+        values = np.stack([np.real(values), np.imag(values)])
     flat = np.array(values, dtype=np.float64).reshape(-1)
     finite = np.isfinite(flat)
     special = [int(np.isnan(flat).sum()), int((flat == np.inf).sum()), int((flat == -np.inf).sum())]

@@ -18,7 +18,9 @@ def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str,
     """
     alone: dict[str, Any] | None = None
     names = [[one["name"] for one in operations] for operations in (a, b)]
-    for tag, i, i_end, j, j_end in difflib.SequenceMatcher(None, *names, False).get_opcodes():
+    for tag, i, i_end, j, j_end in difflib.SequenceMatcher(
+        None, names[0], names[1], False
+    ).get_opcodes():
         if tag == "equal":
             for one, other in zip(a[i:i_end], b[j:j_end], strict=True):
                 found = _pair(one, other, tolerance, alone)

@@ -73,7 +73,7 @@ class Tracer(Watch):
 
     def _event_begins(self) -> None:
         if self._before is not None and self.events == self._before + 1:
-            self._stop()
+            # The mode is left as the exception arrives outside: backward() may come from within it.
             raise EnoughSeen
         if self._call is not None and self._depth is not None:
             raise EnoughSeen
