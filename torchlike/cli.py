@@ -23,7 +23,8 @@ Run a PyTorch script unchanged: `import torch` and every torch.x.y mean torchlik
 """
 _COMPARE = """\
 Run a PyTorch script eager and compiled, each in its own process; print the time of the first and of
-a steady step and how closely the losses agree; write a plot and the numbers.
+a steady step and how closely the losses agree; write a plot and the numbers. With --torch and
+--find-divergence: name where the script first differs from PyTorch instead.
 """
 _DEMO = "Compare eager and compiled training on handwritten digits."
 _SHIM = """\

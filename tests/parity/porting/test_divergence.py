@@ -227,3 +227,58 @@ def test_the_command_says_that_nothing_differs(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("no difference found in 5 steps, 11 modules\n")
     assert json.loads((tmp_path / "found.json").read_text())["divergence"] is None
+
+
+#: Gradients of the first bias, and of a third of the attention's, are rounding alone: Adam makes
+#: updates of them that go either way.
+ROUNDING = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+ours = "torchlike" in torch.__version__
+torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.last = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = self.first(x)[None]
+        return self.last(self.attend(x, x, x)[0])
+
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+x = torch.randn(16, 4)
+for step in range(4):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+model.eval()
+model(x)
+"""
+
+
+def test_updates_that_follow_rounding_are_no_difference():
+    here, there = observed(ROUNDING)
+    updates = [run["events"][2]["parameters"] for run in (here, there)]
+    bias = [update["Net:first.0.bias"]["projections"] for update in updates]
+    assert bias[0] != pytest.approx(bias[1], rel=1e-3)
+    assert Comparison(here, there, TOLERANCE).first() is None
+
+
+def test_beside_them_an_optimizers_own_fault_is_found():
+    fault = "\n    if ours:\n        model.last.bias.data += 0.01\n"
+    found = compared(ROUNDING.replace("    optimizer.step()\n", f"    optimizer.step(){fault}", 1))
+    assert (found["step"], found["kind"], found["module"]) == (2, "state", "last")
+
+
+def test_the_command_asks_for_torch(tmp_path):
+    done = command(tmp_path, SCRIPT)
+    assert done.returncode == 2
+    assert "give --torch as well" in done.stdout

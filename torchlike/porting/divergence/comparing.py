@@ -5,8 +5,9 @@ differ although the losses agree, parameters that differ although the gradients 
 from it is not told.
 
 Rounding is no difference. Two values agree that are within the tolerance relative to the larger
-norm; and where a gradient is next to nothing beside the others of its pass (of a bias before a
-normalisation, say, which is rounding alone), neither it nor its parameter is judged.
+norm. Where a gradient is next to nothing beside the others of its pass (of a bias before a
+normalisation, say, which is rounding alone), an optimizer may make a large update of it: neither
+that gradient nor what the parameter is from then on is judged, nor what its module gives alone.
 """
 
 from __future__ import annotations
@@ -59,8 +60,10 @@ class Comparison:
         self._a = a
         self._b = b
         self._tolerance = tolerance
-        #: Parameters whose gradients were rounding once.
+        #: Parameters whose gradients were rounding once, at least in some elements.
         self._noisy: set[str] = set()
+        #: Modules that were given what differs, by nothing but such parameters.
+        self._given_noise: set[tuple[str, str]] = set()
         #: Calls of the last forward, innermost first: the order in which backward does not come.
         self._called: list[dict[str, Any]] = []
 
@@ -112,10 +115,17 @@ class Comparison:
         """The first difference within a module's call; None where it comes from outside."""
         if a["step"] == 1 or not self._called or self._called[-1]["step"] != a["step"]:
             self._called = [one for one in self._called if one["step"] == a["step"]]
+        if self._evaluates_noise(a):
+            return None
         found = self._state(a, b) or self._children(a, b)
         self._called.append(a)
-        if found is not None or not self._same(a["inputs"], b["inputs"]):
+        if found is not None:
             return found
+        if not self._same(a["inputs"], b["inputs"]):
+            self._given_noise.add((a["root"], a["name"]))
+            return None
+        if any(_prefix(a) + name in self._noisy for name in a["state"]):
+            return None
         outputs = a.get("outputs", []), b.get("outputs", [])
         if self._same(*outputs, floor=_CANCELLED * norm(a["inputs"])):
             return None
@@ -125,15 +135,24 @@ class Comparison:
             found.details.append(f"training: {a['training']} and {b['training']}")
         return found
 
+    def _evaluates_noise(self, call: dict[str, Any]) -> bool:
+        """Does it use running statistics, behind which such parameters have moved on?"""
+        return not call["training"] and any(
+            root == call["root"]
+            and f"{name}.".startswith(f"{call['name']}." if call["name"] else "")
+            for root, name in self._given_noise
+        )
+
     def _state(self, a: dict[str, Any], b: dict[str, Any]) -> Divergence | None:
         """A difference of a module's own parameters and buffers."""
-        prefix = f"{a['root']}:{a['name']}." if a["name"] else f"{a['root']}:"
+        if (a["root"], a["name"]) in self._given_noise:
+            return None
         if a["state"].keys() != b["state"].keys():
             names = f"{', '.join(a['state']) or 'none'} and {', '.join(b['state']) or 'none'}"
             return self._at(a, "state", says=f"parameters and buffers: {names}")
         for name, one in a["state"].items():
             other = b["state"][name]
-            if prefix + name not in self._noisy and apart(one, other) > self._tolerance:
+            if _prefix(a) + name not in self._noisy and apart(one, other) > self._tolerance:
                 when = "as it is made or filled" if a["step"] == 1 else "since the last update"
                 says = f"{name} differs {when}: {describe([one], [other])}"
                 return self._at(a, "state", says=says)
@@ -194,9 +213,17 @@ class Comparison:
             return self._at(a, "optimizer", says="it updates other parameters")
         for name, one in after[0].items():
             other = after[1][name]
-            if name not in self._noisy and apart(one, other) > self._tolerance:
-                says = f"same gradients and options, {_short(name)} {describe([one], [other])}"
-                return self._at(a, "optimizer", says=says)
+            if name in self._noisy or apart(one, other) <= self._tolerance:
+                continue
+            changes = a["updates"].get(name), b["updates"].get(name)
+            if changes[0] is not None and changes[1] is not None:
+                floor = max(change["scale"] for change in changes if change is not None)
+                weighted = changes[0]["weighted"], changes[1]["weighted"]
+                if apart(*weighted, floor) <= self._tolerance:
+                    self._noisy.add(name)
+                    continue
+            says = f"same gradients and options, {_short(name)} {describe([one], [other])}"
+            return self._at(a, "optimizer", says=says)
         return None
 
     def _gradients(self, a: dict[str, Any], b: dict[str, Any]) -> tuple[str, str] | None:
@@ -272,6 +299,11 @@ def _title(event: dict[str, Any]) -> str:
     if event["kind"] == "call":
         return f"call of {event['root']}{'.' if event['name'] else ''}{event['name']}"
     return "backward()" if event["kind"] == "backward" else f"{event['optimizer']}.step()"
+
+
+def _prefix(call: dict[str, Any]) -> str:
+    """What stands before the names of a module's own parameters."""
+    return f"{call['root']}:{call['name']}." if call["name"] else f"{call['root']}:"
 
 
 def _owner(parameter: str) -> str:

@@ -100,7 +100,7 @@ def of_tensor(value: Any, array: Callable[[Any], np.ndarray | None]) -> Digest:
 
 
 def apart(a: Digest, b: Digest, floor: float = 0.0) -> float:
-    """How far the values are apart, relative to the larger norm, or to ``floor`` where that is more.
+    """How far values are apart, relative to the larger norm, or to ``floor`` where that is more.
 
     ``inf`` where shapes, dtypes, plain values or the places of NaN and infinities differ.
     """

@@ -1,4 +1,4 @@
-"""The operation by which one part of two runs differs, from the operations that a ``Tracer`` notes."""
+"""The operation by which one part of two runs differs, from what a ``Tracer`` notes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ def first_different(a: Operations, b: Operations, tolerance: float) -> dict[str,
     """
     alone: dict[str, Any] | None = None
     names = [[one["name"] for one in operations] for operations in (a, b)]
-    for tag, i, i_end, j, j_end in difflib.SequenceMatcher(
-        None, names[0], names[1], False
-    ).get_opcodes():
+    matcher = difflib.SequenceMatcher(None, names[0], names[1], autojunk=False)
+    for tag, i, i_end, j, j_end in matcher.get_opcodes():
         if tag == "equal":
             for one, other in zip(a[i:i_end], b[j:j_end], strict=True):
                 found = _pair(one, other, tolerance, alone)

@@ -6,12 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchlike.porting.divergence.digests import Digest, digests, of_tensor
+import numpy as np
+
+from torchlike.porting.divergence.digests import Digest, digest, digests, of_tensor
 from torchlike.porting.divergence.framework import Framework
 from torchlike.porting.divergence.watch import EnoughSeen, Watch
 
 #: Options of optimizers that say how an update is computed, not what it is.
 _ONLY_HOW = ("params", "foreach", "fused", "capturable", "differentiable", "param_names")
+
+#: Part of a step's largest gradient that an element's stands out from.
+_ROUNDING = 1e-3
+
+#: Part of a parameter that a change is told relative to, where it is less: it is as exact as that.
+_PART = 1e-2
 
 #: Packages whose modules may be computed without calling the modules that they hold.
 _LIBRARY = ("torch.nn.", "torchlike.nn.")
@@ -24,6 +32,8 @@ class Observer(Watch):
         super().__init__(framework)
         self._steps = steps
         self._noted: list[dict[str, Any]] = []
+        #: Parameters and gradients as an update begins.
+        self._before: dict[str, tuple[np.ndarray, np.ndarray]] = {}
         self._open: list[dict[str, Any]] = []
         #: Outermost modules by their label: kept, so that an identity stays one module's.
         self._roots: dict[str, Any] = {}
@@ -85,13 +95,47 @@ class Observer(Watch):
                 "gradients": self._gradients(parameters),
             }
         )  # fmt: skip
+        self._before = self.quietly(lambda: self._values(parameters))
 
     def update_ends(self, optimizer: Any) -> None:
         event = next(e for e in reversed(self._noted) if e["kind"] == "update")
         parameters = self._optimized(optimizer)
         event["parameters"] = {key: self._digest(p) for key, p in parameters.items()}
+        event["updates"] = self.quietly(lambda: self._updates(parameters))
         if self.updates == self._steps:
             raise EnoughSeen
+
+    def _values(self, parameters: dict[str, Any]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Copies of the values and of the gradients of the parameters that have both."""
+        found = {}
+        for key, p in parameters.items():
+            pair = self.framework.array(p), p.grad is not None and self.framework.array(p.grad)
+            if isinstance(pair[0], np.ndarray) and isinstance(pair[1], np.ndarray):
+                found[key] = _copy(pair[0]), _copy(pair[1])
+        return found
+
+    def _updates(self, parameters: dict[str, Any]) -> dict[str, Digest]:
+        """By how much each parameter was changed, where its gradient was more than rounding.
+
+        Adam and its like divide a gradient by its own size: where the gradient is rounding, so is
+        the direction of the update. Elements count by how far their gradients stand out.
+        """
+        gradients = [np.abs(gradient) for _, gradient in self._before.values()]
+        level = _ROUNDING * max((float(g.max()) for g in gradients if g.size), default=0.0)
+        made = {}
+        for key, (before, gradient) in self._before.items():
+            after = self.framework.array(parameters[key])
+            if after is None:
+                continue
+            change = after - before
+            size = np.abs(gradient) ** 2
+            weight = np.divide(size, size + level**2, out=np.zeros_like(size), where=size > 0)
+            made[key] = {
+                "weighted": digest(change * weight),
+                "scale": max(_norm(change), _PART * _norm(before)),
+            }
+        self._before = {}
+        return made
 
     # --- names
 
@@ -152,6 +196,14 @@ class Observer(Watch):
         return {
             name: None if p.grad is None else self._digest(p.grad) for name, p in parameters.items()
         }
+
+
+def _copy(values: np.ndarray) -> np.ndarray:
+    return np.array(values, np.complex128 if values.dtype.kind == "c" else np.float64)
+
+
+def _norm(values: np.ndarray) -> float:
+    return float(np.linalg.norm(values.reshape(-1)))
 
 
 def _plain(value: Any) -> Any:

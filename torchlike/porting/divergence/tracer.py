@@ -100,7 +100,7 @@ class Tracer(Watch):
             mode.__exit__(None, None, None)
 
     def _note(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if self._busy or self._depth is not None and len(self.stack) > self._depth:
+        if self._busy or (self._depth is not None and len(self.stack) > self._depth):
             return func(*args, **kwargs)
         given = self._digests((args, kwargs))
         result = func(*args, **kwargs)
