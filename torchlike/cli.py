@@ -106,6 +106,7 @@ def execute(options: argparse.Namespace) -> int:
                 as_module=options.module,
                 with_torch=options.torch,
                 output=options.output,
+                html_path=options.html,
             )
         if options.command == "shim":
             return importlib.import_module("torchlike.porting.shim.command").run(
@@ -200,7 +201,7 @@ def _parser() -> argparse.ArgumentParser:
         "--device-map", type=_device_map, metavar="cuda=cpu|tpu",
         help="what devices that the script names mean here",
     )  # fmt: skip
-    _add_divergence(compare_)
+    _add_compare(compare_)
     _add_plan(commands)
     _add_scan(commands)
     _add_shim(commands)
@@ -210,7 +211,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_divergence(compare: argparse.ArgumentParser) -> None:
+def _add_compare(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument("--html", type=Path, metavar="FILE", help="write a page of the comparison")
     compare.add_argument(
         "--find-divergence", action="store_true",
         help="with --torch: name the step, module and operation where the two first differ (exit "

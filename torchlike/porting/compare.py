@@ -19,7 +19,7 @@ from typing import Any
 
 from rich.console import Console
 
-from torchlike.porting import plot, report
+from torchlike.porting import page, plot, report
 from torchlike.porting.children import untold
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
 from torchlike.porting.report import Run
@@ -74,6 +74,7 @@ def compare(
     as_module: bool = False,
     with_torch: bool = False,
     output: Path = Path(),
+    html_path: Path | None = None,
     console: Console | None = None,
     shows: Callable[[str], bool] = lambda line: True,
 ) -> int:
@@ -88,6 +89,7 @@ def compare(
         as_module: whether ``argv[0]`` is a module's name.
         with_torch: whether to run it with real PyTorch, too.
         output: the folder for ``compare-NAME.png`` and ``compare-NAME.json``.
+        html_path: where a page with all of it is written, too.
         shows: which lines of the script's output are shown.
 
     Returns:
@@ -142,6 +144,10 @@ def compare(
     numbers = output / f"compare-{name}.json"
     numbers.write_text(json.dumps(report.as_json(name, runs), indent=1), encoding="utf-8")
     console.print(f"Numbers: {numbers}", markup=False, soft_wrap=True)
+    if html_path is not None:
+        said = [*report.notes(runs), *remarks]
+        html_path.write_text(page.html(name, runs, said), encoding="utf-8")
+        console.print(f"Page: {html_path}", markup=False, soft_wrap=True)
     if plot.available():
         picture = output / f"compare-{name}.png"
         plot.write(picture, name, runs)

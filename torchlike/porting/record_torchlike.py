@@ -75,11 +75,14 @@ def _wait(optimizer: optim.Optimizer) -> None:
 
 
 def _about(modules: ModuleCompiler | None) -> dict[str, Any]:
+    first_calls = torchlike.compiler.report().rows
     return {
         "framework": "torchlike",
         "version": own_version(),
         "device": jax.default_backend(),
         "modules": None if modules is None else sorted(modules.called),
+        "by_numpy": sum(row.calls for row in first_calls),
+        "compiled": sum(row.compiled for row in first_calls),
         "left_eager": {} if modules is None else modules.left_eager,
     }
 

@@ -5,6 +5,7 @@ Standard library only: the process that runs a script with real PyTorch uses it 
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 import sys
@@ -58,6 +59,7 @@ def record(
     seconds = time.perf_counter() - start
     file = getattr(sys.modules["__main__"], "__file__", None)
     entries = {**about(), **recorder.result(), "seconds": seconds, "script_file": file}
+    entries["peak_memory"] = _peak_memory()
     Path(path).write_text(json.dumps(entries), encoding="utf-8")
 
 
@@ -70,3 +72,12 @@ def begin(path: str) -> None:
     Path(path + BEGUN).touch()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _peak_memory() -> int | None:
+    """The most memory that this process has had, in bytes; None where the system does not say."""
+    try:
+        usage = importlib.import_module("resource").getrusage(0)
+    except ImportError:  # Windows
+        return None
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
