@@ -53,7 +53,7 @@ _HOW = (
     "No function here is one step: forward, backward and one optimizer.step(). To compile a whole "
     "step, write it as a function under @torch.compile, and compare again."
 )
-_OWN_OPTIONS = ("--output", "--torch")
+_OWN_OPTIONS = ("--output", "--torch", "--html", "--find-divergence")
 NOTHING_TIMED = (
     "Nothing was timed: no run called optimizer.step() or backward(). Is the training behind an "
     "option or a test of __name__, or are its gradients written by hand?"
