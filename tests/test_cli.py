@@ -13,6 +13,7 @@ import torchlike
 from torchlike import cli
 from torchlike._runtime import environment_variables
 from torchlike.porting import compare, demo, launcher
+from torchlike.porting.divergence import command as divergence
 from torchlike.porting.doctor import command as doctor
 from torchlike.porting.shim import command as shim
 from torchlike.porting.version import own_version
@@ -44,6 +45,7 @@ def calls(monkeypatch):
     made = []
     for module, name in (
         (launcher, "run"), (compare, "compare"), (demo, "demo"), (shim, "run"), (doctor, "run"),
+        (divergence, "run"),
     ):  # fmt: skip
         said = "run" if module is launcher else module.__name__.split(".")[2]
         monkeypatch.setattr(module, name, lambda *a, _name=said, **k: made.append((_name, a, k)))
@@ -84,7 +86,25 @@ def test_arguments_of_compare(calls):
     cli.main(["compare", "--torch", "--output", "out", "train.py", "--torch", "--output", "x"])
     name, (script,), options = calls[0]
     assert (name, script) == ("compare", ["train.py", "--torch", "--output", "x"])
-    assert options == {"as_module": False, "with_torch": True, "output": Path("out")}
+    assert options == {
+        "as_module": False, "with_torch": True, "output": Path("out"), "html_path": None,
+    }  # fmt: skip
+
+
+def test_arguments_of_find_divergence(calls):
+    cli.main(
+        ["compare", "--torch", "--find-divergence", "--steps", "3", "train.py", "--steps", "4"]
+    )
+    assert calls == [
+        (
+            "divergence",
+            (["train.py", "--steps", "4"],),
+            {
+                "as_module": False, "with_torch": True, "tolerance": 1e-4, "steps": 3,
+                "json_path": None,
+            },
+        )
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -118,6 +138,7 @@ def test_arguments_of_demo(calls):
     [
         [], ["run"], ["walk"], ["compare"], ["demo", "x"], ["shim"], ["shim", "walk"],
         ["shim", "install", "--with", "torchtext"], ["run", "--threads", "0", "x.py"],
+        ["compare", "--steps", "0", "x.py"], ["compare", "--tolerance", "-1", "x.py"],
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, capsys):

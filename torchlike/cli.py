@@ -23,7 +23,8 @@ Run a PyTorch script unchanged: `import torch` and every torch.x.y mean torchlik
 """
 _COMPARE = """\
 Run a PyTorch script eager and compiled, each in its own process; print the time of the first and of
-a steady step and how closely the losses agree; write a plot and the numbers.
+a steady step and how closely the losses agree; write a plot and the numbers. With --torch and
+--find-divergence: name where the script first differs from PyTorch instead.
 """
 _DEMO = "Compare eager and compiled training on handwritten digits."
 _SHIM = """\
@@ -90,12 +91,22 @@ def execute(options: argparse.Namespace) -> int:
                 device_map=options.device_map,
             )
             return 0
+        if options.command == "compare" and options.find_divergence:
+            return importlib.import_module("torchlike.porting.divergence.command").run(
+                [options.script, *options.args],
+                as_module=options.module,
+                with_torch=options.torch,
+                tolerance=options.tolerance,
+                steps=options.steps,
+                json_path=options.json,
+            )
         if options.command == "compare":
             return importlib.import_module("torchlike.porting.compare").compare(
                 [options.script, *options.args],
                 as_module=options.module,
                 with_torch=options.torch,
                 output=options.output,
+                html_path=options.html,
             )
         if options.command == "shim":
             return importlib.import_module("torchlike.porting.shim.command").run(
@@ -190,6 +201,7 @@ def _parser() -> argparse.ArgumentParser:
         "--device-map", type=_device_map, metavar="cuda=cpu|tpu",
         help="what devices that the script names mean here",
     )  # fmt: skip
+    _add_compare(compare_)
     _add_plan(commands)
     _add_scan(commands)
     _add_shim(commands)
@@ -197,6 +209,26 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="print it as JSON"
     )
     return parser
+
+
+def _add_compare(compare: argparse.ArgumentParser) -> None:
+    compare.add_argument("--html", type=Path, metavar="FILE", help="write a page of the comparison")
+    compare.add_argument(
+        "--find-divergence", action="store_true",
+        help="with --torch: name the step, module and operation where the two first differ (exit "
+        "code 3), or say that none does (0)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--tolerance", type=_positive, default=1e-4, metavar="X",
+        help="of --find-divergence: relative to a tensor's norm",
+    )  # fmt: skip
+    compare.add_argument(
+        "--steps", type=_steps, default=20, metavar="N",
+        help="of --find-divergence: end the runs after N updates (20)",
+    )  # fmt: skip
+    compare.add_argument(
+        "--json", type=Path, metavar="FILE", help="of --find-divergence: write it as JSON"
+    )
 
 
 def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -268,6 +300,20 @@ def _threads(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} threads")
+    return number
+
+
+def _steps(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} steps")
+    return number
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not number > 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
     return number
 
 

@@ -1,11 +1,12 @@
 import io
 import json
 import math
+import re
 
 import pytest
 from rich.console import Console
 
-from torchlike.porting import plot, report
+from torchlike.porting import page, plot, report
 from torchlike.porting.report import Run, agreement
 
 
@@ -137,6 +138,28 @@ def test_numbers_can_be_written_and_read():
 )
 def test_durations(seconds, text):
     assert report.duration(seconds) == text
+
+
+def test_page_has_the_table_and_a_curve_for_each_run():
+    runs = [
+        make_run(peak_memory=3 * 2**20, by_numpy=1234, compiled=5),
+        make_run("<compiled>", losses=[3.0, math.nan, 1.5]),
+        make_run("none", first_step=None, steps=[], losses=[]),
+    ]
+    text = page.html("digits & more", runs, ["a <note>"])
+    for part in ("digits &amp; more", "&lt;compiled&gt;", "3 MiB", "1,234", "a &lt;note&gt;"):
+        assert part in text
+    curves = re.findall(r'<polyline points="([^"]*)"', text)
+    # Losses: three, two that are finite, none. Times: the first step and the later ones.
+    assert [len(curve.split()) for curve in curves] == [3, 2, 0, 4, 4, 0]
+    first, *_, last = curves[0].split()
+    assert float(first.split(",")[1]) < float(last.split(",")[1])  # the loss falls
+    assert "http" not in text
+
+
+def test_page_of_runs_without_steps_has_no_curves():
+    run = make_run(first_step=None, steps=[], losses=[])
+    assert "<svg" not in page.html("digits", [run], [])
 
 
 def test_plot_is_a_png_with_the_curves(tmp_path):

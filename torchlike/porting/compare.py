@@ -15,10 +15,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from torchlike.porting import plot, report
+from torchlike.porting import page, plot, report
 from torchlike.porting.children import untold
 from torchlike.porting.recording import BEGUN, MODULE_FLAG
 from torchlike.porting.report import Run
@@ -52,7 +53,7 @@ _HOW = (
     "No function here is one step: forward, backward and one optimizer.step(). To compile a whole "
     "step, write it as a function under @torch.compile, and compare again."
 )
-_OWN_OPTIONS = ("--output", "--torch")
+_OWN_OPTIONS = ("--output", "--torch", "--html", "--find-divergence")
 NOTHING_TIMED = (
     "Nothing was timed: no run called optimizer.step() or backward(). Is the training behind an "
     "option or a test of __name__, or are its gradients written by hand?"
@@ -73,6 +74,7 @@ def compare(
     as_module: bool = False,
     with_torch: bool = False,
     output: Path = Path(),
+    html_path: Path | None = None,
     console: Console | None = None,
     shows: Callable[[str], bool] = lambda line: True,
 ) -> int:
@@ -87,6 +89,7 @@ def compare(
         as_module: whether ``argv[0]`` is a module's name.
         with_torch: whether to run it with real PyTorch, too.
         output: the folder for ``compare-NAME.png`` and ``compare-NAME.json``.
+        html_path: where a page with all of it is written, too.
         shows: which lines of the script's output are shown.
 
     Returns:
@@ -141,6 +144,10 @@ def compare(
     numbers = output / f"compare-{name}.json"
     numbers.write_text(json.dumps(report.as_json(name, runs), indent=1), encoding="utf-8")
     console.print(f"Numbers: {numbers}", markup=False, soft_wrap=True)
+    if html_path is not None:
+        said = [*report.notes(runs), *remarks]
+        html_path.write_text(page.html(name, runs, said), encoding="utf-8")
+        console.print(f"Page: {html_path}", markup=False, soft_wrap=True)
     if plot.available():
         picture = output / f"compare-{name}.png"
         plot.write(picture, name, runs)
@@ -179,10 +186,18 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
         RunFailedError: its exit code was not 0.
         KeyboardInterrupt: the script was interrupted, and has ended.
     """
+    entries, last_line = record(setup, script, shows)
+    return Run(label=setup.label, last_line=last_line, **entries)
+
+
+def record(
+    setup: Setup, script: Sequence[str], shows: Callable[[str], bool]
+) -> tuple[dict[str, Any], str]:
+    """As ``run``: the entries of the record, and the last line that the script printed."""
     with tempfile.TemporaryDirectory() as folder:
-        record = Path(folder) / "record.json"
-        begun = Path(f"{record}{BEGUN}")
-        command = [sys.executable, *setup.command, str(record), *script]
+        path = Path(folder) / "record.json"
+        begun = Path(f"{path}{BEGUN}")
+        command = [sys.executable, *setup.command, str(path), *script]
         environment = {**untold(os.environ), **setup.environment, "PYTHONUNBUFFERED": "1"}
         last_line = ""
         with interruptible(command, environment, begun.exists) as process:
@@ -193,7 +208,7 @@ def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Ru
                 last_line = line.strip() or last_line
         if process.returncode != 0:
             raise RunFailedError(setup.label, process.returncode)
-        return Run(label=setup.label, last_line=last_line, **json.loads(record.read_text("utf-8")))
+        return json.loads(path.read_text("utf-8")), last_line
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Runs a script with real PyTorch and records it.
 
-``python record_torch.py RESULT [-m] SCRIPT ...``.
+``python record_torch.py [--observe=JSON] RESULT [-m] SCRIPT ...``.
 `torchlike compare --torch` starts this file by its path, in a process of its own. Nothing imports
 it, and it is the only place where PyTorch can be imported, by name and on request.
 """
@@ -8,13 +8,19 @@ it, and it is the only place where PyTorch can be imported, by name and on reque
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
 def main(argv: list[str]) -> None:
     _without_torchlike()
+    option, _, wanted = argv[0].partition("=")
+    if option == "--observe":
+        _observe(json.loads(wanted), argv[1:])
+        return
     recording = importlib.import_module("torchlike.porting.recording")
     recorder = importlib.import_module("torchlike.porting.recorder")
     torch = importlib.import_module("torch")
@@ -35,9 +41,24 @@ def main(argv: list[str]) -> None:
         device = "cuda" if torch.cuda.is_initialized() else "cpu"
         return {"framework": "torch", "version": torch.__version__, "device": device}
 
-    for name in [name for name in sys.modules if name.split(".")[0] == "torchlike"]:
-        del sys.modules[name]  # a script that imports torchlike gets the whole of it
+    _forget_torchlike()
     recording.record(framework, about, argv)
+
+
+def _observe(wanted: dict[str, Any], argv: list[str]) -> None:
+    """Note what ``compare --find-divergence`` compares."""
+    observe = importlib.import_module("torchlike.porting.divergence.observe")
+    framework = importlib.import_module("torchlike.porting.divergence.framework")
+    names = ("torch", "torch.optim.optimizer", "torch.overrides")
+    torch = framework.of_torch(*map(importlib.import_module, names))
+    _forget_torchlike()
+    observe.observe(torch, wanted, argv)
+
+
+def _forget_torchlike() -> None:
+    """Let a script that imports torchlike get the whole of it."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchlike"]:
+        del sys.modules[name]
 
 
 def _without_torchlike() -> None:

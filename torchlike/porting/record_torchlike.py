@@ -2,11 +2,13 @@
 
 ``python -m torchlike.porting.record_torchlike [OPTION] RESULT [-m] SCRIPT ...``; the environment
 variable ``TORCHLIKE_COMPILE`` says what is compiled. ``--find-step`` looks for a function that is a
-whole training step; ``--whole-step=LINE`` compiles the one that begins there.
+whole training step; ``--whole-step=LINE`` compiles the one that begins there; ``--observe=JSON``
+notes what ``compare --find-divergence`` compares.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from typing import Any
@@ -16,9 +18,12 @@ import numpy as np
 from jax.core import Tracer
 
 import torchlike
-from torchlike import nn, optim
+from torchlike import nn, optim, overrides
+from torchlike.optim import optimizer
 from torchlike.porting import compiled, torch_alias
 from torchlike.porting.allocator import tune_allocator
+from torchlike.porting.divergence.framework import of_torchlike
+from torchlike.porting.divergence.observe import OPTION, observe
 from torchlike.porting.module_compiler import ModuleCompiler
 from torchlike.porting.recorder import Framework
 from torchlike.porting.recording import record
@@ -27,12 +32,16 @@ from torchlike.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
 
 def main(argv: list[str]) -> None:
-    option, _, line = argv[0].partition("=") if argv[0].startswith("--") else ("", "", "")
+    option, _, value = argv[0].partition("=") if argv[0].startswith("--") else ("", "", "")
+    line = value if option == "--whole-step" else ""
     if line:  # the report says so, and why
         warnings.filterwarnings("ignore", "torchlike.jit: .* runs eagerly, because", RuntimeWarning)
     tune_allocator()
     torch_alias.install()
     modules = compiled.apply(compiled.mode_from_environment())
+    if option == OPTION:
+        observe(of_torchlike(torchlike, optimizer, overrides), json.loads(value), argv[1:])
+        return
     framework = Framework(
         tensor=torchlike.Tensor,
         module=nn.Module,
@@ -66,11 +75,14 @@ def _wait(optimizer: optim.Optimizer) -> None:
 
 
 def _about(modules: ModuleCompiler | None) -> dict[str, Any]:
+    first_calls = torchlike.compiler.report().rows
     return {
         "framework": "torchlike",
         "version": own_version(),
         "device": jax.default_backend(),
         "modules": None if modules is None else sorted(modules.called),
+        "by_numpy": sum(row.calls for row in first_calls),
+        "compiled": sum(row.compiled for row in first_calls),
         "left_eager": {} if modules is None else modules.left_eager,
     }
 

@@ -5,6 +5,7 @@ Standard library only: the process that runs a script with real PyTorch uses it 
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 import sys
@@ -47,20 +48,36 @@ def record(
     as_module = rest[:1] == [MODULE_FLAG]
     recorder = Recorder(framework, finder=StepFinder(looking=find_step))
     recorder.install()
-    # `compare` starts this process with the signal ignored, so that an interruption of the imports
-    # above prints none of our lines. Interrupting the script is the script's affair; the empty file
-    # says that it has begun.
-    Path(path + BEGUN).touch()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    begin(path)
     prepare = None if whole_step is None else decorating(whole_step, recorder.whole_step)
-    begin = time.perf_counter()
+    start = time.perf_counter()
     try:
         script.run(rest[1:] if as_module else rest, as_module=as_module, prepare=prepare)
     except SystemExit as exit_:
         if exit_.code not in (None, 0):
             raise
-    seconds = time.perf_counter() - begin
+    seconds = time.perf_counter() - start
     file = getattr(sys.modules["__main__"], "__file__", None)
     entries = {**about(), **recorder.result(), "seconds": seconds, "script_file": file}
+    entries["peak_memory"] = _peak_memory()
     Path(path).write_text(json.dumps(entries), encoding="utf-8")
+
+
+def begin(path: str) -> None:
+    """Say that the script begins, whose record ``path`` is to be: interruptions are its affair now.
+
+    `compare` starts this process with the signal ignored, so that an interruption of our imports
+    prints none of our lines. An empty file says that the script has begun.
+    """
+    Path(path + BEGUN).touch()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _peak_memory() -> int | None:
+    """The most memory that this process has had, in bytes; None where the system does not say."""
+    try:
+        usage = importlib.import_module("resource").getrusage(0)
+    except ImportError:  # Windows
+        return None
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -40,6 +40,11 @@ class Run:
     #: The function that is a whole step: its name, file and first line.
     step_function: dict[str, Any] | None = None
     script_file: str | None = None
+    #: The most memory of the process in bytes; calls of operations that NumPy computed; forms of
+    #: operations that were compiled. None where that is not known.
+    peak_memory: int | None = None
+    by_numpy: int | None = None
+    compiled: int | None = None
 
     @property
     def steady_step(self) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from torchlike.porting.scan.findings import KINDS, Report
@@ -13,6 +14,7 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 td, th { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left;
   vertical-align: top; overflow-wrap: anywhere; }
+th:nth-child(1), th:nth-child(3) { min-width: 11rem; }
 code { font: .9em ui-monospace, monospace; }
 .bar { display: flex; height: 1.2rem; border-radius: .3rem; overflow: hidden; margin: 1rem 0; }
 .missing { background: light-dark(#ffd5d5, #6b1f1f); }
@@ -36,7 +38,7 @@ def html(report: Report) -> str:
     rows = "".join(
         f"<tr><td><code>{escape(place(file, f))}</code></td><td>"
         f'<span class="tag {f.kind}">{f.kind}{", guarded" if f.guarded else ""}</span></td>'
-        f"<td><code>{escape(f.name)}</code></td><td>{escape(f.says)}"
+        f"<td><code>{escape(f.name)}</code></td><td>{_with_code(f.says)}"
         f"{f' ({escape(f.link)})' if f.link else ''}</td></tr>"
         for file, f in lines(report, everything=False)
     )
@@ -47,3 +49,8 @@ def html(report: Report) -> str:
         f"<ul>{said}</ul><table><tr><th>where<th>kind<th>name<th>what to do</tr>{rows}</table>"
         "</html>\n"
     )
+
+
+def _with_code(text: str) -> str:
+    """Words that a docstring sets between double backticks, as code."""
+    return re.sub(r"``(.+?)``", r"<code>\1</code>", escape(text))

@@ -1,0 +1,284 @@
+"""Ten planted faults, each found: a script does otherwise on torchlike than on PyTorch."""
+
+import contextlib
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import torchlike
+from torchlike.optim import optimizer
+from torchlike.porting.divergence import framework
+from torchlike.porting.divergence.comparing import Comparison
+from torchlike.porting.divergence.narrowing import first_different
+from torchlike.porting.divergence.observer import Observer
+from torchlike.porting.divergence.tracer import Tracer
+
+torch = pytest.importorskip("torch")
+
+ROOT = str(Path(torchlike.__file__).parent.parent)
+TOLERANCE = 1e-4
+
+#: A faulty script says `ours` where the fault is.
+SCRIPT = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+ours = "torchlike" in torch.__version__
+torch.manual_seed(0)
+
+
+class Mix(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 8) / 3)
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Linear(4, 8)
+        self.norms = nn.ModuleList([nn.LayerNorm(8), nn.LayerNorm(8)])
+        self.mix = Mix()
+        self.act = nn.ReLU()
+        self.drop = nn.Dropout(0.5)
+        self.left = nn.Linear(8, 8)
+        self.right = nn.Linear(8, 8)
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = self.norms[0](self.embed(x))
+        x = self.drop(self.act(self.mix(x)))
+        x = self.norms[1](self.left(x) + self.right(x))
+        return self.head(x)
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+x, y = torch.randn(16, 4), torch.randn(16, 2)
+for step in range(5):
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+"""
+
+#: By name: what the script has, what it has instead, and what is found: step, kind, module or
+#: optimizer, operation, and the text that stands where it is told.
+FAULTS = {
+    "eps of the second LayerNorm": (
+        "nn.LayerNorm(8)]",
+        "nn.LayerNorm(8, eps=0.1 if ours else 1e-5)]",
+        (1, "forward", "norms.1", "torch.nn.functional.layer_norm", "eps=0.1"),
+    ),
+    "momentum": (
+        "momentum=0.9",
+        "momentum=0.5 if ours else 0.9",
+        (1, "optimizer", "SGD", None, "['momentum'] is 0.5 and 0.9"),
+    ),
+    "swapped weights": (
+        "model = Net()\n",
+        "model = Net()\nif ours:\n    model.left.weight, model.right.weight = "
+        "model.right.weight, model.left.weight\n",
+        (1, "state", "left", None, "weight differs as it is made or filled"),
+    ),
+    "dropout": (
+        "nn.Dropout(0.5)",
+        "nn.Dropout(0.2 if ours else 0.5)",
+        (1, "forward", "drop", "torch.nn.functional.dropout", "p=0.2"),
+    ),
+    "activation": (
+        "nn.ReLU()",
+        "nn.GELU() if ours else nn.ReLU()",
+        (1, "forward", "act", "torch.nn.functional.gelu", "ReLU()"),
+    ),
+    "learning rate at the third step": (
+        "    optimizer.step()\n",
+        "    optimizer.step()\n    if step == 1:\n"
+        "        optimizer.param_groups[0]['lr'] = 0.01 if ours else 0.05\n",
+        (3, "optimizer", "SGD", None, "['lr'] is 0.01 and 0.05"),
+    ),
+    "a cast in one layer": (
+        "return x @ self.weight",
+        "return (x.bfloat16().float() if ours else x) @ self.weight",
+        (1, "forward", "mix", "torch.Tensor.bfloat16", "outputs"),
+    ),
+    "a missing zero_grad": (
+        "optimizer.zero_grad()",
+        "_ = step == 2 and ours or optimizer.zero_grad()",
+        (3, "zero_grad", "head", None, "before backward()"),
+    ),
+    "reduction of the loss": (
+        "F.mse_loss(model(x), y)",
+        "F.mse_loss(model(x), y, reduction='sum' if ours else 'mean')",
+        (1, "loss", None, "torch.nn.functional.mse_loss", "the loss"),
+    ),
+    "a transposed product": (
+        "x @ self.weight",
+        "x @ (self.weight.T if ours else self.weight)",
+        (1, "forward", "mix", "torch.Tensor.T.__get__", "outputs"),
+    ),
+}
+
+
+def faulty(name):
+    before, after, expected = FAULTS[name]
+    assert SCRIPT.count(before) == 1
+    return SCRIPT.replace(before, after), expected
+
+
+def torchs():
+    """Both frameworks, with what the script imports as torch."""
+    theirs = importlib.import_module("torch.optim.optimizer")
+    return (
+        (framework.of_torchlike(torchlike, optimizer, torchlike.overrides), torchlike),
+        (framework.of_torch(torch, theirs, torch.overrides), torch),
+    )
+
+
+def execute(source, package, watch):
+    text = source.replace("import torch\nfrom torch import nn\nimport torch.nn.functional as F", "")
+    names = {"torch": package, "nn": package.nn, "F": package.nn.functional, "__name__": "__main__"}
+    with watch, contextlib.suppress(SystemExit):
+        exec(compile(text, "script.py", "exec"), names)
+    return watch
+
+
+def observed(source, steps=None):
+    return [execute(source, package, Observer(fw, steps)).result() for fw, package in torchs()]
+
+
+def compared(source):
+    """The first difference, and its operation, found in this process."""
+    found = Comparison(*json.loads(json.dumps(observed(source))), TOLERANCE).first()
+    if found is not None and found.trace is not None:
+        traced = [
+            execute(source, package, Tracer(fw, **wanted)).operations
+            for (fw, package), wanted in zip(torchs(), found.trace, strict=True)
+        ]
+        found.operation = first_different(*traced, TOLERANCE)
+    return None if found is None else found.as_json()
+
+
+def check(found, expected):
+    step, kind, where, operation, says = expected
+    assert (found["step"], found["kind"]) == (step, kind)
+    assert where == (found["of"] if kind == "optimizer" else found["module"])
+    assert operation == (found["operation"] and found["operation"]["name"])
+    assert any(says in text for text in (found["says"], *found["details"]))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_named(name):
+    source, expected = faulty(name)
+    check(compared(source), expected)
+
+
+def test_of_two_equal_runs_nothing_is_named():
+    here, there = observed(SCRIPT)
+    assert here["steps"] == there["steps"] == 5
+    assert len(here["events"]) == 15
+    comparison = Comparison(here, there, TOLERANCE)
+    assert comparison.first() is None
+    assert comparison.modules == 11
+
+
+def test_a_run_ends_after_as_many_steps_as_are_asked_for():
+    assert [run["steps"] for run in observed(SCRIPT, steps=2)] == [2, 2]
+
+
+def command(tmp_path, source, *options):
+    (tmp_path / "train.py").write_text(source)
+    return subprocess.run(
+        [sys.executable, "-m", "torchlike", "compare", *options, "--find-divergence",
+         "--json", "found.json", "train.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": ROOT},
+    )  # fmt: skip
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_command_names_planted_faults(tmp_path, name):
+    source, expected = faulty(name)
+    done = command(tmp_path, source, "--torch")
+    assert done.returncode == 3, done.stdout + done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())["divergence"]
+    check(found, expected)
+    if expected[3] is not None:
+        path, _, line = found["operation"]["line"].partition(":")
+        assert path == str(tmp_path / "train.py")
+        text = source.splitlines()[int(line) - 1]
+        assert "ours" in text or "self." in text
+    assert found["says"].split(",")[0].split()[0] in done.stdout
+
+
+@pytest.mark.full
+def test_the_command_says_that_nothing_differs(tmp_path):
+    done = command(tmp_path, SCRIPT, "--torch")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("no difference found in 5 steps, 11 modules\n")
+    assert json.loads((tmp_path / "found.json").read_text())["divergence"] is None
+
+
+#: Gradients of the first bias, and of a third of the attention's, are rounding alone: Adam makes
+#: updates of them that go either way.
+ROUNDING = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+ours = "torchlike" in torch.__version__
+torch.manual_seed(0)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU())
+        self.attend = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.last = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = self.first(x)[None]
+        return self.last(self.attend(x, x, x)[0])
+
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+x = torch.randn(16, 4)
+for step in range(4):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+model.eval()
+model(x)
+"""
+
+
+def test_updates_that_follow_rounding_are_no_difference():
+    here, there = observed(ROUNDING)
+    updates = [run["events"][2]["parameters"] for run in (here, there)]
+    bias = [update["Net:first.0.bias"]["projections"] for update in updates]
+    assert max(abs(a - b) for a, b in zip(*bias, strict=True)) > 1e-3  # it learns with 0.01
+    assert Comparison(here, there, TOLERANCE).first() is None
+
+
+def test_beside_them_an_optimizers_own_fault_is_found():
+    fault = "\n    if ours:\n        model.last.bias.data += 0.01\n"
+    found = compared(ROUNDING.replace("    optimizer.step()\n", f"    optimizer.step(){fault}", 1))
+    assert (found["step"], found["kind"], found["module"]) == (2, "state", "last")
+
+
+def test_the_command_asks_for_torch(tmp_path):
+    done = command(tmp_path, SCRIPT)
+    assert done.returncode == 2
+    assert "give --torch as well" in done.stdout

@@ -1,0 +1,82 @@
+"""What watching a run needs to know of PyTorch, or of torchlike in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Framework:
+    """The classes and functions of one framework, and how values are read."""
+
+    name: str
+    #: The folder of its files, whose lines are not the user's.
+    folder: str
+    tensor: type
+    module: type
+    #: ``register_optimizer_step_pre_hook`` and ``..._post_hook``.
+    before_step: Callable[[Callable[..., None]], Any]
+    after_step: Callable[[Callable[..., None]], Any]
+    #: ``TorchFunctionMode``, and what it calls a function.
+    function_mode: type
+    name_of: Callable[[Any], str | None]
+    #: A tensor's values; None where it has none, as within a transformation.
+    array: Callable[[Any], np.ndarray | None]
+
+
+def of(torch: Any, optimizer: Any, overrides: Any, values: Callable[[Any], Any]) -> Framework:
+    """The framework that ``torch`` is.
+
+    Args:
+        optimizer: its ``torch.optim.optimizer``.
+        overrides: its ``torch.overrides``.
+        values: gives a detached, dense tensor's values as an array.
+    """
+
+    def array(tensor: Any) -> np.ndarray | None:
+        if tensor.is_meta:
+            return None
+        try:
+            detached = tensor.detach()
+            return values(detached if detached.layout == torch.strided else detached.to_dense())
+        except (RuntimeError, TypeError, NotImplementedError):  # it stands for one, as under vmap
+            return None
+
+    return Framework(
+        name=torch.__name__,
+        folder=torch.__path__[0],
+        tensor=torch.Tensor,
+        module=torch.nn.Module,
+        before_step=optimizer.register_optimizer_step_pre_hook,
+        after_step=optimizer.register_optimizer_step_post_hook,
+        function_mode=overrides.TorchFunctionMode,
+        name_of=overrides.resolve_name,
+        array=array,
+    )
+
+
+def of_torch(torch: Any, optimizer: Any, overrides: Any) -> Framework:
+    """Real PyTorch."""
+    kept_by_numpy = {getattr(torch, name) for name in _NUMPYS}
+
+    def values(tensor: Any) -> np.ndarray:
+        on_host = tensor.resolve_conj().resolve_neg().cpu()
+        return (on_host if on_host.dtype in kept_by_numpy else on_host.double()).numpy()
+
+    return of(torch, optimizer, overrides, values)
+
+
+#: Dtypes that NumPy has.
+_NUMPYS = (
+    "float16", "float32", "float64", "complex64", "complex128", "bool", "uint8", "int8", "int16",
+    "int32", "int64",
+)  # fmt: skip
+
+
+def of_torchlike(torchlike: Any, optimizer: Any, overrides: Any) -> Framework:
+    """torchlike. Its arrays are JAX's: to read one leaves the tensor's memory to it alone."""
+    return of(torchlike, optimizer, overrides, lambda tensor: np.asarray(tensor.jax()))
