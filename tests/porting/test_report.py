@@ -123,6 +123,11 @@ def test_notes_say_what_is_compiled(entries, note):
     assert note in report.notes([make_run(), make_run("compiled", **entries)])
 
 
+def test_pytorchs_run_compiles_nothing():
+    theirs = make_run("PyTorch, eager", framework="torch", whole_steps=["step"])
+    assert not any("one program" in note for note in report.notes([make_run(), theirs]))
+
+
 def test_numbers_can_be_written_and_read():
     compiled = make_run("compiled", losses=[3.0, 2.0, 1.5])
     entries = json.loads(json.dumps(report.as_json("digits", [make_run(), compiled])))

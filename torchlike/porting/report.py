@@ -144,7 +144,7 @@ def notes(runs: list[Run]) -> list[str]:
         about = f"{run.label}: {run.framework} {run.version} on {run.device}"
         lines.append(f"{about}; last line: {run.last_line}" if run.last_line else about)
         compiled = what_is_compiled(run)
-        if compiled and run is not runs[0]:
+        if compiled and run is not runs[0] and run.framework == "torchlike":
             lines.append(f"{run.label}: {compiled}.")
         if run.first_step is None:
             lines.append(
