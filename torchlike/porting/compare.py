@@ -42,11 +42,10 @@ EAGER = Setup("eager", (*_ON_TORCHLIKE, "--find-step"), _OFF)
 MODULES = Setup("modules compiled", _ON_TORCHLIKE, {"TORCHLIKE_COMPILE": "modules"})
 MARKED = Setup("compiled as marked", _ON_TORCHLIKE, _AS_MARKED)
 WHOLE_STEP = Setup("whole step compiled", _ON_TORCHLIKE, _AS_MARKED)
-TORCH = Setup(
-    "PyTorch, eager",
-    (str(Path(__file__).with_name("record_torch.py")),),
-    {"TORCHDYNAMO_DISABLE": "1"},  # torch.compile gives back what it was given
-)
+_ON_TORCH = (str(Path(__file__).with_name("record_torch.py")),)
+#: ``torch.compile`` gives back what it was given.
+TORCH = Setup("PyTorch, eager", _ON_TORCH, {"TORCHDYNAMO_DISABLE": "1"})
+TORCH_COMPILED = Setup("PyTorch, compiled", _ON_TORCH, {})
 
 #: Why there is no row in which a whole step is one program, and how to get one.
 _HOW = (
@@ -126,6 +125,8 @@ def compare(
             remarks += _whole_step(eager, add, runs)
         if with_torch:
             add(TORCH)
+            if eager.marked:
+                remarks += _compiled_by_torch(add)
     except RunFailedError as error:
         console.print(str(error), style="red", markup=False)
         for note in misplaced:
@@ -177,6 +178,16 @@ def _whole_step(eager: Run, add: Callable[[Setup], Run], runs: list[Run]) -> lis
         why = next(iter(found.fell_back.values()))
         return [f"{where} is a whole step, but cannot be compiled: {why}"]
     return [f"{where} was compiled for this comparison: @torch.compile on it does the same."]
+
+
+def _compiled_by_torch(add: Callable[[Setup], Run]) -> list[str]:
+    """Add PyTorch's run of what the script marks, or say why there is none: its compiler needs one
+    of C++."""
+    try:
+        add(TORCH_COMPILED)
+    except RunFailedError as error:
+        return [f"{error}; what it printed stands above."]
+    return []
 
 
 def run(setup: Setup, script: Sequence[str], shows: Callable[[str], bool]) -> Run:

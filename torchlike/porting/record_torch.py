@@ -35,6 +35,7 @@ def main(argv: list[str]) -> None:
         wait=lambda optimizer: torch.cuda.synchronize() if torch.cuda.is_initialized() else None,
         scaler=torch.amp.GradScaler,
         loading=((loader.DataLoader, "__iter__"), (loader._BaseDataLoaderIter, "__next__")),
+        untraced=lambda function: torch.compiler.disable(function, recursive=False),
     )
 
     def about() -> dict[str, str]:

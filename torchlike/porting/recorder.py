@@ -44,6 +44,8 @@ class Framework:
     scaler: type | None = None
     #: The methods in which data are loaded: a class and the name of its attribute.
     loading: tuple[tuple[type, str], ...] = ()
+    #: Keeps a function of the recorder's out of the compiler's sight, but not what it calls.
+    untraced: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda function: function
 
 
 #: Losses that were scaled and not yet backward's: more than these are not backward's, ever.
@@ -135,7 +137,7 @@ class Recorder:
                 module.__call__ = call  # later forwards are of no interest
             return call(this, *args, **kwargs)
 
-        module.__call__ = first_call
+        module.__call__ = self.framework.untraced(first_call)
 
     def _hook_backward(self) -> None:
         tensor = self.framework.tensor
@@ -153,7 +155,7 @@ class Recorder:
             self.backward_ends.append(self._now())
             self._catch_up()
 
-        tensor.backward = recorded_backward
+        tensor.backward = self.framework.untraced(recorded_backward)
 
     def _hook_optimizers(self) -> None:
         optimizer = self.framework.optimizer
@@ -184,8 +186,9 @@ class Recorder:
                 self.step_ends.append(self._now())
                 self.finder.update()
 
-        recorded_step._recorded = True  # type: ignore[attr-defined]
-        return recorded_step
+        found: Any = self.framework.untraced(recorded_step)
+        found._recorded = True
+        return found
 
     def _hook_scaler(self) -> None:
         scaler = self.framework.scaler
@@ -202,7 +205,7 @@ class Recorder:
                     self._scaled = [*self._scaled[1 - _MOST_SCALED :], (scaled, kept)]
             return scaled
 
-        scaler.scale = recorded_scale  # type: ignore[attr-defined]
+        scaler.scale = self.framework.untraced(recorded_scale)  # type: ignore[attr-defined]
 
     def _unscaled(self, loss: Any) -> Any:
         """The value of ``loss``, or of what it is a scaled form of."""
