@@ -181,3 +181,10 @@ def test_plot_without_matplotlib_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(plot, "available", lambda: False)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'torchlike\[demo\]'"):
         plot.write(tmp_path / "digits.png", "digits", [make_run()])
+
+
+def test_notes_say_that_no_seed_is_set():
+    first, other = make_run(seed=3), make_run("compiled", seed=4, losses=[2.0, 2.0, 1.0])
+    assert "sets no seed" in report.notes([first, other])[-1]
+    for alike in (make_run("compiled", seed=3, losses=[2.0, 2.0, 1.0]), make_run("b", seed=4)):
+        assert not any("seed" in note for note in report.notes([first, alike]))

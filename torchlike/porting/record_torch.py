@@ -38,9 +38,10 @@ def main(argv: list[str]) -> None:
         untraced=lambda function: torch.compiler.disable(function, recursive=False),
     )
 
-    def about() -> dict[str, str]:
+    def about() -> dict[str, Any]:
         device = "cuda" if torch.cuda.is_initialized() else "cpu"
-        return {"framework": "torch", "version": torch.__version__, "device": device}
+        return {"framework": "torch", "version": torch.__version__, "device": device,
+                "seed": torch.initial_seed()}  # fmt: skip
 
     _forget_torchlike()
     recording.record(framework, about, argv)

@@ -80,6 +80,7 @@ def _about(modules: ModuleCompiler | None) -> dict[str, Any]:
         "framework": "torchlike",
         "version": own_version(),
         "device": jax.default_backend(),
+        "seed": torchlike.initial_seed(),
         "modules": None if modules is None else sorted(modules.called),
         "by_numpy": sum(row.calls for row in first_calls),
         "compiled": sum(row.compiled for row in first_calls),

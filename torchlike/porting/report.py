@@ -45,6 +45,8 @@ class Run:
     peak_memory: int | None = None
     by_numpy: int | None = None
     compiled: int | None = None
+    #: The seed of the script's random numbers; another for each run where the script sets none.
+    seed: int | None = None
 
     @property
     def steady_step(self) -> float | None:
@@ -118,6 +120,10 @@ def table(name: str, runs: list[Run]) -> Table:
     return result
 
 
+#: Losses that are further apart, relatively, differ by more than rounding.
+_ROUNDING = 1e-3
+
+
 def what_is_compiled(run: Run) -> str:
     """What the programs of a run hold, in words; nothing of a run without any."""
     if run.whole_steps:
@@ -157,6 +163,12 @@ def notes(runs: list[Run]) -> list[str]:
             )
         for name, reason in (run.left_eager | run.fell_back).items():
             lines.append(f"{run.label}: {name} was left eager. {reason}")
+    apart = [agreement(runs[0].losses, run.losses).first > _ROUNDING for run in runs[1:]]
+    if any(apart) and len({run.seed for run in runs}) > 1:
+        lines.append(
+            "Each run drew its own random numbers, so losses differ: the script sets no seed "
+            "(torch.manual_seed), or not the same in each."
+        )
     return lines
 
 
