@@ -1,6 +1,7 @@
-"""For all tests: long tables are sampled, and the memory of compiled programs is given back."""
+"""For all tests: long tables are sampled, memory is given back, and collections stay short."""
 
 import collections
+import gc
 import resource
 import sys
 
@@ -59,11 +60,25 @@ def _resident() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+def pytest_collection_finish():
+    """Python's collector leaves alone what was imported and collected until now.
+
+    These are millions of objects, and looking at all of them takes a second: as long as many tests
+    that ask for a collection, of which some ask twice.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="module")
-def compiled_programs_are_dropped():
+def what_a_module_leaves():
+    """Compiled programs are dropped where they are many; others the collector leaves alone."""
     yield
     if _resident() > _MOST:
         jax.clear_caches()
+        gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

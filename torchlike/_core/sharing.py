@@ -6,20 +6,21 @@ import gc
 
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
+from torchlike._runtime import logs
+
+_log = logs.logger("storage")
 
 
 def tensors_on(storage: Storage) -> list[Tensor]:
     """Every tensor on this memory, found among all that refers to it.
 
     Storages keep no list of their tensors: it would cost each view 0.2 µs. To look through the
-    collector's objects takes some 20 ms, where shared memory grows and nowhere else. RuntimeError
-    after ``gc.freeze()``, which hides objects from it.
+    collector's objects takes some 20 ms, where shared memory grows and nowhere else. What
+    ``gc.freeze()`` hides from it may be a tensor, too, and so is hidden no longer.
     """
     if gc.get_freeze_count():
-        raise RuntimeError(
-            "memory that several tensors share cannot grow after gc.freeze(), which hides them: "
-            "call gc.unfreeze() before"
-        )
+        gc.unfreeze()
+        _log.info("gc.freeze() is undone: shared memory grows, and all tensors on it must be found")
     found = []
     for holder in gc.get_referrers(storage):
         if type(holder) in TENSOR_TYPES:

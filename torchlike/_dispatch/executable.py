@@ -135,10 +135,10 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable",
-        "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large",
-        "keeps_residuals", "kept", "large", "library", "mask", "name", "op", "passes_on", "pure",
-        "rule", "saves", "transformed", "wanted",
+        "_abstract", "_backward", "_donating", "_families", "_into", "_make_forward", "by_numpy",
+        "differentiable", "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple",
+        "is_large", "keeps_residuals", "kept", "large", "library", "mask", "name", "op",
+        "passes_on", "pure", "rule", "saves", "transformed", "wanted",
     )  # fmt: skip
 
     def __init__(
@@ -155,6 +155,7 @@ class Executable:
         free: tuple[int, ...] = (),
         differentiable: Any = True,
         library: bool = False,
+        forward_as: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         #: The name of the op it belongs to; "" for views and backward passes.
@@ -206,14 +207,28 @@ class Executable:
         self.pure = strong
         #: Whether all of it is torchlike's own code, which nobody need watch being traced.
         self.library = library
-        form = self._jitted(strong)
-        self.forward: Callable[..., Any] = form
-        #: The same for operands with host values among them, as in ``first_calls``.
-        self.by_numpy = form.by_numpy
-        self.forward_vjp = self._jitted(self._forward_vjp, like=form)
+        first = self._first_calls(strong)
+        #: The forward for operands with host values among them, as in ``first_calls``.
+        self.by_numpy = first.by_numpy
+        self._make_forward = first.form
+        if forward_as is not None:  # forward_as(form, pure) is called in place of the form
+            self._make_forward = lambda: forward_as(first.form(), strong)
 
-    def _jitted(self, function: Callable[..., Any], like: Any = None) -> first_calls.Form:
-        return first_calls.jit(
+    def __getattr__(self, name: str) -> Any:
+        """``forward`` and ``forward_vjp``, compiled forms, when they are first asked for: for small
+        tensors most executables never are."""
+        if name == "forward":
+            found = self.forward = self._make_forward()
+        elif name == "forward_vjp":
+            found = self.forward_vjp = self._first_calls(self._forward_vjp, like=self).form()
+        else:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return found
+
+    def _first_calls(
+        self, function: Callable[..., Any], like: Any = None
+    ) -> first_calls.FirstCalls:
+        return first_calls.FirstCalls(
             self._traced(function), name=self.name, like=like,
             patience=_little if self.keeps_residuals and self.mask else None, op=self._op,
             inline=AT_ONCE,
@@ -234,7 +249,7 @@ class Executable:
         """``forward`` in the memory of its first operand, for in-place ops."""
         if self._donating is None:
             self._donating = first_calls.jit(
-                self.pure, name=self.name, like=self.forward, op=self._op, donate_argnums=0
+                self.pure, name=self.name, like=self, op=self._op, donate_argnums=0
             )
         return self._donating
 

@@ -126,9 +126,8 @@ class OpSpec:
             free=self.schema.scalar_operands,
             differentiable=self.differentiable,
             library=self.fn.__module__.startswith("torchlike."),
+            forward_as=AsOneRow if self.one_instruction else None,
         )
-        if self.one_instruction:
-            exe.forward = AsOneRow(exe.forward, exe.pure)
         exe.op = self.name
         exe.facts = self, statics, lengths
         self.cache[(mask, statics, lengths) if lengths else (mask, statics)] = exe

@@ -6,12 +6,13 @@ its jaxpr is evaluated by a NumPy rule for each lax primitive. Once the signatur
 so often that compiling it would have been worth it (``cost``), it is compiled, and later calls
 never come here again. No operation has a second definition.
 
-The room: ``jit`` (the drop-in for ``jax.jit``), ``interpreter`` (a jaxpr as a function of NumPy
-arrays), ``rules/`` (one family of primitives a file), ``cost`` (when compiling pays), ``settings``,
-``statistics`` (what ran where), ``internals`` (the private names of JAX that all this needs).
+The room: ``jit`` (the drop-in for ``jax.jit``), ``tracing`` (a jaxpr, quickly), ``interpreter`` (a
+jaxpr as a function of NumPy arrays), ``rules/`` (one family of primitives a file), ``cost`` (when
+compiling pays), ``settings``, ``statistics`` (what ran where), ``internals`` (the private names of
+JAX that all this needs).
 """
 
 from torchlike._runtime.first_calls.families import Template
-from torchlike._runtime.first_calls.jit import DECLINED, Form, call, jit, takes
+from torchlike._runtime.first_calls.jit import DECLINED, FirstCalls, Form, call, jit, takes
 
-__all__ = ["DECLINED", "Form", "Template", "call", "jit", "takes"]
+__all__ = ["DECLINED", "FirstCalls", "Form", "Template", "call", "jit", "takes"]

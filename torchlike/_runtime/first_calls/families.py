@@ -15,13 +15,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax
-
-from torchlike._runtime import targets
 from torchlike._runtime.first_calls import cost
 from torchlike._runtime.first_calls.internals import log
 from torchlike._runtime.first_calls.interpreter import Plan
 from torchlike._runtime.first_calls.rules import Unsupported
+from torchlike._runtime.first_calls.tracing import traced
 from torchlike._runtime.lazy import LazyModule
 
 #: JAX's symbolic sizes are imported with the first family.
@@ -43,17 +41,6 @@ class Template(NamedTuple):
     #: The function for these sizes.
     make: Callable[[tuple[Any, ...]], Callable[..., Any]]
     sizes: tuple[int, ...]
-
-
-def described(leaf: Any, shape: Any) -> Any:
-    """What stands for an operand while a form is traced; numbers (whose shape is None) stay.
-
-    Not the array itself: a traceback that JAX keeps would hold it.
-    """
-    if shape is None:
-        return leaf
-    weak = getattr(leaf, "weak_type", False)
-    return jax.ShapeDtypeStruct(shape, leaf.dtype, weak_type=weak)
 
 
 class Specialised(NamedTuple):
@@ -92,15 +79,11 @@ class Generic:
             None if p is None else tuple([symbols.get(n, n) for n in p]) for p in self._pattern
         ]
         assert sizes is not None
-        given = [described(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
-        function = template.make(sizes)
         present = {name: b for (_, b), name in names.items()}
-        with symbolic_sizes.decisions.by(present) as decided, targets.numpy(), jax.disable_jit():
-            closed, out = jax.make_jaxpr(lambda *args: function(*args), return_shape=True)(
-                *jax.tree.unflatten(tree, given)
-            )
+        with symbolic_sizes.decisions.by(present) as decided:
+            closed = traced(template.make(sizes), tree, shapes, leaves)
         self._guards = list(decided.guards)
-        self._structure = jax.tree.structure(out)
+        self._structure = closed.structure
         self._dtypes = [aval.dtype for aval in closed.in_avals]
         self._avals = closed.out_avals
         self._closed = closed

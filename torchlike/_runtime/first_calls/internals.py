@@ -31,6 +31,9 @@ NAMES = {
     "array": ("jax._src.array", "ArrayImpl"),
     "jaxpr": ("jax._src.core", "Jaxpr"),
     "literal": ("jax._src.core", "Literal"),
+    "trace": ("jax._src.interpreters.partial_eval", "trace_to_jaxpr_dynamic"),
+    "wrap_init": ("jax._src.linear_util", "wrap_init"),
+    "debug_info": ("jax._src.core", "DebugInfo"),
 }
 
 
@@ -49,6 +52,9 @@ class Internals:
     array: Any
     jaxpr: Any
     literal: Any
+    trace: Callable[..., Any]
+    wrap_init: Callable[..., Any]
+    debug_info: Callable[..., Any]
 
     def __init__(self) -> None:
         #: What this JAX lacks, or "".

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from torchlike._runtime import mixed_operands, targets
+from torchlike._runtime import mixed_operands
 from torchlike._runtime.first_calls import cost
-from torchlike._runtime.first_calls.families import Family, Template, described
+from torchlike._runtime.first_calls.families import Family, Template
 from torchlike._runtime.first_calls.internals import internals, log
 from torchlike._runtime.first_calls.interpreter import Plan
 from torchlike._runtime.first_calls.program import (
@@ -25,6 +25,7 @@ from torchlike._runtime.first_calls.program import (
 from torchlike._runtime.first_calls.rules import TooLong, Unsupported
 from torchlike._runtime.first_calls.settings import COMPILED, settings
 from torchlike._runtime.first_calls.statistics import record_of
+from torchlike._runtime.first_calls.tracing import traced
 
 _ndarray = np.ndarray
 _config: Any = jax.config  # gets its fields one by one
@@ -68,19 +69,10 @@ def jit(
     ``op()`` is the name of the op whose operands the arguments are: `mixed_operands` may refuse
     them. Without it they are not looked at.
     """
-    jitted: Any = jax.jit(function, **options)
-    if internals.missing:
-        jitted.by_numpy = _decline
-        return jitted
-    template = template or Template(lambda sizes: function, ())
-    name = name or getattr(function, "__name__", "?")
-    first_calls = _FirstCalls(
-        function, jitted, name, template, {} if families is None else families,
-        getattr(like, "by_numpy", None), patience, op,
-    )  # fmt: skip
-    hooked: Any = internals.hooked(function, jitted, first_calls.miss)
-    hooked.by_numpy = first_calls.by_numpy
-    return hooked
+    return FirstCalls(
+        function, name=name, template=template, families=families, like=like, patience=patience,
+        op=op, **options,
+    ).form()  # fmt: skip
 
 
 def call(form: Form, *args: Any) -> Any:
@@ -107,30 +99,51 @@ def _decline(*args: Any) -> Any:
     return DECLINED
 
 
-class _FirstCalls:
-    """Answers the calls of one form for which JAX has no executable, and those by NumPy."""
+class FirstCalls:
+    """Answers the calls of one form for which JAX has no executable, and those by NumPy.
+
+    The arguments are those of `jit`. An op on small tensors never asks for the form, and to make
+    one takes a seventh of its first call.
+    """
 
     __slots__ = (
-        "_by_avals", "_compiled", "_families", "_function", "_like", "_name", "_op", "_patience",
-        "_programs", "_template",
+        "_by_avals", "_compiled", "_families", "_function", "_like", "_name", "_op", "_options",
+        "_patience", "_programs", "_template",
     )  # fmt: skip
 
     def __init__(
-        self, function: Callable[..., Any], jitted: Any, name: str, template: Template,
-        families: dict[Any, Family], like: Any, patience: Callable[[Any], float] | None,
-        op: Callable[[], str] | None,
+        self, function: Callable[..., Any], *, name: str = "", template: Template | None = None,
+        families: dict[Any, Family] | None = None, like: Any = None,
+        patience: Callable[[Any], float] | None = None, op: Callable[[], str] | None = None,
+        **options: Any,
     ) -> None:  # fmt: skip
         self._function = function
-        self._compiled = jitted._cache_miss
-        self._name = name
-        self._template, self._families = template, families
+        self._options = options
+        self._name = name or getattr(function, "__name__", "?")
+        self._template = template or Template(lambda sizes: function, ())
+        self._families = {} if families is None else families
         self._patience = patience
         self._op = op
         #: Programs by their signature, and by what `by_numpy` sees of it.
         self._programs: dict[Any, Program] = {}
         self._by_avals: dict[Any, Program] = {}
         #: The programs of the form that this one is like.
-        self._like: dict[Any, Program] = getattr(like, "__self__", self)._programs
+        peer = getattr(getattr(like, "by_numpy", None), "__self__", self)
+        self._like: dict[Any, Program] = peer._programs
+
+    def form(self) -> Form:
+        """What `jit` gives, made anew: the caller keeps it, else it would be part of a cycle."""
+        form: Any = jax.jit(self._function, **self._options)
+        if not internals.missing:
+            self._compiled = form._cache_miss
+            form = internals.hooked(self._function, form, self.miss)
+        form.by_numpy = self.by_numpy
+        return form
+
+    @property
+    def by_numpy(self) -> Callable[..., Any]:
+        """The form's `by_numpy`, which needs no form."""
+        return _decline if internals.missing else self._by_numpy
 
     # -- called by JAX -----------------------------------------------------------------------------
 
@@ -164,7 +177,7 @@ class _FirstCalls:
 
     # -- called by us ------------------------------------------------------------------------------
 
-    def by_numpy(self, *args: Any) -> Any:
+    def _by_numpy(self, *args: Any) -> Any:
         """The form's results as NumPy arrays; DECLINED where it should be called as it is: it is
         to be compiled, or an argument is no array with values."""
         if settings.mode == COMPILED or not _config.jax_enable_x64:  # the form refuses
@@ -306,20 +319,15 @@ class _FirstCalls:
         record = program.record
         began = perf_counter()
         shapes = [part[0] if type(part) is tuple else None for part in key[2:]]
-        given = [described(leaf, shape) for leaf, shape in zip(leaves, shapes, strict=True)]
-        with targets.numpy(), jax.disable_jit():
-            closed, out = jax.make_jaxpr(self._function, return_shape=True)(
-                *jax.tree.unflatten(tree, given)
-            )
+        closed = traced(self._function, tree, shapes, leaves)
         try:
             calls = cost.calls_by_numpy(closed.jaxpr)
             if calls:
                 plan = Plan(closed)
                 stays = cost.numpy_is_faster(closed.jaxpr, len(plan))
                 dtypes = [aval.dtype for aval in closed.in_avals]
-                structure = jax.tree.structure(out)
                 program.describe(
-                    plan, {}, calls, stays, dtypes, closed.out_avals, structure, leaves
+                    plan, {}, calls, stays, dtypes, closed.out_avals, closed.structure, leaves
                 )
             else:
                 record.compiled_because("large")
