@@ -40,9 +40,15 @@ def test_values_and_gradients(name, dtype):
             torch.testing.assert_close(gradient.reshape(-1), expected, rtol=1e-5, atol=1e-6)
 
 
+def compiled_exp():
+    exe = OPS["exp"].executable(0, (), (), 1)
+    exe.forward(torch.ones(1).jax())  # made at the first call
+    return exe.forward
+
+
 @pytest.mark.skipif(jax.default_backend() != "cpu", reason="a matter of XLA's CPU backend")
 def test_which_arrays_are_computed_so(monkeypatch):
-    forward = OPS["exp"].executable(0, (), (), 1).forward
+    forward = compiled_exp()
     real, seen = forward._flat, []
 
     def counted(x):
@@ -66,7 +72,7 @@ def test_which_arrays_are_computed_so(monkeypatch):
 
 def test_the_compiled_loop_is_over_one_row():
     """So that one notices where XLA's passes get other names."""
-    forward = OPS["exp"].executable(0, (), (), 1).forward
+    forward = compiled_exp()
     text = forward._flat.lower(torch.ones(64, 16, 10, 10).jax()).compile().as_text()
     entry = text[text.index("ENTRY") :]
     assert "f32[102400]{0} fusion(" in entry

@@ -135,8 +135,8 @@ class Executable:
     """An op's pure function for one pattern of wanted gradients, and its compiled forms."""
 
     __slots__ = (
-        "_abstract", "_backward", "_donating", "_families", "_into", "_make_forward", "by_numpy",
-        "differentiable", "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple",
+        "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable",
+        "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple",
         "is_large", "keeps_residuals", "kept", "large", "library", "mask", "name", "op",
         "passes_on", "pure", "rule", "saves", "transformed", "wanted",
     )  # fmt: skip
@@ -210,20 +210,12 @@ class Executable:
         first = self._first_calls(strong)
         #: The forward for operands with host values among them, as in ``first_calls``.
         self.by_numpy = first.by_numpy
-        self._make_forward = first.form
+        self.forward: Callable[..., Any] = _Unmade(self, "forward", first.form)
         if forward_as is not None:  # forward_as(form, pure) is called in place of the form
-            self._make_forward = lambda: forward_as(first.form(), strong)
-
-    def __getattr__(self, name: str) -> Any:
-        """``forward`` and ``forward_vjp``, compiled forms, when they are first asked for: for small
-        tensors most executables never are."""
-        if name == "forward":
-            found = self.forward = self._make_forward()
-        elif name == "forward_vjp":
-            found = self.forward_vjp = self._first_calls(self._forward_vjp, like=self).form()
-        else:
-            raise AttributeError(f"{type(self).__name__} has no {name}")
-        return found
+            self.forward = _Unmade(self, "forward", lambda: forward_as(first.form(), strong))
+        self.forward_vjp: Callable[..., Any] = _Unmade(
+            self, "forward_vjp", lambda: self._first_calls(self._forward_vjp, like=self).form()
+        )
 
     def _first_calls(
         self, function: Callable[..., Any], like: Any = None
@@ -377,6 +369,26 @@ class Executable:
         return tuple([arrays[i] for i in self.kept]), tuple(
             [_aval(arrays[i]) for i in self.dropped]
         )
+
+
+class _Unmade:
+    """A compiled form until its first call, which makes it and puts it in its place.
+
+    Most executables are never asked for theirs, and the first call of an op on small tensors is a
+    seventh shorter without. (By ``__getattr__`` every attribute of an executable took longer.)
+    """
+
+    __slots__ = ("_exe", "_form", "_make", "_slot")
+
+    def __init__(self, exe: Executable, slot: str, make: Callable[[], Any]) -> None:
+        self._exe, self._slot, self._make = exe, slot, make
+        self._form: Any = None
+
+    def __call__(self, *args: Any) -> Any:
+        if self._form is None:
+            self._form = self._make()
+            setattr(self._exe, self._slot, self._form)
+        return self._form(*args)
 
 
 class AbstractExecutable(Executable):
