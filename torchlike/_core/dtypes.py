@@ -302,8 +302,17 @@ class finfo:
     """Limits of a floating-point dtype (the default dtype when none is given)."""
 
     __module__ = "torchlike"
+    dtype: str
+    bits: int
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    #: 10 to the power of minus the decimal digits that every number keeps.
+    resolution: float
 
-    def __init__(self, type: dtype | None = None) -> None:
+    def __new__(cls, type: dtype | None = None) -> finfo:
         d = from_argument(type) if is_argument(type) else _default if type is None else type
         if not isinstance(d, dtype):
             raise TypeError("torch.finfo() requires a floating point input type.")
@@ -312,16 +321,27 @@ class finfo:
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                 f"'{d.name}'"
             )
+        found = _finfos.get(d)
+        if found is None:
+            found = _finfos[d] = super().__new__(cls)
+            found._read(d)
+        return found
+
+    def _read(self, d: dtype) -> None:
         real = d.to_real()
         info = ml_dtypes.finfo(real.numpy)
-        self.dtype = d.name
-        self.bits = real.itemsize * 8
-        self.eps = float(info.eps)
-        self.max = float(info.max)
-        self.min = float(info.min)
-        self.tiny = self.smallest_normal = float(info.smallest_normal)
-        #: 10 to the power of minus the decimal digits that every number keeps.
-        self.resolution = 10.0 ** -int(info.nmant * math.log10(2))
+        normal = float(info.smallest_normal)
+        vars(self).update(
+            dtype=d.name, bits=real.itemsize * 8, eps=float(info.eps), max=float(info.max),
+            min=float(info.min), tiny=normal, smallest_normal=normal,
+            resolution=10.0 ** -int(info.nmant * math.log10(2)),
+        )  # fmt: skip
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch.finfo' objects is not writable")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return finfo, (globals()[self.dtype],)
 
     def __repr__(self) -> str:
         return (
@@ -329,6 +349,10 @@ class finfo:
             f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
             f"dtype={self.dtype})"
         )
+
+
+#: Asked for at each call of what clamps by it.
+_finfos: dict[dtype, finfo] = {}
 
 
 class iinfo:

@@ -224,6 +224,13 @@ def _put_back(params: Any, numbers: Iterator[Any]) -> Any:
     return next(numbers) if params is _NUMBER else params
 
 
+@functools.lru_cache(maxsize=1 << 13)
+def _geometry_after(s: Step, geometry: Geometry, dynamic: tuple[int, ...]) -> Geometry:
+    """The geometry one step further: loops make the same views again, and to compute one takes 0.8
+    to 1.7 µs, to find it 0.14."""
+    return s.geometry(geometry, *dynamic)
+
+
 class View:
     """A chain of steps with its dynamic integers, and the geometry it comes to."""
 
@@ -286,7 +293,11 @@ class View:
         Reshapes in a row become one, and permutations too: chains stay short (20,000 views of
         views would copy 20,000-step tuples), and more of them are compiled alike.
         """
-        steps, geometry = self.steps, s.geometry(self.geometry, *dynamic)
+        steps = self.steps
+        try:
+            geometry = _geometry_after(s, self.geometry, dynamic)
+        except TypeError:  # a tracer among the integers: nothing to be looked up
+            geometry = s.geometry(self.geometry, *dynamic)
         if steps:
             kind, last = type(s), steps[-1]
             if kind is Alias:

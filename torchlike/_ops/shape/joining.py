@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -234,12 +235,18 @@ def broadcast_shapes(*shapes: Any) -> Size:
 def _common_shape(tensors: Any) -> tuple[int, ...]:
     shape: tuple[int, ...] = ()
     for t in tensors:
-        a, b = shape, tuple(t.shape)
-        for d, (m, n) in enumerate(zip(reversed(a), reversed(b), strict=False)):
-            if m != n and 1 not in (m, n):
-                raise errors.size_mismatch(m, n, max(len(a), len(b)) - 1 - d)
-        shape = tuple(broadcast_shapes(a, b))
+        size = tuple(t.shape)
+        if size != shape:
+            shape = _broadcast(shape, size)
     return shape
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    for d, (m, n) in enumerate(zip(reversed(a), reversed(b), strict=False)):
+        if m != n and 1 not in (m, n):
+            raise errors.size_mismatch(m, n, max(len(a), len(b)) - 1 - d)
+    return tuple(broadcast_shapes(a, b))
 
 
 @composite(method=False)

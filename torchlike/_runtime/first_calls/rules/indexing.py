@@ -45,43 +45,49 @@ class _Windows:
         self.batching, self.along = batching, along
         self.n_batch = n_batch
         self.limits = [n - sizes.get(d, 1) for d, n in enumerate(shape)]
+        #: The part of each dimension's places that is the same whatever the index vectors say.
+        self._fixed = [self._fixed_places(d) for d in range(len(shape))]
 
     def starts(self, indices: Any, clip: bool) -> tuple[dict[int, Any], Any]:
         """First places by dimension, within bounds, and (unless clipped) which vectors were not."""
         indices = indices.astype(np.int64, copy=False)
         starts, outside = {}, None
         for component, d in enumerate(self.where):
-            start = indices[..., component]
-            bounded = np.minimum(np.maximum(start, 0), self.limits[d])
-            if not clip:
-                wrong = bounded != start
-                if wrong.any():
+            start, limit = indices[..., component], self.limits[d]
+            # As unsigned numbers negative ones are too large as well.
+            wrong = start.view(np.uint64) > limit
+            if np.count_nonzero(wrong):
+                start = np.minimum(np.maximum(start, 0), limit)
+                if not clip:
                     outside = wrong if outside is None else outside | wrong
-            starts[d] = bounded
+            starts[d] = start
         return starts, outside
 
     def places(self, starts: dict[int, Any]) -> list[Any]:
         """An index array for each dimension of the operand, to be broadcast together."""
-        kept = list(self.sizes)
-        after = (1,) * len(kept)
+        after = (1,) * len(self.sizes)
         found = []
-        for d, size in enumerate(self.shape):
-            if d in self.batching:
-                dim = self.along[self.batching.index(d)]
-                place = np.arange(size).reshape(
-                    [-1 if k == dim else 1 for k in range(self.n_batch)] + [1] * len(kept)
-                )
-            elif d in starts:
+        for d, fixed in enumerate(self._fixed):
+            if d in starts:
                 place = starts[d].reshape((*starts[d].shape, *after))
-            else:
-                place = np.zeros((1,) * (self.n_batch + len(kept)), np.int64)
-            if d in kept:
-                k = kept.index(d)
-                span = [1] * (self.n_batch + len(kept))
-                span[self.n_batch + k] = self.sizes[d]
-                place = place + np.arange(self.sizes[d]).reshape(span)
-            found.append(place)
+                fixed = place if fixed is None else place + fixed
+            found.append(fixed)
         return found
+
+    def _fixed_places(self, d: int) -> Any:
+        """The places along a batch dimension, or within a window; None where these are zeros that
+        the start is added to."""
+        kept = list(self.sizes)
+        span = [1] * (self.n_batch + len(kept))
+        if d in self.batching:
+            span[self.along[self.batching.index(d)]] = -1
+            return np.arange(self.shape[d]).reshape(span)
+        if d not in kept:
+            return None if d in self.where else np.zeros(span, np.int64)
+        if self.sizes[d] == 1 and d in self.where:
+            return None
+        span[self.n_batch + kept.index(d)] = -1
+        return np.arange(self.sizes[d]).reshape(span)
 
 
 @rule("gather")
