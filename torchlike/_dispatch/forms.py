@@ -3,7 +3,8 @@
 A function of its compiled core hands over the arguments as they came, and no dictionary where there
 are no keywords. One that is written in Python names all its arguments, the defaults too: a graph of
 ``relu(x)`` holds ``inplace=False``. Each line is a function: what it passes by position, after the
-bar what by keyword, and after the slash what it does not pass on.
+bar what by keyword, and after the slash what it does not pass on. ``*spread``: a list after the
+first argument is passed on as if its elements had been given.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class Form(NamedTuple):
     ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
         """The arguments as they are passed on; None for those that the function refuses."""
         if self.by_position and self.by_position[0].startswith("*"):
+            if self.by_position == ("*spread",) and len(args) == 2 and type(args[0]) is str:
+                args = (args[0], *args[1]) if isinstance(args[1], (tuple, list)) else args
             return (args, {**self.defaults, **kwargs}) if args else None
         if len(args) > len(self.names) or not kwargs.keys() <= set(self.names[len(args) :]):
             return None
@@ -157,7 +160,7 @@ broadcast_tensors: *tensors
 block_diag: *tensors
 cartesian_prod: *tensors
 chain_matmul: *matrices
-einsum: *args
+einsum: *spread
 meshgrid: *tensors | indexing=None
 lu: A | pivot=True get_infos=False out=None
 unique: input | sorted=True return_inverse=False return_counts=False dim=None

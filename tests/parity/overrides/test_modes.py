@@ -127,6 +127,8 @@ def declining(t):
         lambda t, x: x.sum(),
         lambda t, x: x @ x,
         lambda t, x: t.einsum("ij->i", x),
+        lambda t, x: t.einsum("ij,jk->ik", [x, x.T]),
+        lambda t, x: t.einsum(x, [0, 1], [0]),
         lambda t, x: x.split(1),
     ],
 )
@@ -210,6 +212,7 @@ def test_objects_that_are_no_tensors():
             t.special.expm1(f),
             F.conv2d(f, f),
             t.einsum("i->i", f),
+            t.einsum("i,j->ij", [x, f]),
             t.meshgrid(f, f, indexing="ij"),
             t.stack([f, f]),
             F.dropout(f),
