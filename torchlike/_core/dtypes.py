@@ -219,9 +219,9 @@ def on_default_dtype_change(callback: Any) -> None:
 
 
 @functools.cache
-def promote_types(a: dtype, b: dtype) -> dtype:
+def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that both can be cast to, by PyTorch's table."""
-    a, b = from_argument(a), from_argument(b)
+    a, b = from_argument(type1), from_argument(type2)
     if a is b:
         return a
     _ = a.numpy, b.numpy  # NotImplementedError for a dtype that is only a name

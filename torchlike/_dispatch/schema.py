@@ -17,7 +17,7 @@ import numpy as np
 
 from torchlike._core import casts, dtypes, modes
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.synonyms import SYNONYMS
+from torchlike._dispatch.synonyms import OF_OVERLOADS, SYNONYMS
 
 
 class Kind:
@@ -260,6 +260,8 @@ class Schema:
         self.defaults = [named.get(p, inspect.Parameter.empty) for p in self.names]
         self.arity = n
         self.index = {name: i for i, name in enumerate(self.names)}
+        for other, name in OF_OVERLOADS.get(self.op, {}).items():
+            self.index[other] = self.index[name]
         self.operand_positions = tuple(i for i in range(n) if self.kinds[i].operand)
         self.static_positions = tuple(i for i in range(n) if not self.kinds[i].operand)
         #: Operands (counted among operands) that are scalars: kept for backward, they cost nothing.

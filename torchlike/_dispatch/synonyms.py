@@ -1,4 +1,5 @@
-"""NumPy's names of arguments, which PyTorch takes for its own: ``x.softmax(axis=1)``."""
+"""Other names of arguments: NumPy's, which PyTorch takes for its own (``x.softmax(axis=1)``), and
+those of an op's other overloads (``x.tensor_split(sections=2)``)."""
 
 from __future__ import annotations
 
@@ -17,17 +18,37 @@ SYNONYMS = {
     "axes": "dims",
     "a": "input",
 }
+_PIECES = {"indices": "indices_or_sections", "sections": "indices_or_sections"}
+#: Names of overloads that ours are one function for, by function and by name.
+OF_OVERLOADS = {
+    "tensor_split": {**_PIECES, "tensor_indices_or_sections": "indices_or_sections"},
+    "hsplit": _PIECES,
+    "vsplit": _PIECES,
+    "dsplit": _PIECES,
+    "dot": {"tensor": "other"},
+    "transpose": {"axis0": "dim0", "axis1": "dim1"},
+    "ormqr": {"input2": "tau", "input3": "other"},
+    "resize_as_": {"the_template": "other"},
+    "isin": {"element": "elements", "test_element": "test_elements"},
+    "result_type": {
+        "tensor": "tensor1", "scalar1": "tensor1", "other": "tensor2", "scalar": "tensor2",
+        "scalar2": "tensor2",
+    },
+}  # fmt: skip
 #: The parameters that code written for NumPy names: functions without them are left as they are.
 _NAMED = {"dim", "dims", "keepdim"}
 
 
 def with_synonyms(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A Python function of tensors that takes NumPy's names as well, if it has such parameters."""
+    """A Python function of tensors that takes the other names as well, if there are any."""
     code = inspect.unwrap(fn).__code__
     own = set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    if own.isdisjoint(_NAMED):
+    known = OF_OVERLOADS.get(fn.__name__, {})
+    if not own.isdisjoint(_NAMED):
+        numpys = {k: ours for k, ours in SYNONYMS.items() if k not in own and ours in own}
+        known = {**numpys, **known}
+    if not known:
         return fn
-    known = {theirs: ours for theirs, ours in SYNONYMS.items() if theirs not in own and ours in own}
 
     @functools.wraps(fn)
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -40,4 +61,8 @@ def with_synonyms(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def _renamed(kwargs: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
     """Arguments by PyTorch's names; one that is given by both stays, for the function to refuse."""
-    return {known[k] if k in known and known[k] not in kwargs else k: v for k, v in kwargs.items()}
+    renamed: dict[str, Any] = {}
+    for key, value in kwargs.items():
+        name = known.get(key, key)
+        renamed[key if name != key and (name in kwargs or name in renamed) else name] = value
+    return renamed

@@ -110,11 +110,14 @@ def stft(
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: Any = True, pad_mode: str = "reflect",
     normalized: Any = False, onesided: Any = None, return_complex: Any = None,
+    align_to_window: Any = None,
 ) -> Tensor:  # fmt: skip
     """The short-time Fourier transform: (time,) or (batch, time) to (…, frequency, frame).
 
-    RuntimeError unless ``return_complex`` is given for a real input (False gives real and imaginary
-    parts in a last dimension).
+    Without ``center``, ``align_to_window`` begins with the window's first element, and not with the
+    zeros that fill it up to ``n_fft``. RuntimeError for it with ``center``, and unless
+    ``return_complex`` is given for a real input (False gives real and imaginary parts in a last
+    dimension).
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     win = n_fft if win_length is None else win_length
@@ -131,7 +134,12 @@ def stft(
     _check_stft(input, n_fft, hop, win, window, "stft")
     x = input.unsqueeze(0) if input.dim() == 1 else input
     if center:
+        if align_to_window is not None:
+            raise RuntimeError("stft align_to_window should only be set when center = false")
         x = pad(x.unsqueeze(0), (n_fft // 2, n_fft // 2), pad_mode).squeeze(0)
+    elif align_to_window:
+        before = (n_fft - win) // 2
+        x = pad(x, (before, n_fft - win - before))
     if n_fft <= 0 or n_fft > x.shape[-1]:
         raise RuntimeError(f"stft: expected 0 < n_fft <= {x.shape[-1]}, but got n_fft={n_fft}")
     if onesided is None:
