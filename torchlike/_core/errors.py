@@ -21,10 +21,10 @@ LEAF_MOVED = "leaf variable has been moved into the graph interior"
 #: What may be wrong with writing near a view: the next two say for which views.
 VIEW_MODIFIED = "is being modified inplace"
 BASE_MODIFIED = "its base or another view of its base has been modified inplace"
-NO_GRAD_VIEW = (
-    "A view was created in no_grad mode and {what} with grad mode enabled. "
+UNRECORDED_VIEW = (
+    "A view was created in {mode} mode and {what} {where}. "
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "code by moving both the view and the inplace either both inside the {block} block (if you "
     "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
 MULTIPLE_VIEW = (
@@ -115,8 +115,11 @@ BACKWARD_IN_TRANSFORM = (
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 INFERENCE_IN_PLACE = (
-    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
     "to get a normal tensor before doing inplace update."
+)
+INFERENCE_GRAD = (
+    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 )
 UNUSED_INPUT = (
     "The differentiated Tensor at index {index} appears to not have been used in the graph. Set "

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from torchlike._core import casts, dtypes, errors, modes, views
+from torchlike._core.tape import check_inference
 from torchlike._core.tensor import Tensor
 
 
@@ -22,6 +23,7 @@ def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) ->
     """RuntimeError where ``out`` has one element twice, or memory that the op still has to read:
     any of an operand's where it ``reorders``."""
     for target in check_targets(out, name):
+        check_inference(target)
         views.check_writable(target._geometry)
         for o in operands:
             for t in o if isinstance(o, (tuple, list)) else (o,):

@@ -431,6 +431,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             leaf._set_grad(gradient if grad is None else grad + gradient)
     elif grad is None:
         made = wrap(gradient)
+        if modes.current.inference:
+            made._inference = True
         if (leaf._view is not None or leaf._storage.strides is not None) and not made.is_sparse:
             _lay_out_like(made, leaf)
         if leaf._storage.is_placed:

@@ -235,7 +235,10 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
     strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
     if strides != views.contiguous_strides(ndarray.shape):
         storage.strides = strides
-    return Tensor._on(storage)
+    made = Tensor._on(storage)
+    if modes.current.inference:
+        made._inference = True
+    return made
 
 
 def _array_wrap(

@@ -21,7 +21,7 @@ from torchlike._core import boxes, devices, errors, modes, views
 from torchlike._core.memory_size import allocating
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
-from torchlike._core.tape import check_in_place
+from torchlike._core.tape import check_in_place, check_inference
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.memory_order import strides_like
@@ -171,6 +171,7 @@ def replace(t: Tensor, values: Any, node: str) -> Tensor:
 
 def refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill], node: str) -> Tensor:
     """Fill in place: the old value is gone."""
+    check_inference(t)
     check_in_place(t)
     views.check_writable(t._geometry)
     if t.numel() and not t.is_meta:

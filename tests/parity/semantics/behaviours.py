@@ -1,0 +1,44 @@
+"""The areas and their behaviours, and whether one is equal in both libraries."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from tests.parity.oracle import compare
+from tests.parity.semantics import forward_mode, hooks_and_engine, inference_mode, random_in_vmap
+from tests.parity.semantics.differences import DIFFERENCES
+
+#: In the order in which they are told.
+AREAS: dict[str, ModuleType] = {
+    "inference mode": inference_mode,
+    "forward mode": forward_mode,
+    "vmap": random_in_vmap,
+    "hooks and the engine": hooks_and_engine,
+}
+#: How many characters of an error's or a warning's words count.
+WORDS = 70
+
+Behaviour = Callable[[Any], Any]
+
+
+def behaviours(area: str) -> dict[str, Behaviour]:
+    """The area's functions by name."""
+    module = AREAS[area]
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and name[0] != "_"
+    }
+
+
+def reason(area: str, name: str) -> str | None:
+    """Why the behaviour differs from PyTorch's; None for one that does not."""
+    return DIFFERENCES.get(area, {}).get(name)
+
+
+def check(behaviour: Behaviour) -> None:
+    """AssertionError unless torchlike's result, error and warnings are PyTorch's."""
+    compare(behaviour, words=WORDS, warned=WORDS)
