@@ -95,7 +95,14 @@ class Node:
         self.retained: dict[int, Any] | None = None
         self._metadata: dict[str, Any] | None = None
         if modes.current.anomaly:
-            self.metadata["traceback_"] = traceback.format_stack()[:-1]
+            self._remember_origin()
+
+    def _remember_origin(self) -> None:
+        """Keep for anomaly detection the stack, and the node in whose backward this one is made."""
+        self.metadata["traceback_"] = traceback.format_stack()[:-2]
+        running = modes.current.backward_pass
+        if running is not None:
+            self.metadata["parent_"] = running.node
 
     # What a subclass does -------------------------------------------------------------------------
 
