@@ -191,13 +191,21 @@ _given: set[str] = set()
 
 
 def warn_once(words: str, category: type[Warning], stacklevel: int) -> None:
-    """Warn, once in a process whatever the filters say, as PyTorch does of what it deprecates.
+    """Warn, once in a process whatever the filters say (each time after ``set_warn_always(True)``),
+    as PyTorch does of what it deprecates.
 
     ``stacklevel``: as for ``warnings.warn``, counted from the caller of this function.
     """
-    if words not in _given:
+    if words not in _given or modes.warns_always.get():
         _given.add(words)
         warnings.warn(words, category, stacklevel=stacklevel + 1)
+
+
+def warn_user_once(words: str) -> None:
+    """A UserWarning at the user's line, once in a process as `warn_once` does."""
+    if words not in _given or modes.warns_always.get():
+        _given.add(words)
+        warn_user(words, UserWarning)
 
 
 #: Packages whose frames are nobody's line.

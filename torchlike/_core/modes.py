@@ -131,6 +131,10 @@ class Switch:
         return self._is_on
 
 
+#: Whether what is said once in a process is said each time (``set_warn_always``).
+warns_always = Switch("torch.set_warn_always()")
+
+
 class _Epoch:
     """Counts changes that a compiled program cannot see in its cells: a module got another
     parameter or attribute, a tensor's ``.data`` was swapped. Programs re-check when it moved."""

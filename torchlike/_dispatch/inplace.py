@@ -28,9 +28,10 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     """The in-place twin ``name_`` of an op: writes into its first operand and returns it."""
     schema = spec.schema
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
+    by_position = schema.arity if schema.positional == schema.arity else -1
 
     def twin(*args: Any, **kwargs: Any) -> Tensor:
-        if kwargs or len(args) != schema.arity:
+        if kwargs or len(args) != by_position:
             args = schema.bind(args, kwargs)
         target = args[0]
         if not isinstance(target, Tensor):

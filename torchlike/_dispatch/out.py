@@ -38,6 +38,33 @@ def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) ->
                     )
 
 
+_SELECTED = "{name}(): self and result must have the same scalar type"
+#: How kernels that are older than the rest say that ``out=`` is not of the result's dtype.
+_UNLIKE = {
+    "index_select": _SELECTED,
+    "masked_select": _SELECTED,
+    "take": "take(): self and out expected to have the same dtype, but got self.dtype = {wanted} "
+    "and out.dtype = {found}",
+    "nonzero": "nonzero: Expected out tensor to have scalar type {wanted} but got scalar type"
+    "{found}",
+    "dot": "result dtype {found} does not match input dtype {wanted}",
+    "vdot": "result dtype {found} does not match input dtype {wanted}",
+    "where": "Expected out type to be {wanted} but got {found}",
+}
+
+
+def _unlike(name: str, wanted: Any, found: Any) -> str:
+    """What is said of an ``out=`` of another dtype than the one wanted."""
+    words = _UNLIKE.get(name)
+    if words is not None:
+        kinds = (dtypes.scalar_type(d) for d in (wanted, found))
+        return words.format(name=name, **dict(zip(("wanted", "found"), kinds, strict=True)))
+    return (
+        f"Expected out tensor to have dtype {dtypes.c_name(wanted)}, but got "
+        f"{dtypes.c_name(found)} instead"
+    )
+
+
 def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = False) -> None:
     """Write one result into its ``out=`` tensor, resized to its shape.
 
@@ -59,10 +86,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
                     f"{dtypes.scalar_type(target.dtype)}"
                 )
         elif not cast or cast == "dtype":
-            wanted, found = (dtypes.c_name(d) for d in (value.dtype, target.dtype))
-            raise RuntimeError(
-                f"Expected out tensor to have dtype {wanted}, but got {found} instead"
-            )
+            raise RuntimeError(_unlike(name, value.dtype, target.dtype))
         if cast == "kernel" and value.dtype.category == 2 != target.dtype.category:
             raise NotImplementedError(
                 f"\"{name}_cpu\" not implemented for '{dtypes.scalar_type(target.dtype)}'"
@@ -108,7 +132,7 @@ def store_all(out: Any, results: Any, name: str, cast: Any, resizes: Any = False
     values = results if isinstance(results, (tuple, list)) else (results,)
     if len(targets) != len(values):
         raise TypeError(
-            f"{name}(): argument 'out' must be a tuple of {len(values)} tensors, not {len(targets)}"
+            f"expected tuple of {len(values)} elements but got {len(targets)}"
         )
     for target, value in zip(targets, values, strict=True):
         store(target, value, name, cast, resizes)

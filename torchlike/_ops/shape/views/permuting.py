@@ -99,6 +99,13 @@ def _mT(self: Tensor) -> Tensor:
 
 def _T(self: Tensor) -> Tensor:
     """All dimensions reversed."""
+    if self.dim() not in (0, 2):
+        errors.warn_user_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor."
+        )
     return _permuted(self, tuple(reversed(range(self.dim()))), "PermuteBackward0")
 
 
@@ -107,6 +114,7 @@ def _H(self: Tensor) -> Tensor:
     if self.dim() not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
         )
     return (self.transpose(0, 1) if self.dim() else self).conj()
 
