@@ -91,6 +91,14 @@ VMAP_CONTROL_FLOW = (
     "don't support that yet; use torchlike.where or torchlike.cond."
 )
 VMAP_VALUE = "vmap: {asked} needs the values of one example; {instead} works on all of them"
+VMAP_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
+    "batch over indexing with a boolean mask; {instead} works on all examples."
+)
+VMAP_SIZE = (
+    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+    "over aten::{name}; {instead} works on all examples."
+)
 VMAP_IN_PLACE = (
     "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
     "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
@@ -101,6 +109,11 @@ VMAP_IN_PLACE = (
 VMAP_RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
     "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+)
+VMAP_UNBATCHED = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
+    "like same randomness: make the tensor of one that is vmapped over, with new_zeros() or "
+    "zeros_like()."
 )
 VMAP_SAME_OF_EACH = "Vmap does not currently support same randomness with a batched tensor input."
 CAPTURED_IN_PLACE = (

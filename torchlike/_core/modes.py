@@ -15,6 +15,8 @@ class _Modes(threading.local):
         self.grad_enabled: bool = True
         #: 0; 1 in inference mode; 2 where enable_grad was said there: nothing is recorded anyway.
         self.inference: int = 0
+        #: Whether ops on the tensors of a forward_ad level give tangents.
+        self.forward_grad: bool = True
         #: What autograd.set_multithreading_enabled said.
         self.multithreading: bool = True
         #: The torchlike.jit capture that runs in this thread, or None.

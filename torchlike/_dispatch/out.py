@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._core import casts, dtypes, errors, modes, views
+from torchlike._core import boxes, casts, dtypes, errors, modes, views
 from torchlike._core.tape import check_inference
 from torchlike._core.tensor import Tensor
 
@@ -19,10 +19,24 @@ def check_targets(out: Any, name: str) -> tuple[Any, ...]:
     return tuple(targets)
 
 
+def _has_tangent(t: Any) -> bool:
+    """Whether a tensor (or one among several) is a dual of a level of forward_ad."""
+    if isinstance(t, (tuple, list)):
+        return any(map(_has_tangent, t))
+    cell = t._read() if isinstance(t, Tensor) else None
+    return type(cell) is boxes.Dual and cell.level.outlived and cell.tangent is not None
+
+
 def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) -> None:
     """RuntimeError where ``out`` has one element twice, or memory that the op still has to read:
     any of an operand's where it ``reorders``."""
-    for target in check_targets(out, name):
+    targets = check_targets(out, name)
+    if modes.current.levels and any(map(_has_tangent, (*targets, *operands))):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an "
+            "out= function"
+        )
+    for target in targets:
         check_inference(target)
         views.check_writable(target._geometry)
         for o in operands:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 _SAVED = "an array cannot change, so there is nothing to guard: the gradient is right"
+_LEVEL = "a dual is a value of its level; the primal and tangent that unpack_dual gives are recorded"
+_IN_PLACE = "vmap's own message for in-place writes, which says what to do"
 _METHOD = "the function and the method are one here, so the warning shows the function's signature"
 
 DIFFERENCES: dict[str, dict[str, str]] = {
@@ -11,6 +13,22 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "saved_for_backward": _SAVED,
         "saved_by_a_linear_layer": _SAVED,
         "used_as_an_index": _SAVED,
+    },
+    "forward mode": {
+        "the_primal_is_a_view": "writes are shared, but a dual has an address of its own and says "
+        "that it is no view",
+        "make_dual_of_no_tensor": "a TypeError that names the argument",
+        "a_dual_of_a_leaf_requires_grad": _LEVEL,
+        "a_gradient_inside": _LEVEL,
+        "a_jvp_that_gives_none": "PyTorch fails an internal assertion; here the tangent is zero",
+        "func_jvp_in_a_dual_level": "a jvp within a level works",
+    },
+    "vmap": {
+        "rrelu_error": "refused in the words of other functions",
+        "written_into_what_is_not_mapped": _IN_PLACE,
+        "written_into_a_new_tensor": _IN_PLACE,
+        "out_in_vmap": _IN_PLACE,
+        "to_a_list": "the message says what to use instead",
     },
     "gradcheck": {
         "a_wrong_gradient_in_fast_mode": "fast_mode compares whole Jacobians too, and shows them",
