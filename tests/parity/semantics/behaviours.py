@@ -18,6 +18,8 @@ from tests.parity.semantics import (
     gradchecks,
     hooks_and_engine,
     inference_mode,
+    memory_and_files,
+    modules_and_optimizers,
     random_in_vmap,
     warnings_and_out,
 )
@@ -31,6 +33,8 @@ AREAS: dict[str, ModuleType] = {
     "hooks and the engine": hooks_and_engine,
     "gradcheck": gradchecks,
     "warnings and out=": warnings_and_out,
+    "modules and optimizers": modules_and_optimizers,
+    "memory and files": memory_and_files,
 }
 #: How many characters of an error's or a warning's words count.
 WORDS = 70

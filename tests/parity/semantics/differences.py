@@ -5,6 +5,7 @@ from __future__ import annotations
 _SAVED = "an array cannot change, so there is nothing to guard: the gradient is right"
 _LEVEL = "a dual is a value of its level; the primal and tangent that unpack_dual gives are recorded"
 _IN_PLACE = "vmap's own message for in-place writes, which says what to do"
+_DIMENSIONS = "NumPy and JAX have at most 64 dimensions"
 _METHOD = "the function and the method are one here, so the warning shows the function's signature"
 
 DIFFERENCES: dict[str, dict[str, str]] = {
@@ -41,5 +42,21 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "garbage collector here",
         "out_of_another_dtype_of_median": "told in the words of other functions",
         "out_that_is_no_tensor": "refused as a number; PyTorch reads it as a tensor",
+    },
+    "modules and optimizers": {
+        "a_convolution_of_no_channels": "here the size of a sum over nothing; PyTorch gives none of "
+        "the output's channels",
+    },
+    "memory and files": {
+        "sixty_five_dimensions": _DIMENSIONS,
+        "sixty_five_dimensions_added": _DIMENSIONS,
+        "sixty_five_dimensions_summed": _DIMENSIONS,
+        "sixty_five_dimensions_summed_over_none": _DIMENSIONS,
+        "sixty_five_dimensions_averaged": _DIMENSIONS,
+        "an_empty_file": "PyTorch's EOFError says nothing",
+        "a_zip_of_something_else": "the message names no file of PyTorch's C++ source",
+        "a_lambda": "a PicklingError, by Python's own pickler",
+        "a_class_that_is_not_allowed": "the message is shorter",
+        "a_byte_order": "records that no reader asks for are not written",
     },
 }
