@@ -162,7 +162,9 @@ class Dual(Box):
         if not self.shape:
             return f"{text[:-1]}, tangent={self.tangent.item()})"
         more = f"tangent={self.tangent!r}"
-        alone = len(text.rpartition("\n")[2]) + len(more) + 1 > printing.get_printoptions()["linewidth"]
+        alone = (
+            len(text.rpartition("\n")[2]) + len(more) + 1 > printing.get_printoptions()["linewidth"]
+        )
         return f"{text[:-1]},{alone * (chr(10) + ' ' * 6)} {more})"
 
 

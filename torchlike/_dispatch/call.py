@@ -18,8 +18,8 @@ from torchlike._core import boxes, errors, modes, protocol, sparse_array
 from torchlike._core.casts import NUMBERS
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
-from torchlike._dispatch import out as outputs
 from torchlike._dispatch import old_signatures, recycling
+from torchlike._dispatch import out as outputs
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute, execute_without_arrays, to_device
 from torchlike._dispatch.schema import StaticNumber
@@ -74,7 +74,7 @@ def function_of(spec: OpSpec) -> Callable[..., Any]:
     return dress(function, spec, "")
 
 
-def with_numbers_first(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+def with_numbers_first(function: Any, names: tuple[str, ...]) -> Callable[..., Any]:
     """The function of three tensors, with PyTorch's old signatures too, where the numbers ``names``
     stand before or between the tensors: ``addmm(beta, input, alpha, mat1, mat2)``."""
 

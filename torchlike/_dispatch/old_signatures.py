@@ -13,7 +13,7 @@ from torchlike._core.casts import NUMBERS
 
 
 def tell(op: str, names: Sequence[str], args: Sequence[Any], numbers: Sequence[str]) -> None:
-    """Warn of a call of ``op`` whose arguments are tensors, by today's ``names``, and ``numbers``."""
+    """Warn of a call of ``op``: the arguments are tensors, by today's ``names``, and ``numbers``."""
     tensors, rest = iter(names), iter(numbers)
     old = [f"Number {next(rest)}" if type(a) in NUMBERS else f"Tensor {next(tensors)}"
            for a in args]  # fmt: skip
@@ -25,6 +25,6 @@ def tell(op: str, names: Sequence[str], args: Sequence[Any], numbers: Sequence[s
     else:
         old, defaults = [*old, "*", "Tensor out = None"], [*defaults, "Tensor out = None"]
     errors.warn_user_once(
-        f"This overload of {op} is deprecated:\n\t{op}({', '.join(old)})\nConsider using one of the "
-        f"following signatures instead:\n\t{op}({', '.join([*today, '*', *defaults])})"
+        f"This overload of {op} is deprecated:\n\t{op}({', '.join(old)})\nConsider using one of "
+        f"the following signatures instead:\n\t{op}({', '.join([*today, '*', *defaults])})"
     )

@@ -145,8 +145,6 @@ def store_all(out: Any, results: Any, name: str, cast: Any, resizes: Any = False
     targets = check_targets(out, name)
     values = results if isinstance(results, (tuple, list)) else (results,)
     if len(targets) != len(values):
-        raise TypeError(
-            f"expected tuple of {len(values)} elements but got {len(targets)}"
-        )
+        raise TypeError(f"expected tuple of {len(values)} elements but got {len(targets)}")
     for target, value in zip(targets, values, strict=True):
         store(target, value, name, cast, resizes)

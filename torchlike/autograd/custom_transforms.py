@@ -256,8 +256,8 @@ def _generate(
 def _check_tangent(
     output: Tensor, tangent: Any, inside: Sequence[Any], given: Sequence[Any], ctx: Any
 ) -> None:  # fmt: skip
-    """RuntimeError in PyTorch's words where a Function's jvp gives what is no tangent of the output:
-    no tensor, another shape, or memory of its own where the output has an input's."""
+    """RuntimeError in PyTorch's words where a jvp gives what is no tangent of the output: no
+    tensor, another shape, or memory of its own where the output has an input's."""
     if not isinstance(tangent, Tensor):
         raise RuntimeError(
             f"expected Variable or None (got {type(tangent).__name__}) for grad output 0."

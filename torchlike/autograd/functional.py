@@ -210,8 +210,7 @@ def jacobian(
         )
     if strategy == "forward-mode" and create_graph:
         raise NotImplementedError(
-            "torch.autograd.functional.jacobian: strategy='forward-mode' goes without "
-            "create_graph"
+            "torch.autograd.functional.jacobian: strategy='forward-mode' goes without create_graph"
         )
     with enable_grad():
         many, x = _inputs(inputs, "jacobian", create_graph)

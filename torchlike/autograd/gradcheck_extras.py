@@ -23,7 +23,7 @@ class GradcheckError(RuntimeError):
 
 
 _UNDEFINED = (
-    'Expected all input grads to be undefined or zero when all output grads are undefined or zero. '
+    "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
     'Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
 )
 _NOT_HANDLED = (
@@ -135,7 +135,9 @@ def check_batched_forward(
         _compare([each[k] for each in singly], one, k, which, "forward-mode gradients")
 
 
-def _compare(singly: list[Tensor | None], at_once: Tensor | None, k: int, i: int, what: str) -> None:
+def _compare(
+    singly: list[Tensor | None], at_once: Tensor | None, k: int, i: int, what: str
+) -> None:
     for row, one in enumerate(singly):
         if one is None or at_once is None:
             continue

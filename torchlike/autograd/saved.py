@@ -58,12 +58,12 @@ def pack(t: Tensor, hook: Hook | None = None) -> Any:
 
     RuntimeError when the hook writes to its argument.
     """
-    hook = saving.hooks[-1][0] if hook is None else hook
+    asked: Hook = saving.hooks[-1][0] if hook is None else hook
     version = t._storage.version
     previous = modes.current.grad_enabled
     modes.current.grad_enabled = False
     try:
-        packed = hook(t)
+        packed = asked(t)
     except Exception as error:
         error.of_hook = True  # type: ignore[attr-defined]  # dispatch hands it on as it is
         raise

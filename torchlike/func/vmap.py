@@ -142,9 +142,7 @@ def _shape_of(tree: Any) -> str:
 def _mapped_size(name: str, in_dims: Any, inputs: list[Any], dims: list[Any]) -> int:
     sizes = [x.shape[d] for x, d in zip(inputs, dims, strict=True) if d is not None]
     if not sizes:
-        raise ValueError(
-            "vmap: Expected at least one Tensor to vmap over"
-        )
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(s != sizes[0] for s in sizes):
         raise ValueError(
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
@@ -194,9 +192,9 @@ def _output_dims(name: str, out_dims: Any, outputs: list[Any], structure: Any) -
         (out_dims,) = out_dims  # PyTorch takes a tuple of one for one output, too
     places = trees.broadcast(
         out_dims, structure,
-        lambda: f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the "
-        f"structure of `outputs`. out_dims has structure {_shape_of(out_dims)} but outputs has "
-        f"structure {trees.describe(structure)}.",
+        lambda: f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
+        f"compatible with the structure of `outputs`. out_dims has structure {_shape_of(out_dims)} "
+        f"but outputs has structure {trees.describe(structure)}.",
     )  # fmt: skip
     for o, d in zip(outputs, places, strict=True):
         if not isinstance(o, Tensor) and d is not None:

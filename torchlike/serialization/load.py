@@ -210,6 +210,7 @@ def load(
     Raises:
       FileNotFoundError: no such file.
       pickle.UnpicklingError: the file asks for a class or function that is not allowed.
+      EOFError: the file is empty.
       RuntimeError: the file is no checkpoint, or damaged, or not one that ``mmap`` can map.
       ValueError: ``mmap`` with something else than a path.
 
@@ -248,9 +249,7 @@ def _load(
         old = legacy.is_legacy(f)
         seek(start)
     except (AttributeError, io.UnsupportedOperation) as error:
-        raise type(error)(
-            f"{error}. {_SEEKABLE}"
-        ) from error
+        raise type(error)(f"{error}. {_SEEKABLE}") from error
     if mmap and (old or not _is_zip(f)):
         named = f"{given}, " if isinstance(given, str) else ""
         raise RuntimeError(
@@ -276,10 +275,10 @@ def _load(
         if not f.read(1):
             raise EOFError("the file is empty") from None
         f.seek(start)
-        if _is_zip(f):
+        if _is_zip(f) and "not a zip file" in str(error):
             raise RuntimeError(
                 "PytorchStreamReader failed reading zip archive: failed finding central directory. "
-                "The checkpoint was not written, or not copied, to its end."
+                "The checkpoint is damaged: it was not written, or not copied, to its end."
             ) from None
         raise RuntimeError(
             f"not a checkpoint in PyTorch's zip or legacy format, or damaged: {error}"

@@ -87,8 +87,9 @@ class Storages:
         if device.type != "cpu" and not devices.available(device.type):
             raise RuntimeError(
                 f"Attempting to deserialize object on a {device.type.upper()} device but "
-                f"torch.{device.type}.is_available() is False. If you are running on a CPU-only machine, please use "
-                "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+                f"torch.{device.type}.is_available() is False. If you are running on a CPU-only "
+                "machine, please use torch.load with map_location=torch.device('cpu') to map your "
+                "storages to the CPU."
             )
         return device
 

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 import torchlike
-
 from tests.parity.oracle import compare
 from tests.parity.semantics import (
     forward_mode,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 _SAVED = "an array cannot change, so there is nothing to guard: the gradient is right"
-_LEVEL = "a dual is a value of its level; the primal and tangent that unpack_dual gives are recorded"
+_LEVEL = (
+    "a dual is a value of its level; the primal and tangent that unpack_dual gives are recorded"
+)
 _IN_PLACE = "vmap's own message for in-place writes, which says what to do"
 _DIMENSIONS = "NumPy and JAX have at most 64 dimensions"
 _METHOD = "the function and the method are one here, so the warning shows the function's signature"
@@ -44,8 +46,7 @@ DIFFERENCES: dict[str, dict[str, str]] = {
         "out_that_is_no_tensor": "refused as a number; PyTorch reads it as a tensor",
     },
     "modules and optimizers": {
-        "a_convolution_of_no_channels": "here the size of a sum over nothing; PyTorch gives none of "
-        "the output's channels",
+        "a_convolution_of_no_channels": "sums over nothing here; PyTorch gives no output channels",
     },
     "memory and files": {
         "sixty_five_dimensions": _DIMENSIONS,

@@ -1,4 +1,4 @@
-"""Hooks on modules and tensors, the engine's own calls, saved tensors, and nested backward passes."""
+"""Hooks on modules and tensors, the engine's own calls, saved tensors, nested backward passes."""
 
 from __future__ import annotations
 
@@ -408,9 +408,9 @@ def a_pack_hook_that_writes_in_place(t: Any) -> Any:
 
 
 def saved_tensors_hooks_disabled(t: Any) -> Any:
-    with t.autograd.graph.disable_saved_tensors_hooks("not here"):
-        with t.autograd.graph.saved_tensors_hooks(lambda v: v, lambda v: v):
-            pass
+    graph = t.autograd.graph
+    with graph.disable_saved_tensors_hooks("not here"), graph.saved_tensors_hooks(id, id):
+        pass
 
 
 def raw_saved_tensors_of_a_function(t: Any) -> Any:

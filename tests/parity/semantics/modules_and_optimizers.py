@@ -134,9 +134,7 @@ def gaussian_nll_in_full(t: Any) -> Any:
 
 
 def gaussian_nll_with_an_unknown_reduction(t: Any) -> Any:
-    return t.nn.functional.gaussian_nll_loss(
-        t.ones(2), t.zeros(2), t.ones(2), reduction="some"
-    )
+    return t.nn.functional.gaussian_nll_loss(t.ones(2), t.zeros(2), t.ones(2), reduction="some")
 
 
 def _bag(t: Any, indices: Any, offsets: Any = None, **how: Any) -> Any:
@@ -309,7 +307,7 @@ def _muon(t: Any, steps: int = 3, **how: Any) -> Any:
         optimizer.zero_grad()
         ((w * (i + 1)).sin() ** 2).sum().backward()
         optimizer.step()
-    return w, {k: v for k, v in next(iter(optimizer.state.values())).items()}
+    return w, dict(next(iter(optimizer.state.values())))
 
 
 def _near(t: Any, found: Any) -> Any:

@@ -47,7 +47,7 @@ def whole_memory(input: Tensor, name: str, *, of_one_dtype: bool = True) -> Geom
 
 
 def _memory_as(input: Tensor, order: tuple[int, ...], n: int) -> views.Steps:
-    """The steps from a storage to its memory, as a vector of ``n`` elements of the tensor's dtype."""
+    """The steps from a storage to its memory, as a vector of ``n`` elements of a dtype."""
     flat = step(views.Reshape, (input._storage.size,), (1,))
     return (
         step(views.Permute, order), flat,
