@@ -13,7 +13,7 @@ from torchlike._core.casts import NUMBERS
 
 
 def tell(op: str, names: Sequence[str], args: Sequence[Any], numbers: Sequence[str]) -> None:
-    """Warn of a call of ``op``: the arguments are tensors, by today's ``names``, and ``numbers``."""
+    """Warn of a call of ``op``: its arguments are tensors, by ``names``, and ``numbers``."""
     tensors, rest = iter(names), iter(numbers)
     old = [f"Number {next(rest)}" if type(a) in NUMBERS else f"Tensor {next(tensors)}"
            for a in args]  # fmt: skip
