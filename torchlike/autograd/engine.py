@@ -181,12 +181,8 @@ def run(
         run_only, touched = _towards(list(dependencies), set(wanted))
         if accumulate:
             run_only |= set(wanted)  # as in PyTorch: their hooks are called
-    order = 0
-    ready: list[tuple[int, int, Node]] = []
-    for node in dict.fromkeys(edge[0] for edge in roots):
-        if dependencies[node] == 0:
-            heapq.heappush(ready, (-node.sequence, order, node))
-            order += 1
+    ready = _first_ready(roots, dependencies)
+    order = len(ready)
     previous_mode = modes.current.grad_enabled
     modes.current.grad_enabled = create_graph
     modes.current.backward_pass = own = Pass(dependencies, touched, outer_pass)
@@ -232,6 +228,15 @@ def run(
     finally:
         modes.current.grad_enabled, modes.current.backward_pass = previous_mode, outer_pass
     return results
+
+
+def _first_ready(roots: Sequence[Edge], dependencies: dict[Node, int]) -> list[Any]:
+    """The nodes that wait for nothing, as a heap: (minus sequence, order of coming, node)."""
+    ready: list[tuple[int, int, Node]] = []
+    for node in dict.fromkeys(edge[0] for edge in roots):
+        if dependencies[node] == 0:
+            heapq.heappush(ready, (-node.sequence, len(ready), node))
+    return ready
 
 
 def _is_deep(around: Pass) -> bool:
