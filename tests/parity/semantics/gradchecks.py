@@ -49,10 +49,12 @@ def no_input_that_requires_grad(t: Any) -> Any:
 
 
 def an_input_of_single_precision(t: Any) -> Any:
+    # What differences of single precision can tell.
     return _check(t, lambda x: x * 2, _x(t, dtype="float32"), eps=1e-2, atol=1e-2, rtol=1e-2)
 
 
 def an_output_of_single_precision(t: Any) -> Any:
+    # What differences of single precision can tell.
     return _check(t, lambda x: x.to(t.float32).to(t.float64), eps=1e-2, atol=1e-2)
 
 
@@ -291,7 +293,7 @@ def an_empty_input(t: Any) -> Any:
 
 
 def a_large_tolerance(t: Any) -> Any:
-    return _check(t, _wrong(t), atol=10.0)
+    return _check(t, _wrong(t), atol=10.0)  # wide enough for a wrong gradient
 
 
 def a_function_that_raises(t: Any) -> Any:

@@ -253,7 +253,9 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 @composite(method=False)
 def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     """Coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or "xy".
-    UserWarning, once, where it is left out."""
+
+    UserWarning, once, where it is left out.
+    """
     parts = list(_spread(tensors))
     if not parts:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
