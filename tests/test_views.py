@@ -180,9 +180,14 @@ def test_as_strided_says_what_it_cannot_do():
     gaps = torch.from_numpy(np.arange(6.0).reshape(3, 2)[::2])
     with pytest.raises(NotImplementedError, match="gaps"):
         gaps.as_strided((2,), (1,))
+
+
+def test_as_strided_of_memory_as_another_dtype():
     pairs = torch.view_as_real(torch.tensor([1j, 2.0]))
-    with pytest.raises(NotImplementedError, match="another dtype"):
-        pairs.as_strided((2,), (1,))
+    part = pairs.as_strided((2,), (2,), 1)
+    assert part.tolist() == [1.0, 0.0]
+    part.fill_(5.0)
+    assert pairs.tolist() == [[0.0, 5.0], [2.0, 5.0]]
 
 
 def test_an_expand_that_repeats_nothing_is_written_through_in_another_dtype():

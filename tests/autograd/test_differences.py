@@ -121,8 +121,10 @@ def test_nodes_show_what_they_keep():
     largest = leaf(1.0, 2.0).max(-1)[0].grad_fn
     assert largest._saved_dim == -1
     assert not hasattr(largest, "_saved_indices")
-    for node in (leaf(1.0).exp().grad_fn, leaf(1.0).view(1, 1).grad_fn):
-        assert not hasattr(node, "_raw_saved_result")
+    exp, view = leaf(1.0).exp().grad_fn, leaf(1.0).view(1, 1).grad_fn
+    assert hasattr(exp, "_raw_saved_result")
+    assert not hasattr(view, "_raw_saved_self")
+    for node in (exp, view):
         assert not hasattr(node, "_saved_self_sym_sizes")
 
 

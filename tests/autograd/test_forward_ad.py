@@ -26,7 +26,7 @@ def test_a_derivative() -> None:
         close(tangent, 2 * X.cos() * T)
         assert fw.unpack_dual(X).tangent is None
         assert repr(fw.make_dual(X, T)) == (
-            "tensor([1., 2., 3.],\n       tangent=tensor([ 0.5000, -1.0000,  2.0000]))"
+            "tensor([1., 2., 3.], tangent=tensor([ 0.5000, -1.0000,  2.0000]))"
         )
 
 
@@ -76,7 +76,7 @@ def test_compiled() -> None:
 def test_refusals() -> None:
     with pytest.raises(RuntimeError, match="no level exists"):
         fw.make_dual(X, T)
-    with pytest.raises(RuntimeError, match="Trying to exit a forward AD level"):
+    with pytest.raises(RuntimeError, match="Dual level must be a positive number"):
         fw.exit_dual_level()
     with fw.dual_level():
         with pytest.raises(RuntimeError, match="Nested forward mode AD"):

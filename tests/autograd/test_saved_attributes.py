@@ -61,7 +61,7 @@ def test_numbers_and_static_arguments():
 
 def test_what_is_not_there():
     node = leaf(1.0).exp().grad_fn
-    for name in ("_saved_self", "_saved_nothing", "_raw_saved_result", "nothing"):
+    for name in ("_saved_self", "_saved_nothing", "_raw_saved_self", "nothing"):
         with pytest.raises(AttributeError, match=f"ExpBackward0.*{name}"):
             getattr(node, name)
     assert saved(leaf(1.0, 2.0)[0].grad_fn) == []

@@ -109,11 +109,11 @@ def compare(
         where = "jitted" if compiled else "eager"
         ours, theirs = found, expected
         if isinstance(theirs, Warned):
-            assert ours.warnings == theirs.warnings, where
+            assert ours.warnings == theirs.warnings, f"{where}: {ours}, not {theirs}"
             ours, theirs = ours.result, theirs.result
         if isinstance(ours, Raised) and isinstance(theirs, Raised):
             assert ours.type == theirs.type, f"{where}: {ours}, not {theirs}"
-            assert ours.words[:words] == theirs.words[:words], where
+            assert ours.words[:words] == theirs.words[:words], f"{where}: {ours}, not {theirs}"
             assert bool(ours.words) == bool(theirs.words), f"{where}: {ours}, not {theirs}"
         else:
             same(ours, theirs, where, rtol=rtol, atol=atol, exact=exact)

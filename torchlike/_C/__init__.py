@@ -9,6 +9,7 @@ import enum
 from typing import Any
 
 from torchlike._C import (
+    _autograd,
     _distributed_c10d,
     _distributed_rpc,
     _fft,
@@ -44,6 +45,7 @@ __all__ = [
     "_TensorBase",
     "_TensorMeta",
     "_are_functorch_transforms_active",
+    "_autograd",
     "_disabled_torch_function_impl",
     "_distributed_c10d",
     "_distributed_rpc",
@@ -171,3 +173,15 @@ def _is_torch_function_mode_enabled() -> bool:
 def _are_functorch_transforms_active() -> bool:
     """Whether a transform of ``torch.func`` is running its function."""
     return bool(_modes.current.levels) or _boxes.reverse.running > 0
+
+
+def _current_autograd_node() -> Any:
+    """The node whose backward runs in this thread, or None."""
+    running = _modes.current.backward_pass
+    return None if running is None or running.node is None else running.node.shown()
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward pass that runs in this thread, -1 where none does."""
+    running = _modes.current.backward_pass
+    return -1 if running is None else running.number

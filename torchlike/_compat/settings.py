@@ -125,19 +125,16 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
 
 
-_warns_always = modes.Switch("torch.set_warn_always()")
-
-
 def set_warn_always(b: bool, /) -> None:
-    """Kept: warnings are given as Python's filters say, which is once a place by default."""
+    """Have warnings that are given once in a process given each time, or no more."""
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _warns_always.set(b)
+    modes.warns_always.set(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What ``set_warn_always`` was told."""
-    return _warns_always.get()
+    return modes.warns_always.get()
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -18,6 +18,7 @@ inside the boxes, and sums over the examples.
 
 from __future__ import annotations
 
+import textwrap
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -26,7 +27,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from torchlike._core import errors, meta, modes
+from torchlike._core import errors, meta, modes, printing
 from torchlike._core.meta import MetaArray, StandIn
 from torchlike._core.sparse_array import KINDS, refusal
 from torchlike._core.wrapped import NoMemory, Wrapped
@@ -139,7 +140,7 @@ class Batched(Box):
     def __repr__(self) -> str:
         dim = 0 if self.batched else None
         return (f"BatchedTensor(lvl={self.level.depth + 1}, bdim={dim}, value=\n"
-                f"    {self.value!r}\n)")  # fmt: skip
+                f"{textwrap.indent(repr(self.value), '    ')}\n)")  # fmt: skip
 
 
 class Dual(Box):
@@ -160,7 +161,11 @@ class Dual(Box):
             return text
         if not self.shape:
             return f"{text[:-1]}, tangent={self.tangent.item()})"
-        return f"{text[:-1]},\n       tangent={self.tangent!r})"
+        more = f"tangent={self.tangent!r}"
+        alone = (
+            len(text.rpartition("\n")[2]) + len(more) + 1 > printing.get_printoptions()["linewidth"]
+        )
+        return f"{text[:-1]},{alone * (chr(10) + ' ' * 6)} {more})"
 
 
 BOXES = frozenset((Batched, Dual))
@@ -267,7 +272,12 @@ def visible(box: Box, asked: str, instead: str) -> Any:
             raise RuntimeError(errors.VMAP_ITEM)
         if asked == "bool(tensor)":
             raise RuntimeError(errors.VMAP_CONTROL_FLOW)
-        raise RuntimeError(errors.VMAP_VALUE.format(asked=asked, instead=instead))
+        words = errors.VMAP_VALUE.format(asked=asked, instead=instead)
+        if asked == "indexing with a boolean mask (its size depends on values)":
+            words = errors.VMAP_MASK.format(instead=instead)
+        elif asked.endswith("(its size depends on values)"):
+            words = errors.VMAP_SIZE.format(name=asked.partition("(")[0], instead=instead)
+        raise RuntimeError(words)
     return box.value
 
 

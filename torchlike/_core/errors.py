@@ -21,10 +21,10 @@ LEAF_MOVED = "leaf variable has been moved into the graph interior"
 #: What may be wrong with writing near a view: the next two say for which views.
 VIEW_MODIFIED = "is being modified inplace"
 BASE_MODIFIED = "its base or another view of its base has been modified inplace"
-NO_GRAD_VIEW = (
-    "A view was created in no_grad mode and {what} with grad mode enabled. "
+UNRECORDED_VIEW = (
+    "A view was created in {mode} mode and {what} {where}. "
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
-    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "code by moving both the view and the inplace either both inside the {block} block (if you "
     "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 )
 MULTIPLE_VIEW = (
@@ -91,6 +91,14 @@ VMAP_CONTROL_FLOW = (
     "don't support that yet; use torchlike.where or torchlike.cond."
 )
 VMAP_VALUE = "vmap: {asked} needs the values of one example; {instead} works on all of them"
+VMAP_MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
+    "batch over indexing with a boolean mask; {instead} works on all examples."
+)
+VMAP_SIZE = (
+    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+    "over aten::{name}; {instead} works on all examples."
+)
 VMAP_IN_PLACE = (
     "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
     "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
@@ -101,6 +109,11 @@ VMAP_IN_PLACE = (
 VMAP_RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
     "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+)
+VMAP_UNBATCHED = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
+    "like same randomness: make the tensor of one that is vmapped over, with new_zeros() or "
+    "zeros_like()."
 )
 VMAP_SAME_OF_EACH = "Vmap does not currently support same randomness with a batched tensor input."
 CAPTURED_IN_PLACE = (
@@ -115,8 +128,11 @@ BACKWARD_IN_TRANSFORM = (
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 INFERENCE_IN_PLACE = (
-    "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone "
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
     "to get a normal tensor before doing inplace update."
+)
+INFERENCE_GRAD = (
+    "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
 )
 UNUSED_INPUT = (
     "The differentiated Tensor at index {index} appears to not have been used in the graph. Set "
@@ -188,13 +204,21 @@ _given: set[str] = set()
 
 
 def warn_once(words: str, category: type[Warning], stacklevel: int) -> None:
-    """Warn, once in a process whatever the filters say, as PyTorch does of what it deprecates.
+    """Warn, once in a process whatever the filters say (each time after ``set_warn_always(True)``),
+    as PyTorch does of what it deprecates.
 
     ``stacklevel``: as for ``warnings.warn``, counted from the caller of this function.
     """
-    if words not in _given:
+    if words not in _given or modes.warns_always.get():
         _given.add(words)
         warnings.warn(words, category, stacklevel=stacklevel + 1)
+
+
+def warn_user_once(words: str) -> None:
+    """A UserWarning at the user's line, once in a process as `warn_once` does."""
+    if words not in _given or modes.warns_always.get():
+        _given.add(words)
+        warn_user(words, UserWarning)
 
 
 #: Packages whose frames are nobody's line.

@@ -15,6 +15,8 @@ class _Modes(threading.local):
         self.grad_enabled: bool = True
         #: 0; 1 in inference mode; 2 where enable_grad was said there: nothing is recorded anyway.
         self.inference: int = 0
+        #: Whether ops on the tensors of a forward_ad level give tangents.
+        self.forward_grad: bool = True
         #: What autograd.set_multithreading_enabled said.
         self.multithreading: bool = True
         #: The torchlike.jit capture that runs in this thread, or None.
@@ -129,6 +131,10 @@ class Switch:
     def get(self) -> bool:
         setting_seen(self._name, self._asked, self._told)
         return self._is_on
+
+
+#: Whether what is said once in a process is said each time (``set_warn_always``).
+warns_always = Switch("torch.set_warn_always()")
 
 
 class _Epoch:

@@ -98,6 +98,8 @@ class PythonValues(TensorMethods):
         accelerator); TypeError for bfloat16, which NumPy does not have.
         """
         self._check_numpy(force)
+        if type(self._storage.cell) is boxes.Dual:
+            return self._read().value.detach().numpy()
         if not self.is_cpu or (self._view is not None and not self._view.shows_memory):
             return np.array(self._value(".numpy()"))
         storage = self._storage

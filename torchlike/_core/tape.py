@@ -95,7 +95,14 @@ class Node:
         self.retained: dict[int, Any] | None = None
         self._metadata: dict[str, Any] | None = None
         if modes.current.anomaly:
-            self.metadata["traceback_"] = traceback.format_stack()[:-1]
+            self._remember_origin()
+
+    def _remember_origin(self) -> None:
+        """Keep for anomaly detection the stack, and the node in whose backward this one is made."""
+        self.metadata["traceback_"] = traceback.format_stack()[:-2]
+        running = modes.current.backward_pass
+        if running is not None:
+            self.metadata["parent_"] = running.node
 
     # What a subclass does -------------------------------------------------------------------------
 
@@ -279,7 +286,13 @@ CUSTOM_FUNCTION = "custom Function "
 def ambiguous_view(view: Tensor, what: str) -> str:
     made_by = view._made_by
     if made_by == "no_grad":
-        return errors.NO_GRAD_VIEW.format(what=what)
+        return errors.UNRECORDED_VIEW.format(
+            mode="no_grad", what=what, where="with grad mode enabled", block="no_grad"
+        )
+    if made_by == "inference":
+        return errors.UNRECORDED_VIEW.format(
+            mode="inference", what=what, where="in normal mode", block="inference_mode"
+        )
     words = errors.MULTIPLE_VIEW
     if made_by.startswith(CUSTOM_FUNCTION):
         words, made_by = errors.CUSTOM_FUNCTION_VIEW, made_by.removeprefix(CUSTOM_FUNCTION)
@@ -297,6 +310,12 @@ def _has_hooks(view: Tensor, base: Tensor) -> bool:
         edge = node.edges[0]
         node = None if edge is None else edge[0]
     return False
+
+
+def check_inference(t: Tensor) -> None:
+    """RuntimeError for a write to an inference tensor outside of inference mode."""
+    if t._inference and not modes.current.inference:
+        raise RuntimeError(errors.INFERENCE_IN_PLACE)
 
 
 def check_in_place(t: Tensor, recorded: Any = None) -> None:

@@ -96,7 +96,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
     _grad: Tensor | None = None
     #: On a base: how often an in-place op changed its history; on a view: the count it knows.
     _history: int = 0
-    #: How a view was made: "" (ordinary), "no_grad", or the name of a multi-view op.
+    #: How a view was made: "" (ordinary), "no_grad", "inference", or the name of a multi-view op.
     _made_by: str = ""
     #: Weak reference to the AccumulateGrad node of a leaf.
     _accumulator: Any = None
@@ -462,10 +462,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         if requires_grad and self.dtype.category < 2:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if requires_grad and self._inference and not modes.current.inference:
-            raise RuntimeError(
-                "Setting requires_grad=True on inference tensor outside InferenceMode is not "
-                "allowed."
-            )
+            raise RuntimeError(errors.INFERENCE_GRAD)
         flag = bool(requires_grad)
         if flag is not self._requires_grad:
             if modes.current.capture is not None:
@@ -565,7 +562,7 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         return self._storage.version
 
     def _is_view(self) -> bool:
-        return self._base is not None
+        return self._base is not None and not self._inference
 
     def is_inference(self) -> bool:
         """Whether the tensor was made under ``inference_mode``."""
@@ -609,6 +606,8 @@ class Tensor(PythonValues, metaclass=_TensorMeta):
         old.abandoned = True
         modes.epoch.advance()
         self._storage, self._view = storage, view
+        if self._inference is not value._inference:
+            self._inference = value._inference
 
     @data.deleter
     def data(self) -> None:

@@ -116,12 +116,18 @@ class JvpLevel(BoxLevel):
     def lift(self, value: Any) -> Dual:
         return Dual(self, still(value))
 
+    def _pushes(self) -> bool:
+        """Whether an op has tangents now. (Inference mode switches them off for forward_ad.)"""
+        if not self.outlived:
+            return self.alive
+        return self.alive and modes.current.forward_grad and not modes.current.inference
+
     def apply(self, exe: Executable, arrays: list[Any]) -> Any:
         operands = self._inside(arrays)
         moving = tuple([
             i for i, a in enumerate(arrays)
             if type(a) is Dual and a.level is self and a.tangent is not None
-        ]) if exe.differentiable and self.alive else ()  # fmt: skip
+        ]) if exe.differentiable and self._pushes() else ()  # fmt: skip
         if not moving:
             out = _run(_with_mask(exe, operands), operands)
             if isinstance(out, tuple):

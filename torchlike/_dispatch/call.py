@@ -18,8 +18,8 @@ from torchlike._core import boxes, errors, modes, protocol, sparse_array
 from torchlike._core.casts import NUMBERS
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import TENSOR_TYPES, Tensor, wrap
+from torchlike._dispatch import old_signatures, recycling
 from torchlike._dispatch import out as outputs
-from torchlike._dispatch import recycling
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute, execute_without_arrays, to_device
 from torchlike._dispatch.schema import StaticNumber
@@ -38,6 +38,7 @@ def function_of(spec: OpSpec) -> Callable[..., Any]:
     schema = spec.schema
     arity, completion, has_sequence = schema.arity, schema.completion, schema.has_sequence
     n_operands = len(schema.operand_positions)
+    by_position = arity if schema.positional == arity else -1
     operands_first = schema.operand_positions == tuple(range(n_operands))
     only_operands = operands_first and n_operands == arity
 
@@ -47,7 +48,7 @@ def function_of(spec: OpSpec) -> Callable[..., Any]:
         if kwargs:
             out = kwargs.pop("out", None)
             bound = schema.bind(args, kwargs)
-        elif len(args) != arity:
+        elif len(args) != by_position:
             rest = completion.get(len(args))
             bound = schema.bind(args, kwargs) if rest is None else args + rest
         if only_operands:
@@ -73,7 +74,7 @@ def function_of(spec: OpSpec) -> Callable[..., Any]:
     return dress(function, spec, "")
 
 
-def with_numbers_first(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+def with_numbers_first(function: Any, names: tuple[str, ...]) -> Callable[..., Any]:
     """The function of three tensors, with PyTorch's old signatures too, where the numbers ``names``
     stand before or between the tensors: ``addmm(beta, input, alpha, mat1, mat2)``."""
 
@@ -83,6 +84,7 @@ def with_numbers_first(function: Callable[..., Any], names: tuple[str, ...]) -> 
             numbers = [a for a in args if type(a) in NUMBERS]
             if len(args) - len(numbers) == 3 and len(numbers) <= len(names):
                 kwargs = {**kwargs, **dict(zip(names, numbers, strict=False))}
+                old_signatures.tell(function.__name__, function.spec.schema.names, args, names)
                 args = tuple([a for a in args if type(a) not in NUMBERS])
         return function(*args, **kwargs)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from torchlike._core import casts, devices, errors, modes, views
-from torchlike._core.tape import check_in_place
+from torchlike._core.tape import check_in_place, check_inference
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.inplace import assign
@@ -33,8 +33,8 @@ def copy_(
     """
     if not isinstance(target, Tensor):
         raise TypeError(f"copy_(): expected a Tensor to write to, not {type(target).__name__}")
-    if target._inference and not modes.current.inference:
-        raise RuntimeError(errors.INFERENCE_IN_PLACE)
+    if target._inference:
+        check_inference(target)
     geometry = target._geometry
     recorded = target.requires_grad
     name = "FillBackward0"

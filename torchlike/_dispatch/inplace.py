@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torchlike._core import boxes, casts, dtypes, errors, modes, sparse_array, tape, views
-from torchlike._core.tape import check_in_place
+from torchlike._core.tape import check_in_place, check_inference
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch import call
 from torchlike._dispatch.executable import Executable
@@ -28,9 +28,10 @@ def twin_of(spec: OpSpec) -> Callable[..., Any]:
     """The in-place twin ``name_`` of an op: writes into its first operand and returns it."""
     schema = spec.schema
     operand_positions, static_positions = schema.operand_positions, schema.static_positions
+    by_position = schema.arity if schema.positional == schema.arity else -1
 
     def twin(*args: Any, **kwargs: Any) -> Tensor:
-        if kwargs or len(args) != schema.arity:
+        if kwargs or len(args) != by_position:
             args = schema.bind(args, kwargs)
         target = args[0]
         if not isinstance(target, Tensor):
@@ -70,8 +71,8 @@ def update(
 ) -> Tensor:  # fmt: skip
     """Run the in-place form of an op on ``target`` (its first operand)."""
     view = target._view
-    if target._inference and not modes.current.inference:
-        raise RuntimeError(errors.INFERENCE_IN_PLACE)
+    if target._inference:
+        check_inference(target)
     if (view is not None or target._storage.strides is not None) and not (
         spec.writes_one_number and not any(isinstance(o, Tensor) for o in operands[1:])
     ):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from torchlike._core import casts, dtypes, errors, modes, views
+from torchlike._core import boxes, casts, dtypes, errors, modes, views
+from torchlike._core.tape import check_inference
 from torchlike._core.tensor import Tensor
 
 
@@ -18,10 +19,25 @@ def check_targets(out: Any, name: str) -> tuple[Any, ...]:
     return tuple(targets)
 
 
+def _has_tangent(t: Any) -> bool:
+    """Whether a tensor (or one among several) is a dual of a level of forward_ad."""
+    if isinstance(t, (tuple, list)):
+        return any(map(_has_tangent, t))
+    cell = t._read() if isinstance(t, Tensor) else None
+    return type(cell) is boxes.Dual and cell.level.outlived and cell.tangent is not None
+
+
 def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) -> None:
     """RuntimeError where ``out`` has one element twice, or memory that the op still has to read:
     any of an operand's where it ``reorders``."""
-    for target in check_targets(out, name):
+    targets = check_targets(out, name)
+    if modes.current.levels and any(map(_has_tangent, (*targets, *operands))):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an "
+            "out= function"
+        )
+    for target in targets:
+        check_inference(target)
         views.check_writable(target._geometry)
         for o in operands:
             for t in o if isinstance(o, (tuple, list)) else (o,):
@@ -34,6 +50,33 @@ def check_overlap(out: Any, operands: Any, name: str, reorders: bool = False) ->
                         whole=reorders,
                         widths=(target.itemsize, t.itemsize),
                     )
+
+
+_SELECTED = "{name}(): self and result must have the same scalar type"
+#: How kernels that are older than the rest say that ``out=`` is not of the result's dtype.
+_UNLIKE = {
+    "index_select": _SELECTED,
+    "masked_select": _SELECTED,
+    "take": "take(): self and out expected to have the same dtype, but got self.dtype = {wanted} "
+    "and out.dtype = {found}",
+    "nonzero": "nonzero: Expected out tensor to have scalar type {wanted} but got scalar type"
+    "{found}",
+    "dot": "result dtype {found} does not match input dtype {wanted}",
+    "vdot": "result dtype {found} does not match input dtype {wanted}",
+    "where": "Expected out type to be {wanted} but got {found}",
+}
+
+
+def _unlike(name: str, wanted: Any, found: Any) -> str:
+    """What is said of an ``out=`` of another dtype than the one wanted."""
+    words = _UNLIKE.get(name)
+    if words is not None:
+        kinds = (dtypes.scalar_type(d) for d in (wanted, found))
+        return words.format(name=name, **dict(zip(("wanted", "found"), kinds, strict=True)))
+    return (
+        f"Expected out tensor to have dtype {dtypes.c_name(wanted)}, but got "
+        f"{dtypes.c_name(found)} instead"
+    )
 
 
 def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = False) -> None:
@@ -57,10 +100,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
                     f"{dtypes.scalar_type(target.dtype)}"
                 )
         elif not cast or cast == "dtype":
-            wanted, found = (dtypes.c_name(d) for d in (value.dtype, target.dtype))
-            raise RuntimeError(
-                f"Expected out tensor to have dtype {wanted}, but got {found} instead"
-            )
+            raise RuntimeError(_unlike(name, value.dtype, target.dtype))
         if cast == "kernel" and value.dtype.category == 2 != target.dtype.category:
             raise NotImplementedError(
                 f"\"{name}_cpu\" not implemented for '{dtypes.scalar_type(target.dtype)}'"
@@ -105,8 +145,6 @@ def store_all(out: Any, results: Any, name: str, cast: Any, resizes: Any = False
     targets = check_targets(out, name)
     values = results if isinstance(results, (tuple, list)) else (results,)
     if len(targets) != len(values):
-        raise TypeError(
-            f"{name}(): argument 'out' must be a tuple of {len(values)} tensors, not {len(targets)}"
-        )
+        raise TypeError(f"expected tuple of {len(values)} elements but got {len(targets)}")
     for target, value in zip(targets, values, strict=True):
         store(target, value, name, cast, resizes)

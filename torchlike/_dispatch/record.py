@@ -7,7 +7,7 @@ and backward passes themselves (for create_graph) all go through it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -24,7 +24,7 @@ from torchlike._runtime import first_calls
 from torchlike._runtime.first_calls import DECLINED
 
 _RELEASED: Any = object()
-_SAVED = "_saved_"
+_SAVED, _RAW_SAVED = "_saved_", "_raw_saved_"
 
 
 class OpNode(Node):
@@ -60,7 +60,7 @@ class OpNode(Node):
     def shown(self) -> Node:
         kind = shown_kinds.get(type(self))
         if kind is not None:
-            self.__class__ = _named_class(kind, self.short_name())
+            self.__class__ = named_class(kind, self.short_name())
         return self
 
     def is_released(self) -> bool:
@@ -159,13 +159,20 @@ class SavedNames:
     __slots__ = ()
 
     def __getattr__(self: Any, name: str) -> Any:
-        """``_saved_self`` and the like; see kept.py. RuntimeError once they were freed."""
+        """``_saved_self``, ``_raw_saved_self`` and the like; see kept.py. RuntimeError once they
+        were freed."""
         found = None
-        if name.startswith(_SAVED):
-            found = kept.names_of(self).get(name.removeprefix(_SAVED))
-        if found is None:
+        raw = name.startswith(_RAW_SAVED)
+        if raw or name.startswith(_SAVED):
+            found = kept.names_of(self).get(name.removeprefix(_RAW_SAVED if raw else _SAVED))
+        if found is None or (raw and found[0] not in ("operand", "result")):
             raise AttributeError(f"'{self.short_name()}' object has no attribute '{name}'")
         kind, place = found
+        if raw:
+            own = name.removeprefix(_RAW_SAVED)
+            if kind == "operand":
+                place = self.exe.kept.index(place) if place in self.exe.kept else None
+            return raw_saved[0](self, own, place)
         if kind == "static":
             return kept.static_of(self.exe, place)
         if kind == "sizes":
@@ -195,12 +202,14 @@ class ShownNode(SavedNames, OpNode):
     __slots__ = ()
 
 
+#: ``raw_saved[0](node, name, place)`` shows what a node saved as it is kept (from autograd).
+raw_saved: list[Callable[[Any, str, int | None], Any]] = []
 #: As what a node is shown that the user asks for.
 shown_kinds: dict[type[Node], type[Node]] = {OpNode: ShownNode}
 
 
 @functools.cache
-def _named_class(kind: type[Node], name: str) -> type:
+def named_class(kind: type[Node], name: str) -> type:
     """``kind`` under the name of the node: what draws graphs writes ``type(grad_fn).__name__``."""
     return type(name, (kind,), {"__slots__": ()})
 

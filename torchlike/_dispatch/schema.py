@@ -17,6 +17,7 @@ import numpy as np
 
 from torchlike._core import casts, dtypes, modes
 from torchlike._core.tensor import Tensor
+from torchlike._dispatch import old_signatures
 from torchlike._dispatch.synonyms import OF_OVERLOADS, SYNONYMS
 
 
@@ -279,7 +280,12 @@ class Schema:
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments in order, defaults filled in. TypeError in PyTorch's words."""
         if len(args) > self.positional:
-            args = self._pack_varargs(args)
+            if self._is_old(args):
+                name = self.names[self.factors[0]]
+                old_signatures.tell(self.op, self.names, args, (name,))
+                args, kwargs = (args[0], args[2]), {name: args[1], **kwargs}
+            else:
+                args = self._pack_varargs(args)
         bound = list(args) + [_MISSING] * (self.arity - len(args))
         for key, value in kwargs.items():
             i = self.index.get(key)
@@ -304,6 +310,13 @@ class Schema:
         if self.factors:
             self._check_factors(bound)
         return tuple(bound)
+
+    def _is_old(self, args: tuple[Any, ...]) -> bool:
+        """Whether the one factor stands between two tensors: ``add(x, alpha, y)``."""
+        return (
+            len(self.factors) == 1 and self.positional == 2 and len(args) == 3
+            and type(args[1]) in casts.NUMBERS and isinstance(args[2], Tensor)
+        )  # fmt: skip
 
     def _check_factors(self, bound: list[Any]) -> None:
         """RuntimeError in PyTorch's words for a factor that the operands' dtype cannot hold."""

@@ -7,14 +7,16 @@ from typing import Any
 from torchlike._dispatch.out import store_all
 
 
-def given(out: Any, values: Any, *, cast: Any = False, resizes: Any = False) -> Any:
+def given(out: Any, values: Any, *, cast: Any = False, resizes: Any = False,
+          name: str = "out") -> Any:  # fmt: skip
     """``values`` (a tensor or a named tuple), written into ``out`` when that is given.
 
     ``cast``: whether PyTorch casts the result to the dtype of ``out``, or demands the same.
-    ``resizes``: whether ``out`` takes the size of the result without a warning.
+    ``resizes``: whether ``out`` takes the size of the result without a warning. ``name``: the
+    function's, for messages.
     """
     if out is None:
         return values
-    name = type(values).__name__ if isinstance(values, tuple) else "out"
+    name = type(values).__name__ if isinstance(values, tuple) else name
     store_all(out, values, name, cast, resizes)
     return type(values)(*out) if hasattr(values, "_fields") else out

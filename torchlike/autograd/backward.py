@@ -244,10 +244,10 @@ def _batched(
             retain_graph, create_graph, allow_unused=allow_unused,
             materialize_grads=materialize_grads,
         )  # fmt: skip
-        return tuple(None if g is None else _all_rows(level, g) for g in found)
+        return tuple(None if g is None else all_rows(level, g) for g in found)
 
 
-def _all_rows(level: VmapLevel, gradient: Tensor) -> Tensor:
+def all_rows(level: VmapLevel, gradient: Tensor) -> Tensor:
     cell = gradient._read()
     if type(cell) is Batched and cell.level is level and cell.batched:
         return cell.value

@@ -253,6 +253,40 @@ def _generate(
 # -- jvp -------------------------------------------------------------------------------------------
 
 
+def _check_tangent(
+    output: Tensor, tangent: Any, inside: Sequence[Any], given: Sequence[Any], ctx: Any
+) -> None:  # fmt: skip
+    """RuntimeError in PyTorch's words where a jvp gives what is no tangent of the output: no
+    tensor, another shape, or memory of its own where the output has an input's."""
+    if not isinstance(tangent, Tensor):
+        raise RuntimeError(
+            f"expected Variable or None (got {type(tangent).__name__}) for grad output 0."
+        )
+    if tangent.shape != output.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(output.shape)} while the "
+            f"given forward gradient is of size {list(tangent.shape)}."
+        )
+    for value, direction in zip(inside, given, strict=True):
+        if direction is None or not isinstance(value, Tensor):
+            continue
+        if value._storage is not output._storage:
+            continue
+        if any(d is value for d in ctx._dirty):
+            if tangent is not direction:
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients "
+                    "inplace. If the forward is modifying an input inplace, then the jvp function "
+                    "must modify the corresponding gradient inplace."
+                )
+        elif tangent._base is None and tangent is not direction:
+            raise RuntimeError(
+                "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+                "is not returning a view."
+            )
+
+
 def _pushed(
     level: JvpLevel, function: Any, duals: list[Dual | None], inside: list[Any],
     context: Callable[[], Any],
@@ -299,6 +333,9 @@ def _pushed(
                     "Function's jvp returned an invalid number of forward gradients (expected "
                     f"{len(outputs)} but got {len(tangents)})"
                 )
+        for o, t in zip(outputs, tangents, strict=True):
+            if isinstance(o, Tensor) and t is not None:
+                _check_tangent(o, t, inside, given, ctx)
     found = [
         wrap(Dual(level, still(o), None if t is None else still(t))) if isinstance(o, Tensor) else o
         for o, t in zip(outputs, tangents, strict=True)

@@ -25,7 +25,7 @@ from torchlike._core.tape import AccumulateGrad, Edge, Node
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
-from torchlike.autograd import partial
+from torchlike.autograd import fresh_stack, partial
 from torchlike.autograd.partial import Partial
 
 _add = first_calls.jit(lambda a, b: a + b, name="sum of gradients", inline=AT_ONCE)
@@ -104,12 +104,16 @@ class _Buffers:
 class Pass:
     """A running backward pass: which nodes it reaches."""
 
-    __slots__ = ("_nodes", "_touched", "at_end", "number")
+    __slots__ = ("_nodes", "_touched", "at_end", "depth", "node", "number", "outer")
     _numbers = itertools.count(1)
 
     def __init__(self, nodes: Any, touched: set[Node] | None, outer: Pass | None = None) -> None:
-        #: What to call once the outermost pass has ended well.
-        self.at_end: list[Callable[[], None]] = [] if outer is None else outer.at_end
+        #: What to call once the pass has ended well.
+        self.at_end: list[Callable[[], None]] = []
+        #: The pass in whose node this one was begun, and how many there are around this one.
+        self.outer, self.depth = outer, 0 if outer is None else outer.depth + 1
+        #: The node that runs.
+        self.node: Node | None = None
         #: What to remember a pass by: itself would keep the graph alive.
         self.number = next(self._numbers)
         self._nodes = nodes
@@ -147,14 +151,21 @@ def run(
     targets: Sequence[Edge] | None = None,
     accumulate: Any = True,
     stop_before: int = -1,
+    fresh: bool = False,
 ) -> list[Any]:
     """Run backward from ``roots``; arrays in and out, or tensors with ``create_graph``.
 
     With ``targets``, only what they need is run and their gradients are returned (None where none
     arrived); otherwise gradients accumulate in the leaves. Nodes recorded before ``stop_before``
     are not run: their gradients are wanted by whoever began the capture. Inside one, gradients may
-    be `Partial`, in and out.
+    be `Partial`, in and out. ``fresh``: the stack has room for passes within this one.
     """
+    outer_pass = modes.current.backward_pass
+    if outer_pass is not None and not fresh and _is_deep(outer_pass):
+        return fresh_stack.call(lambda: run(
+            roots, cotangents, retain_graph=retain_graph, create_graph=create_graph,
+            targets=targets, accumulate=accumulate, stop_before=stop_before, fresh=True,
+        ))  # fmt: skip
     dependencies = _dependencies([edge[0] for edge in roots], stop_before)
     in_tensors, cotangents = _as_nodes_want(dependencies, cotangents, create_graph)
     buffers = _Buffers(in_tensors)
@@ -170,18 +181,14 @@ def run(
         run_only, touched = _towards(list(dependencies), set(wanted))
         if accumulate:
             run_only |= set(wanted)  # as in PyTorch: their hooks are called
-    order = 0
-    ready: list[tuple[int, int, Node]] = []
-    for node in dict.fromkeys(edge[0] for edge in roots):
-        if dependencies[node] == 0:
-            heapq.heappush(ready, (-node.sequence, order, node))
-            order += 1
-    previous_mode, outer_pass = modes.current.grad_enabled, modes.current.backward_pass
+    ready = _first_ready(roots, dependencies)
+    order = len(ready)
+    previous_mode = modes.current.grad_enabled
     modes.current.grad_enabled = create_graph
     modes.current.backward_pass = own = Pass(dependencies, touched, outer_pass)
     try:
         while ready:
-            node = heapq.heappop(ready)[2]
+            own.node = node = heapq.heappop(ready)[2]
             incoming = buffers.slots.pop(node, None)
             runs = run_only is None or node in run_only
             if incoming is not None:
@@ -216,19 +223,35 @@ def run(
                 if dependencies[following] == 0:
                     heapq.heappush(ready, (-following.sequence, order, following))
                     order += 1
+        for callback in own.at_end:  # which may ask for more of them
+            callback()
     finally:
         modes.current.grad_enabled, modes.current.backward_pass = previous_mode, outer_pass
-    if outer_pass is None:
-        for callback in own.at_end:
-            callback()
     return results
 
 
-def queue_callback(callback: Callable[[], None]) -> None:
-    """Call a function once the backward pass that runs has ended. RuntimeError outside of one."""
+def _first_ready(roots: Sequence[Edge], dependencies: dict[Node, int]) -> list[Any]:
+    """The nodes that wait for nothing, as a heap: (minus sequence, order of coming, node)."""
+    ready: list[tuple[int, int, Node]] = []
+    for node in dict.fromkeys(edge[0] for edge in roots):
+        if dependencies[node] == 0:
+            heapq.heappush(ready, (-node.sequence, len(ready), node))
+    return ready
+
+
+def _is_deep(around: Pass) -> bool:
+    """Whether the stack is used up by passes within each other. (A capture stays in its thread.)"""
+    return (around.depth + 1) % fresh_stack.PASSES == 0 and modes.current.capture is None
+
+
+def queue_callback(callback: Callable[[], None], *, outermost: bool = False) -> None:
+    """Call a function once the backward pass that runs, or the outermost one around it, has ended.
+    RuntimeError outside of one."""
     running = modes.current.backward_pass
     if running is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    while outermost and running.outer is not None:
+        running = running.outer
     running.at_end.append(callback)
 
 
@@ -263,17 +286,29 @@ def _run_watched(node: Node, incoming: list[Any], create_graph: Any) -> Sequence
         if modes.current.anomaly_nan:
             _refuse_nan(node, outgoing)
     except Exception:
-        stack = "".join(node.metadata.get("traceback_", ())) or (
-            "No forward pass information available. Enable detect anomaly during forward pass for "
-            "more information.\n"
-        )
+        name = node.short_name()
         warnings.warn(
-            f"Error detected in {node.short_name()}. Traceback of forward call that caused the "
-            f"error:\n{stack}",
-            UserWarning,
+            f"Error detected in {name}. {_recorded_at(node, 'caused the error', name)}", UserWarning
         )
+        parent = node.metadata.get("parent_")
+        while parent is not None:  # whose backward recorded the node
+            name = parent.short_name()
+            told = _recorded_at(parent, "induced the previous calculation", name)
+            warnings.warn(f"\n\nPrevious calculation was induced by {name}. {told}", UserWarning)
+            parent = parent.metadata.get("parent_")
         raise
     return outgoing
+
+
+def _recorded_at(node: Node, effect: str, name: str) -> str:
+    """The stack of the call that recorded a node, for a warning."""
+    stack = "".join(node.metadata.get("traceback_", ()))
+    if stack:
+        return f"Traceback of forward call that {effect}:\n{stack}"
+    return (
+        f"No forward pass information available for {name}. Enable detect anomaly during forward "
+        "pass for more information."
+    )
 
 
 def _refuse_nan(node: Node, outgoing: Sequence[Any]) -> None:
@@ -431,6 +466,8 @@ def _add_to_grad(leaf: Tensor, gradient: Any, create_graph: Any) -> None:
             leaf._set_grad(gradient if grad is None else grad + gradient)
     elif grad is None:
         made = wrap(gradient)
+        if modes.current.inference:
+            made._inference = True
         if (leaf._view is not None or leaf._storage.strides is not None) and not made.is_sparse:
             _lay_out_like(made, leaf)
         if leaf._storage.is_placed:

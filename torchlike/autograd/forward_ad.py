@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 from torchlike._core import modes
 from torchlike._core.boxes import Dual
+from torchlike._core.layouts import contiguous_format
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.boxed import JvpLevel
 from torchlike._dispatch.record import still
+from torchlike.autograd.dual_storage import DualStorage
 
 _NAME = "forward_ad"
 
@@ -48,6 +50,8 @@ def make_level_dual(level: JvpLevel, primal: Tensor, tangent: Tensor) -> Tensor:
             f"Tensor, this is not supported. Tensor is of size {list(primal.shape)} while the "
             f"given forward gradient is of size {list(tangent.shape)}."
         )
+    if tangent.is_complex() and not primal.is_complex():
+        tangent = tangent.real
     return wrap(Dual(level, still(primal), still(tangent.to(primal.dtype))))
 
 
@@ -78,6 +82,8 @@ def enter_dual_level() -> int:
 def exit_dual_level(*, level: int | None = None) -> None:
     """End the level: its tensors are their primals from now on. RuntimeError without one."""
     running = _running()
+    if running is None and level is None:
+        raise RuntimeError("Dual level must be a positive number.")
     if running is None or level not in (None, 0):
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is "
@@ -85,6 +91,25 @@ def exit_dual_level(*, level: int | None = None) -> None:
         )
     modes.current.levels = tuple(x for x in modes.current.levels if x is not running)
     running.alive = False
+
+
+class _set_fwd_grad_enabled:
+    """Whether ops on duals give tangents in this thread, from the call on; as a context manager,
+    until its end."""
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = modes.current.forward_grad
+        modes.current.forward_grad = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        modes.current.forward_grad = self.prev
+
+
+def _is_fwd_grad_enabled() -> bool:
+    return modes.current.forward_grad
 
 
 class dual_level:
@@ -114,14 +139,30 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
             "same level 0 is not supported."
         )
-    return make_level_dual(running, tensor, tangent)
+    if parts_at(running, tangent)[1] is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not "
+            "supported."
+        )
+    made = make_level_dual(running, tensor, tangent)
+    if modes.current.capture is None and not tensor.is_meta:
+        if tangent.dtype is not tensor.dtype or tangent.stride() != tensor.stride():
+            if tangent.is_complex() and not tensor.is_complex():
+                tangent = tangent.real
+            tangent = tangent.to(tensor.dtype).clone(memory_format=contiguous_format)
+        made._storage = DualStorage(running, tensor, tangent)
+    return made
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent (None for a tensor that has none)."""
     running = _running()
+    storage = tensor._storage
+    if type(storage) is DualStorage and storage.level is running and tensor._view is None:
+        return UnpackedDualTensor(storage.primal.view_as(storage.primal), storage.tangent)
     cell = tensor._read()
     if running is None or type(cell) is not Dual or cell.level is not running:
         dead = type(cell) is Dual and not cell.level.alive
-        return UnpackedDualTensor(cell.value if dead else tensor, None)
+        primal = cell.value if dead else tensor
+        return UnpackedDualTensor(primal if running is None else primal.view_as(primal), None)
     return UnpackedDualTensor(cell.value, cell.tangent)

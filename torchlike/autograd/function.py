@@ -16,7 +16,7 @@ from torchlike._core.tape import Edge, Node, gradient_edge, saving
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.record import still, unwritten
-from torchlike.autograd import saved
+from torchlike.autograd import saved, saved_tensor
 from torchlike.autograd.custom_transforms import level_of, run_at
 
 
@@ -111,7 +111,9 @@ class _Kept:
         return tuple(None if s is None else self._unpack(*s) for s in self.saved)
 
     def _unpack(self, array: Any, edge: Edge | None, requires_grad: Any, output_nr: int) -> Tensor:
-        if self.unpack is not None:
+        if type(array) is saved.Hooked:
+            array = array.tensor()._value_now()
+        elif self.unpack is not None:
             array = saved.unpack(self.unpack, array)._value_now()
         leaf = unwritten(array, edge)
         if leaf is not None:
@@ -154,6 +156,14 @@ class FunctionNode(Node):
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to ``save_for_backward``. RuntimeError once they were freed."""
         return self._kept.tensors()
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[saved_tensor.SavedTensor, ...]:
+        """The same as they are kept, which take hooks of their own."""
+        if self._kept.saved is None:
+            raise RuntimeError(errors.BACKWARD_TWICE)
+        places = range(len(self._kept.saved))
+        return tuple(saved_tensor.of_function(self._kept, i) for i in places)
 
     def run(self, cotangents: list[Any]) -> Sequence[Any]:
         given = [None if c is None else wrap(c) for c in cotangents]

@@ -203,10 +203,14 @@ def jacobian(
             "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
             "supported together. Please either set `strict=False` or `vectorize=False`."
         )
-    if strategy == "forward-mode" and (create_graph or not vectorize):
+    if strategy == "forward-mode" and not vectorize:
         raise NotImplementedError(
-            "torch.autograd.functional.jacobian: strategy='forward-mode' goes with vectorize=True "
-            "and without create_graph"
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is"
+            "only implemented for `vectorize=True`."
+        )
+    if strategy == "forward-mode" and create_graph:
+        raise NotImplementedError(
+            "torch.autograd.functional.jacobian: strategy='forward-mode' goes without create_graph"
         )
     with enable_grad():
         many, x = _inputs(inputs, "jacobian", create_graph)

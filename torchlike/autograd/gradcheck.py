@@ -15,16 +15,19 @@ from typing import Any
 import jax
 import numpy as np
 
+from torchlike._core.boxes import Dual
 from torchlike._core.tensor import Tensor, wrap
 from torchlike.autograd import forward_ad
 from torchlike.autograd.backward import grad
 from torchlike.autograd.grad_mode import enable_grad
+from torchlike.autograd.gradcheck_extras import (
+    GradcheckError,
+    check_batched,
+    check_batched_forward,
+    check_undefined,
+)
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
-
-
-class GradcheckError(RuntimeError):
-    """Raised by gradcheck where gradients and finite differences disagree."""
 
 
 def _checked_inputs(inputs: tuple[Any, ...]) -> list[int]:
@@ -53,13 +56,11 @@ def _checked_inputs(inputs: tuple[Any, ...]) -> list[int]:
 
 
 def _outputs(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """The differentiable outputs: floating point or complex tensors."""
+    """The differentiable outputs: floating point or complex tensors. AttributeError, as in
+    PyTorch, for one that is no tensor."""
     result = func(*inputs)
     many = result if isinstance(result, (tuple, list)) else (result,)
-    return tuple(
-        o for o in many
-        if isinstance(o, Tensor) and (o.dtype.is_floating_point or o.dtype.is_complex)
-    )  # fmt: skip
+    return tuple(o for o in many if o.requires_grad or o.is_floating_point() or o.is_complex())
 
 
 def _parts(values: Any) -> np.ndarray:
@@ -151,51 +152,97 @@ def _tangent_parts(output: Tensor) -> np.ndarray:
     return _parts(value.astype(zeros.dtype)).astype(np.float64)
 
 
-def _check(
-    func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float,
-    nondet_tol: float, *, backward: bool, forward: bool,
-) -> None:  # fmt: skip
-    wanted = _checked_inputs(inputs)
+def _mismatch(
+    output: Tensor, k: int, x: Tensor, i: int, found: np.ndarray, numerical: np.ndarray,
+    forward: bool,
+) -> str:  # fmt: skip
+    """What is said of the Jacobians of output ``k`` by input ``i``: of one part of a complex
+    output, the imaginary one first as in PyTorch, and by complex inputs as complex numbers."""
+    halves: list[tuple[str, np.ndarray, np.ndarray]] = [("", found, numerical)]
+    if output.dtype.is_complex:
+        n = output.numel()
+        halves = [
+            (f"While considering the {part} part of complex outputs only, ", found[:, at],
+             numerical[:, at])
+            for part, at in (("imaginary", slice(n, None)), ("real", slice(n)))
+        ]  # fmt: skip
+        unlike = [h for h in halves if not np.allclose(h[1], h[2], 1e-3, 1e-5, equal_nan=True)]
+        halves = unlike or halves
+    said, *both = halves[0]
+    if x.dtype.is_complex:
+        m = x.numel()
+        both = [j[:m] + 1j * j[m:] for j in both]
+    analytical, differences = (wrap(jax.numpy.asarray(j)) for j in both)
+    how = "Jacobian computed with forward mode mismatch" if forward else "Jacobian mismatch"
+    return (
+        f"{said}{how} for output {k} with respect to input {i},\n"
+        f"numerical:{differences}\nanalytical:{analytical}\n"
+    )
 
-    def compare(k: int, i: int, found: np.ndarray, numerical: np.ndarray) -> None:
-        if not np.allclose(found, numerical, rtol, atol, equal_nan=True):
-            raise GradcheckError(
-                f"Jacobian mismatch for output {k} with respect to input {i},\n"
-                f"numerical:{numerical}\nanalytical:{found}\n"
-            )
 
-    with enable_grad():
-        outputs = _outputs(func, inputs)
-        if not any(o.requires_grad for o in outputs):
-            outputs_differ = any(
-                np.abs(j).max(initial=0) > atol
-                for i in wanted for j in _numerical(func, inputs, i, eps)
-            )  # fmt: skip
-            if outputs_differ:
-                raise GradcheckError(
-                    "Numerical gradient for function expected to be zero: no output requires grad"
-                )
+class _Checked:
+    """One run of gradcheck: a function at its inputs, and the tolerances."""
+
+    def __init__(
+        self, func: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float,
+        rtol: float, nondet_tol: float,
+    ) -> None:  # fmt: skip
+        self.func, self.inputs, self.wanted = func, inputs, _checked_inputs(inputs)
+        self.eps, self.atol, self.rtol, self.nondet_tol = eps, atol, rtol, nondet_tol
+        self.xs = [inputs[i] for i in self.wanted]
+        self.outputs = _outputs(func, inputs)
+        #: Which of them are looked at.
+        self.moving = [k for k, o in enumerate(self.outputs) if o.requires_grad]
+        self.numerical: list[list[np.ndarray]] = []
+
+    def _compare(self, k: int, j: int, found: np.ndarray, forward: bool = False) -> None:
+        numerical = self.numerical[j][k]
+        if not np.allclose(found, numerical, self.rtol, self.atol, equal_nan=True):
+            raise GradcheckError(_mismatch(
+                self.outputs[k], k, self.xs[j], self.wanted[j], found, numerical, forward
+            ))  # fmt: skip
+
+    def check(
+        self, *, backward: bool, forward: bool, undefined: bool, batched: bool, rows: bool
+    ) -> None:
+        """GradcheckError where something is wrong. ``batched``, ``rows``: whether gradients, and
+        those of forward mode, are computed for several rows at once, too."""
+        self.numerical = [_numerical(self.func, self.inputs, i, self.eps) for i in self.wanted]
+        if not self.moving:
+            if any(np.abs(j).max(initial=0) > self.atol for js in self.numerical for j in js):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
             return
-        numerical = [_numerical(func, inputs, i, eps) for i in wanted]
         if forward:
-            for i, columns in zip(wanted, numerical, strict=True):
-                pushed = _forward(func, inputs, i)
-                for k, column in enumerate(columns):
-                    compare(k, i, pushed[k], column)
-        if not backward:
-            return
-        xs = [inputs[i] for i in wanted]
-        for k, output in enumerate(_outputs(func, inputs)):
-            analytical = _analytical(output, xs)
-            again = _analytical(_outputs(func, inputs)[k], xs)
-            for j, i in enumerate(wanted):
-                if not np.allclose(analytical[j], again[j], rtol=0, atol=nondet_tol):
+            for j, i in enumerate(self.wanted):
+                columns = _forward(self.func, self.inputs, i)
+                for k in self.moving:
+                    self._compare(k, j, columns[k], forward=True)
+                if rows:
+                    check_batched_forward(self.func, self.inputs, i, _outputs)
+        if backward:
+            self._check_backward()
+            if batched:
+                check_batched(self._moving_outputs(), self.xs)
+            if undefined:
+                check_undefined(self._moving_outputs())
+
+    def _moving_outputs(self) -> list[Tensor]:
+        """The outputs that require grad, computed again."""
+        outputs = _outputs(self.func, self.inputs)
+        return [outputs[k] for k in self.moving]
+
+    def _check_backward(self) -> None:
+        for k in self.moving:
+            analytical = _analytical(_outputs(self.func, self.inputs)[k], self.xs)
+            again = _analytical(_outputs(self.func, self.inputs)[k], self.xs)
+            for j in range(len(self.wanted)):
+                if not np.allclose(analytical[j], again[j], rtol=0, atol=self.nondet_tol):
                     raise GradcheckError(
                         "Backward is not reentrant, i.e., running backward with same input and "
                         "grad_output multiple times gives different values. The tolerance for "
-                        f"nondeterminism was {nondet_tol}."
+                        f"nondeterminism was {self.nondet_tol}."
                     )
-                compare(k, i, analytical[j], numerical[j][k])
+                self._compare(k, j, analytical[j])
 
 
 def gradcheck(
@@ -216,23 +263,28 @@ def gradcheck(
       GradcheckError: on a mismatch, unless ``raise_exception`` is False.
       ValueError: when no input requires grad.
 
-    Differs from PyTorch: ``fast_mode`` compares whole Jacobians too; undefined gradients and
-    gradients' dtypes are not probed (torchlike's engine always hands custom backwards a tensor and
-    checks what they return).
+    Differs from PyTorch: ``fast_mode`` compares whole Jacobians too. Undefined gradients are
+    handed to custom Functions alone (the engine runs no operator without one), and gradients'
+    dtypes are not looked at (the engine converts them).
     """
-    if check_batched_forward_grad:
-        raise NotImplementedError(
-            "gradcheck(check_batched_forward_grad=True): compare torchlike.func.jvp within "
-            "torchlike.func.vmap"
-        )
-    if not (check_backward_ad or check_forward_ad):
-        return True
+    for held, words in (
+        (check_forward_ad or check_backward_ad,
+         "Expected at least one of check_forward_ad or check_backward_ad to be True"),
+        (check_backward_ad or not check_batched_grad,
+         "Setting check_batched_grad=True requires check_backward_ad to be True"),
+        (check_forward_ad or not check_batched_forward_grad,
+         "Setting check_batched_forward_grad=True requires check_forward_ad to be True"),
+    ):  # fmt: skip
+        if not held:
+            raise AssertionError(words)
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     try:
-        _check(
-            func, given, eps, atol, rtol, nondet_tol, backward=check_backward_ad,
-            forward=check_forward_ad,
-        )  # fmt: skip
+        with enable_grad():
+            _Checked(func, given, eps, atol, rtol, nondet_tol).check(
+                backward=check_backward_ad, forward=check_forward_ad,
+                undefined=check_undefined_grad, batched=check_batched_grad,
+                rows=check_batched_forward_grad,
+            )  # fmt: skip
     except GradcheckError:
         if raise_exception:
             raise
@@ -252,13 +304,16 @@ def gradgradcheck(
 
     ``grad_outputs`` are what the first backward pass starts from, random unless given.
     """
-    if check_fwd_over_rev:
-        raise NotImplementedError(
-            "gradgradcheck(check_fwd_over_rev=True): compare torchlike.func.jvp of "
-            "torchlike.func.grad"
-        )
-    if not check_rev_over_rev:
-        return True
+    for held, words in (
+        (check_fwd_over_rev or check_rev_over_rev,
+         "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"),
+        (check_rev_over_rev or not check_undefined_grad,
+         "Setting check_undefined_grad=True requires check_rev_over_rev to be True"),
+        (check_rev_over_rev or not check_batched_grad,
+         "Setting check_batched_grad=True requires check_rev_over_rev to be True"),
+    ):  # fmt: skip
+        if not held:
+            raise AssertionError(words)
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     if grad_outputs is None:
         outputs = [o for o in _outputs(func, given) if o.requires_grad]
@@ -270,8 +325,7 @@ def gradgradcheck(
     def gradients(*args: Any) -> tuple[Tensor, ...]:
         with enable_grad():
             x = tuple(
-                a.detach().requires_grad_() if isinstance(a, Tensor) and w.requires_grad
-                and not a.requires_grad else a
+                _leaf(a) if isinstance(a, Tensor) and w.requires_grad and not a.requires_grad else a
                 for a, w in zip(args[:n], given, strict=True)
             )  # fmt: skip
             outputs = [o for o in _outputs(func, x) if o.requires_grad]
@@ -282,7 +336,15 @@ def gradgradcheck(
     return gradcheck(
         gradients, (*given, *starts), eps=eps, atol=atol, rtol=rtol,
         raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev,
     )  # fmt: skip
+
+
+def _leaf(t: Tensor) -> Tensor:
+    """The value as a leaf that requires grad; a dual tensor keeps its tangent."""
+    return (t if isinstance(t._read(), Dual) else t.detach()).requires_grad_()
 
 
 def _random_like(output: Tensor, seed: int) -> Tensor:

@@ -26,6 +26,9 @@ from torchlike._dispatch.record import OpNode, SavedNames, shown_kinds
 __all__ = ["PackedNode", "WatchedNode", "choose_node", "is_strict_in_place", "set_strict_in_place"]
 
 
+Hook = Callable[[Any], Any]
+
+
 def choose_node() -> None:
     """Let dispatch make the kind of node that the thread's switches ask for."""
     saving.make = PackedNode if saving.hooks else WatchedNode if saving.strict else None
@@ -50,17 +53,17 @@ def _is_leaf(x: Any) -> bool:
     return type(x) not in (tuple, list, dict)
 
 
-def pack(t: Tensor) -> Any:
-    """What the innermost pack hook makes of a tensor; it is called without recording.
+def pack(t: Tensor, hook: Hook | None = None) -> Any:
+    """What a pack hook (the innermost unless given) makes of a tensor, without recording.
 
     RuntimeError when the hook writes to its argument.
     """
-    hook = saving.hooks[-1][0]
+    asked: Hook = saving.hooks[-1][0] if hook is None else hook
     version = t._storage.version
     previous = modes.current.grad_enabled
     modes.current.grad_enabled = False
     try:
-        packed = hook(t)
+        packed = asked(t)
     except Exception as error:
         error.of_hook = True  # type: ignore[attr-defined]  # dispatch hands it on as it is
         raise
@@ -126,6 +129,19 @@ class Slot:
     def __init__(self, array: Any, operand: Any) -> None:
         self.shape = array.shape
         self.packed = pack(_shown(array, operand))
+
+
+class Hooked:
+    """One saved tensor with hooks of its own."""
+
+    __slots__ = ("_packed", "_unpack")
+
+    def __init__(self, t: Tensor, pack_hook: Hook, unpack_hook: Hook) -> None:
+        self._packed, self._unpack = pack(t, pack_hook), unpack_hook
+
+    def tensor(self) -> Tensor:
+        """What the unpack hook gives."""
+        return unpack(self._unpack, self._packed)
 
 
 class PackedNode(SavedNames, OpNode):

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from torchlike._core import errors
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.creation import empty
+from torchlike.autograd.engine import queue_callback
 
 
 class _Meta(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor)
+
+
+class _EngineBase:
+    """The engine, as libraries know it that reach for it."""
+
+    def queue_callback(self, callback: Callable[[], None]) -> None:
+        """Call a function once the backward pass that runs has ended. RuntimeError outside of
+        one."""
+        queue_callback(callback)
 
 
 class Variable(metaclass=_Meta):
@@ -21,6 +32,8 @@ class Variable(metaclass=_Meta):
     Every tensor is an instance. TypeError when ``data`` is no tensor, RuntimeError when a tensor of
     whole numbers is to require grad. ``volatile`` has no effect: ``no_grad`` replaced it.
     """
+
+    _execution_engine = _EngineBase()
 
     def __new__(
         cls, data: Any = None, requires_grad: bool = False, volatile: bool = False

@@ -142,10 +142,7 @@ def _shape_of(tree: Any) -> str:
 def _mapped_size(name: str, in_dims: Any, inputs: list[Any], dims: list[Any]) -> int:
     sizes = [x.shape[d] for x, d in zip(inputs, dims, strict=True) if d is not None]
     if not sizes:
-        raise ValueError(
-            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must be mapped "
-            "over: in_dims is None for all of them"
-        )
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(s != sizes[0] for s in sizes):
         raise ValueError(
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
@@ -176,7 +173,7 @@ def _run(
         result = func(*trees.unflatten(structure, entered), **kwargs)
         outputs, structure = trees.flatten(result)
         places = _output_dims(name, out_dims, outputs, structure)
-        left = [_leave(level, o, d) for o, d in zip(outputs, places, strict=True)]
+        left = [_leave(level, o, d, name) for o, d in zip(outputs, places, strict=True)]
         written = [(x, d, _outside(level, t)) for x, d, t in seen if t._storage.version]
     for x, dim, value in written:  # in place: so is the user's tensor
         x.movedim(dim, 0).copy_(value)
@@ -195,9 +192,9 @@ def _output_dims(name: str, out_dims: Any, outputs: list[Any], structure: Any) -
         (out_dims,) = out_dims  # PyTorch takes a tuple of one for one output, too
     places = trees.broadcast(
         out_dims, structure,
-        lambda: f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with the "
-        f"structure of `outputs`. out_dims has structure {_shape_of(out_dims)} but outputs has "
-        f"structure {trees.describe(structure)}.",
+        lambda: f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
+        f"compatible with the structure of `outputs`. out_dims has structure {_shape_of(out_dims)} "
+        f"but outputs has structure {trees.describe(structure)}.",
     )  # fmt: skip
     for o, d in zip(outputs, places, strict=True):
         if not isinstance(o, Tensor) and d is not None:
@@ -222,7 +219,7 @@ def _outside(level: VmapLevel, t: Tensor) -> Tensor:
     return t.expand(level.size, *t.shape)
 
 
-def _leave(level: VmapLevel, output: Any, dim: Any) -> Tensor:
+def _leave(level: VmapLevel, output: Any, dim: Any, name: str) -> Tensor:
     if not isinstance(output, Tensor):
         return output
     if dim is None:
@@ -230,7 +227,8 @@ def _leave(level: VmapLevel, output: Any, dim: Any) -> Tensor:
         if type(cell) is Batched and cell.level is level:
             if cell.batched:
                 raise ValueError(
-                    "vmap: out_dims is None for an output that has a value for each example"
+                    f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is "
+                    "None"
                 )
             return cell.value
         return output

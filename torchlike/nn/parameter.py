@@ -75,6 +75,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             )
         if requires_grad and data.dtype.category < 2:
             raise RuntimeError(errors.FLOAT_ONLY_GRAD)
+        if requires_grad and data._inference and not modes.current.inference:
+            raise RuntimeError(errors.INFERENCE_GRAD)
         if data._handles:  # its class says what a tensor of it is
             return _of_wrapper(data, requires_grad)
         own = cls if type(data) in (Tensor, Parameter) else type(data)

@@ -34,6 +34,14 @@ def _pickle_of(file: Any) -> bytes:
     return file.read(end - start)
 
 
+def _read(file: Any, length: int) -> bytes:
+    """That many bytes, or as many as there are, through ``readinto`` where the file has it."""
+    if not hasattr(file, "readinto"):
+        return file.read(length)
+    memory = bytearray(length)
+    return bytes(memory[: file.readinto(memory)])
+
+
 class _Anything:
     """Takes what any object is given while a pickle is read, and does nothing."""
 
@@ -91,7 +99,7 @@ def parts(file: Any, itemsize: dict[str, int]) -> tuple[bytes, bool, dict[str, b
     for key in _plain(file):
         count = int.from_bytes(file.read(8), "big" if big else "little")
         length = count * itemsize.get(survey.types[key], 1)
-        contents[key] = file.read(length)
+        contents[key] = _read(file, length)
         if len(contents[key]) < length:
             raise RuntimeError(
                 f"the checkpoint is truncated: storage {key} has {len(contents[key])} of {length} "

@@ -34,6 +34,10 @@ from torchlike.serialization.rebuild import (
 from torchlike.serialization.safe import load_safetensors
 from torchlike.serialization.storages import Archive, Legacy, Storages, StorageType
 
+_SEEKABLE = (
+    "You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
+    "like io.BytesIO and try to load from it instead."
+)
 _REFUSED = (
     "Weights only load failed. {what} was not an allowed global by default. If you trust the file, "
     "load it with weights_only=False, or allow it with "
@@ -206,6 +210,7 @@ def load(
     Raises:
       FileNotFoundError: no such file.
       pickle.UnpicklingError: the file asks for a class or function that is not allowed.
+      EOFError: the file is empty.
       RuntimeError: the file is no checkpoint, or damaged, or not one that ``mmap`` can map.
       ValueError: ``mmap`` with something else than a path.
 
@@ -218,6 +223,8 @@ def load(
             "Can not safely load weights when explicit pickle_module is specified: pass "
             "weights_only=False, or leave pickle_module out"
         )
+    if not isinstance(f, (str, bytes, os.PathLike)) and not hasattr(f, "read"):
+        raise AttributeError(f"'{type(f).__name__}' object has no attribute 'seek'. {_SEEKABLE}")
     if not hasattr(f, "read"):
         path = os.fsdecode(os.fspath(f))
         if path.endswith(".safetensors"):
@@ -238,14 +245,11 @@ def _load(
     options = {"encoding": "utf-8", **pickle_load_args}
     unpickler = _unpickler(pickle_module)
     try:
-        start = f.tell()
+        seek, start = f.seek, f.tell()
         old = legacy.is_legacy(f)
-        f.seek(start)
+        seek(start)
     except (AttributeError, io.UnsupportedOperation) as error:
-        raise type(error)(
-            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the "
-            "data into a buffer like io.BytesIO and try to load from it instead."
-        ) from error
+        raise type(error)(f"{error}. {_SEEKABLE}") from error
     if mmap and (old or not _is_zip(f)):
         named = f"{given}, " if isinstance(given, str) else ""
         raise RuntimeError(
@@ -267,6 +271,15 @@ def _load(
             code = io.BytesIO(opened.pickle())
             return unpickler(code, opened, weights_only, **options).load()
     except zipfile.BadZipFile as error:
+        f.seek(start)
+        if not f.read(1):
+            raise EOFError("the file is empty") from None
+        f.seek(start)
+        if _is_zip(f) and "not a zip file" in str(error):
+            raise RuntimeError(
+                "PytorchStreamReader failed reading zip archive: failed finding central directory. "
+                "The checkpoint is damaged: it was not written, or not copied, to its end."
+            ) from None
         raise RuntimeError(
             f"not a checkpoint in PyTorch's zip or legacy format, or damaged: {error}"
         ) from None

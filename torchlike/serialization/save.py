@@ -26,6 +26,7 @@ from torchlike.serialization.names import STORAGE_OF
 from torchlike.serialization.options import data_is_skipped
 from torchlike.sparse._compressed import CompressedTensor
 from torchlike.sparse._tensor import SparseTensor
+from torchlike.utils.hooks import warn_if_has_hooks
 
 
 class _Global:
@@ -85,6 +86,8 @@ class _Pickler(_PythonPickler):
         if isinstance(obj, NestedTensor):
             return self._ragged(obj)
         if isinstance(obj, Tensor):
+            if obj._hooks is not None or obj._node is not None:
+                warn_if_has_hooks(obj)
             return self._tensor(obj)
         if isinstance(obj, Size):
             return _Global("torch", "Size"), (tuple(obj),)
@@ -217,6 +220,10 @@ def save(
         if hasattr(f, "flush"):  # the file may be read by its name before it is closed
             f.flush()
         return
+    if not isinstance(f, (str, os.PathLike)):
+        raise AttributeError(
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        )
     path = Path(os.fspath(f))
     if not path.parent.is_dir():
         raise RuntimeError(f"Parent directory {path.parent} does not exist.")

@@ -86,9 +86,10 @@ class Storages:
         device = devices.device(location if target is None else target)
         if device.type != "cpu" and not devices.available(device.type):
             raise RuntimeError(
-                f"Attempting to deserialize object on a {device.type.upper()} device but no such "
-                "device is available. If you are running on a CPU-only machine, please use "
-                "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
+                f"Attempting to deserialize object on a {device.type.upper()} device but "
+                f"torch.{device.type}.is_available() is False. If you are running on a CPU-only "
+                "machine, please use torch.load with map_location=torch.device('cpu') to map your "
+                "storages to the CPU."
             )
         return device
 

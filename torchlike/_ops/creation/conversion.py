@@ -69,6 +69,8 @@ def cast(t: Tensor, dtype: dtypes.dtype) -> Tensor:
     """``t`` in another dtype (itself when it has it)."""
     if t.dtype is dtype:
         return t
+    if t.dtype.is_complex and not dtype.is_complex and dtype is not dtypes.bool:
+        errors.warn_user_once("Casting complex values to real discards the imaginary part")
     made = cast_op(t, dtype.numpy)
     if t._view is not None or t._storage.strides is not None:
         preserve_strides(made, t)

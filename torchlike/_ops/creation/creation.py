@@ -231,11 +231,29 @@ def from_numpy(ndarray: np.ndarray) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     _check_memory_of(ndarray)
     dtypes.from_numpy_dtype(ndarray.dtype)
+    if not ndarray.flags.writeable:
+        warn_of_read_only("NumPy array", "array")
+    return on_array(ndarray)
+
+
+def warn_of_read_only(what: str, copied: str) -> None:
+    errors.warn_user_once(
+        f"The given {what} is not writable, and PyTorch does not support non-writable tensors. "
+        "torchlike does: it reads the memory, and a write to this tensor raises RuntimeError. "
+        f"Copy the {copied} to write to it."
+    )
+
+
+def on_array(ndarray: np.ndarray) -> Tensor:
+    """A tensor on the memory of an array whose strides and dtype a tensor can have."""
     storage = Storage(None, ndarray)
     strides = tuple(s // ndarray.itemsize for s in ndarray.strides)
     if strides != views.contiguous_strides(ndarray.shape):
         storage.strides = strides
-    return Tensor._on(storage)
+    made = Tensor._on(storage)
+    if modes.current.inference:
+        made._inference = True
+    return made
 
 
 def _array_wrap(

@@ -13,7 +13,13 @@ from torchlike._core.python_values import DLPACK_CPU
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._core.untyped_storage import UntypedStorage, read_as
 from torchlike._dispatch.registry import composite
-from torchlike._ops.creation.creation import from_numpy, numpy_dtype, tensor
+from torchlike._ops.creation.creation import (
+    from_numpy,
+    numpy_dtype,
+    on_array,
+    tensor,
+    warn_of_read_only,
+)
 
 
 class _Offer:
@@ -109,7 +115,9 @@ def frombuffer(
         raise ValueError(f"requested buffer length ({count} * {size} bytes) after offset "
                          f"({offset} bytes) must not be greater than actual buffer length "
                          f"({length} bytes)")  # fmt: skip
-    return from_numpy(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
+    if memory.readonly:
+        warn_of_read_only("buffer", "buffer")
+    return on_array(np.frombuffer(buffer, kind, count, offset)).requires_grad_(requires_grad)
 
 
 @composite(method=False)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from torchlike._core import casts, dtypes
+from torchlike._core import casts, dtypes, errors
 from torchlike._core.tensor import Tensor
 
 _LISTS = (list, tuple)
@@ -49,6 +49,12 @@ def infer(data: Any, cast: np.dtype | None = None) -> np.ndarray:
     kinds = set(map(type, data))
     if not kinds or not kinds <= casts.NUMBERS:  # else a list of numbers, the shortest way
         sizes, kinds = _sizes(data), set()
+        if type(data[0]) is np.ndarray:
+            errors.warn_user_once(
+                "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please "
+                "consider converting the list to a single numpy.ndarray with numpy.array() before "
+                "converting to a tensor."
+            )
         _collect_types(data, kinds)
         if not kinds <= casts.NUMBERS:
             return _of_mixed(data, sizes, kinds, cast)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from torchlike._core import casts, dtypes
+from torchlike._core import casts, dtypes, errors
 from torchlike._core import tensor as tensors
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.call import NUMBERS
@@ -43,6 +43,11 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
             "where() received an invalid combination of arguments - got (Tensor, "
             f"{type(other if input is None else input).__name__}), but expected (Tensor condition) "
             "or (Tensor condition, Tensor input, Tensor other)"
+        )
+    if condition.dtype is dtypes.uint8:
+        errors.warn_user_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead."
         )
     for choice, beside in ((input, other), (other, input)):
         if type(choice) in NUMBERS and isinstance(beside, Tensor):
@@ -94,6 +99,11 @@ def masked_scatter(input: Input, mask: Input, source: Input):
     """``input`` with the elements of ``source``, in order, where ``mask`` is True."""
     if mask.dtype != np.bool_:
         name = dtypes.scalar_type(mask.dtype)
+        if mask.dtype == np.uint8:
+            errors.warn_user_once(
+                "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now "
+                "deprecated,please use a mask with dtype torch.bool instead."
+            )
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {name}"
         )
@@ -141,7 +151,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: Any = False) -> Any:
     # PyTorch fills the result column by column.
     if found.dim() == 2 and rows.size and rows.shape[1] > 1:
         found._storage.strides = (1, rows.shape[0])
-    return given(out, found)
+    return given(out, found, name="nonzero")
 
 
 def _at_least_1d(t: Tensor) -> Tensor:
@@ -166,4 +176,4 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     selected = index_op(values, found, (True,) * values.dim())
     if out is not None:
         check_overlap(out, (input, mask), "masked_select", reorders=True)
-    return given(out, selected)
+    return given(out, selected, name="masked_select")

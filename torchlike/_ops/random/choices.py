@@ -19,7 +19,15 @@ from torchlike._dispatch.memory_order import strides_like
 from torchlike._dispatch.out import check_overlap
 from torchlike._dispatch.registry import composite
 from torchlike._ops.outputs import given
-from torchlike._ops.random.drawing import by_values, draw, drawn, in_memory_order, refill, replace
+from torchlike._ops.random.drawing import (
+    by_values,
+    check_parameters,
+    draw,
+    drawn,
+    in_memory_order,
+    refill,
+    replace,
+)
 from torchlike._runtime import first_calls
 from torchlike._runtime.inlining import AT_ONCE
 from torchlike.random import bernoulli as coins
@@ -59,6 +67,7 @@ def _bernoulli_each(
 
     They are drawn in the order in which what is filled lies in memory (``stride``).
     """
+    check_parameters(p)
     if p.dtype.category < 2:
         raise RuntimeError("expected probabilities tensor to have floating type, got "
                            f"{dtypes.scalar_type(p.dtype)}")  # fmt: skip

@@ -21,7 +21,7 @@ from torchlike._core import boxes, devices, errors, modes, views
 from torchlike._core.memory_size import allocating
 from torchlike._core.meta import MetaArray
 from torchlike._core.storage import host_value
-from torchlike._core.tape import check_in_place
+from torchlike._core.tape import check_in_place, check_inference
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.inplace import assign
 from torchlike._dispatch.memory_order import strides_like
@@ -171,12 +171,40 @@ def replace(t: Tensor, values: Any, node: str) -> Tensor:
 
 def refill(t: Tensor, generator: Any, fill: Callable[[tuple[int, ...]], Fill], node: str) -> Tensor:
     """Fill in place: the old value is gone."""
+    check_inference(t)
     check_in_place(t)
     views.check_writable(t._geometry)
+    if modes.current.levels:
+        _check_mapped(t)
     if t.numel() and not t.is_meta:
         size, stride, _ = t._geometry
         replace(t, draw(generator, in_memory_order(size, stride, fill)), node)
     return t
+
+
+def _levels_of(t: Tensor) -> list[Any]:
+    """The levels that have a value of the tensor for each example."""
+    found: list[Any] = []
+    cell = t._value_now()
+    while type(cell) in boxes.BOXES:
+        if getattr(cell, "batched", False):
+            found.append(cell.level)
+        cell = cell.value._value_now()
+    return found
+
+
+def _check_mapped(t: Tensor) -> None:
+    """RuntimeError where each example is to have other numbers, but all share the tensor."""
+    mapped = _levels_of(t)
+    if any(level not in mapped for level in boxes.drawing_levels()):
+        raise RuntimeError(errors.VMAP_UNBATCHED)
+
+
+def check_parameters(*parameters: Any) -> None:
+    """RuntimeError where examples are to have the same numbers, but have parameters each."""
+    for p in parameters if modes.current.levels else ():
+        if isinstance(p, Tensor) and any(x.randomness == "same" for x in _levels_of(p)):
+            raise RuntimeError(errors.VMAP_SAME_OF_EACH)
 
 
 def make(

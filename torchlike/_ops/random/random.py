@@ -15,7 +15,15 @@ from torchlike._dispatch.schema import plain_number
 from torchlike._ops.creation.creation import checked_size, numpy_dtype, out_dtype, sized
 from torchlike._ops.outputs import given
 from torchlike._ops.promotion import check_broadcast
-from torchlike._ops.random.drawing import Fill, draw, drawn, make, make_like, refill
+from torchlike._ops.random.drawing import (
+    Fill,
+    check_parameters,
+    draw,
+    drawn,
+    make,
+    make_like,
+    refill,
+)
 from torchlike.random import continuous, integers, permutation
 from torchlike.random import normal as normals
 from torchlike.random import uniform as uniforms
@@ -133,6 +141,7 @@ def normal(
     ):  # fmt: skip
         raise RuntimeError("normal expects all elements of std >= 0.0")
     check_broadcast(*tensors)
+    check_parameters(*tensors)
     shape = np.broadcast_shapes(*(tuple(t.shape) for t in tensors))
     # The noise is made in the memory of the result; PyTorch resizes that first only where the
     # deviations are a tensor, else the noise has to broadcast with the means.

@@ -58,7 +58,7 @@ def _total(reduce: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> jax.
     return reduce(x, axes(dim, x.ndim), keepdims=keepdim).astype(x.dtype)
 
 
-@op(casts_out=True, needs="nothing")
+@op(casts_out="dtype", needs="nothing")
 def sum(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DType = None):
     """The sum over ``dim`` (all by default); integers are summed in int64."""
     return _total(added, input, dim, keepdim, dtype)
@@ -106,7 +106,7 @@ def nanmean(input: Input, dim: Dims = None, keepdim: Bool = False, *, dtype: DTy
     return jnp.nanmean(x, axes(dim, x.ndim), keepdims=keepdim)
 
 
-@op(casts_out=True)
+@op(casts_out="dtype")
 def prod(input: Input, dim: OptInt = None, keepdim: Bool = False, *, dtype: DType = None):
     """The product along one ``dim``, or of all elements."""
     return _total(jnp.prod, input, dim, keepdim, dtype)

@@ -261,12 +261,17 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 def meshgrid(*tensors: Any, indexing: Any = None) -> tuple[Tensor, ...]:
     """Coordinate grids of vectors, as views; ``indexing`` "ij" (matrix, the default) or "xy".
 
-    Differs from PyTorch: leaving ``indexing`` out does not warn.
+    UserWarning, once, where it is left out.
     """
     parts = list(_spread(tensors))
     if not parts:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
-    indexing = "ij" if indexing is None else indexing
+    if indexing is None:
+        errors.warn_user_once(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument."
+        )
+        indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(
             'torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + str(indexing)
@@ -297,7 +302,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
     if len(parts) == 1:
         return parts[0]
-    return stack([g.flatten() for g in meshgrid(*parts)], 1)
+    return stack([g.flatten() for g in meshgrid(*parts, indexing="ij")], 1)
 
 
 @composite()

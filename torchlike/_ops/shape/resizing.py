@@ -19,6 +19,7 @@ from torchlike._core.memory_size import allocating, check_bytes
 from torchlike._core.meta import MetaArray
 from torchlike._core.sharing import tensors_on
 from torchlike._core.storage import SOLE_ATTRIBUTE, Storage
+from torchlike._core.tape import check_inference
 from torchlike._core.tensor import Tensor
 from torchlike._core.untyped_storage import UntypedStorage
 from torchlike._core.views import Geometry, View, step
@@ -49,6 +50,7 @@ def resize_(input: Tensor, *sizes: Any, size: Any = None, memory_format: Any = N
             "resize_(): argument 'size' (position 1) must be tuple of ints, not "
             f"{type(sizes[0]).__name__}"
         ) from None
+    check_inference(input)
     if input.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if memory_format is layouts.preserve_format:

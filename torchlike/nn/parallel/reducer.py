@@ -180,7 +180,7 @@ class Reducer:
             )
         if not self._begun:
             self._begun = True
-            queue_callback(self._finish)
+            queue_callback(self._finish, outermost=True)
         self._mark(i)
 
     def _mark(self, i: int) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
-from torchlike._core import dtypes
+from torchlike._core import dtypes, errors
 from torchlike._core.dtypes import c_name
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.memory_order import of_any
@@ -121,6 +121,11 @@ def _paddings(
         if any(s != 1 for s in stride):
             raise RuntimeError("padding='same' is not supported for strided convolutions")
         totals = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:], strict=False)]
+        if any(t % 2 for t in totals):
+            errors.warn_user_once(
+                "Using padding='same' with even kernel lengths and odd dilation may require a "
+                "zero-padded copy of the input be created"
+            )
         # An odd total puts the surplus at the end.
         return [(t // 2, t - t // 2) for t in totals]
     return [(p, p) for p in _expanded(padding, n, "padding")]

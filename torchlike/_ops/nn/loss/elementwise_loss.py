@@ -356,5 +356,6 @@ def gaussian_nll_loss(
                 raise ValueError("var is of incorrect size")
     elif var < 0:
         raise ValueError("var has negative entry/entries")
-    _check_reduction(reduction)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not valid")
     return gaussian_nll_loss_op(input, target, var, full, eps, reduction)

@@ -225,10 +225,15 @@ def batch_norm(
 
     With ``training`` by the batch's mean and biased variance, and the running statistics are moved
     in place by ``momentum`` (toward the unbiased variance); otherwise by the running statistics.
-    ValueError when a channel has one value only, RuntimeError for sizes that do not match.
+    ValueError when a channel has one value only, and for an ``eps`` that is not positive (in
+    evaluation: negative); RuntimeError for sizes that do not match.
     """
     if training:
         _check_batch_size(input.shape)
+        if eps <= 0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from torchlike._core import modes
 from torchlike._core.extension import add_method
-from torchlike._core.tape import check_in_place, move_retained
+from torchlike._core.tape import check_in_place, check_inference, move_retained
 from torchlike._core.tensor import Tensor
 from torchlike._ops.shape.views.expanding import squeeze_overload
 
@@ -18,6 +18,7 @@ def _become(t: Tensor, view_of_it: Tensor, of: str, name: str) -> Tensor:
     and by it their gradients go through ``t`` as it is now. From what as_strided_ leaves there is
     no such way: then they keep their history.
     """
+    check_inference(t)
     check_in_place(t)
     if modes.current.capture is not None:
         modes.current.capture.field_write(t, f"{of}_()")

@@ -46,7 +46,7 @@ def make_view(
         base = parent
     t._base = base
     if not modes.current.grad_enabled:
-        t._made_by = "no_grad"
+        t._made_by = "inference" if modes.current.inference else "no_grad"
         t._history = base._history
         return t
     edge = gradient_edge(parent)

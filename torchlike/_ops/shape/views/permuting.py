@@ -87,18 +87,42 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return _permuted(input, order, "PermuteBackward0")
 
 
+def _swapped(t: Tensor, name: str, instead: str) -> Tensor:
+    """The last two dimensions swapped. RuntimeError for a vector; a scalar stays, with a warning
+    that says what to use ``instead``."""
+    if t.dim() == 1:
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
+    if not t.dim():
+        errors.warn_user_once(f"Tensor.{name} is deprecated on 0-D tensors. {instead}")
+        return t
+    return t.transpose(-2, -1)
+
+
+_IDENTITY = "This function is the identity in these cases."
+_CONJ = "Consider using x.conj()."
+
+
 def _mT(self: Tensor) -> Tensor:
     """The last two dimensions swapped."""
-    if self.dim() < 2:
-        raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got "
-            f"{self.dim()}-D tensor."
-        )
-    return self.transpose(-2, -1)
+    return _swapped(self, "mT", _IDENTITY)
+
+
+def _mH(self: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions."""
+    return _swapped(self, "mH", _CONJ).conj()
 
 
 def _T(self: Tensor) -> Tensor:
     """All dimensions reversed."""
+    if self.dim() not in (0, 2):
+        errors.warn_user_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor."
+        )
     return _permuted(self, tuple(reversed(range(self.dim()))), "PermuteBackward0")
 
 
@@ -107,17 +131,20 @@ def _H(self: Tensor) -> Tensor:
     if self.dim() not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor."
+            + (" For batches of matrices, consider using tensor.mH" if self.dim() > 2 else "")
         )
+    if not self.dim():
+        errors.warn_user_once(f"Tensor.H is deprecated on 0-D tensors. {_CONJ}")
     return (self.transpose(0, 1) if self.dim() else self).conj()
 
 
 add_method("T", property(_T))
 add_method("mT", property(_mT))
 add_method("H", property(_H))
-add_method("mH", property(lambda self: _mT(self).conj()))
+add_method("mH", property(_mH))
 
 
 @composite()
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
-    return _mT(input).conj()
+    return _swapped(input, "adjoint()", _CONJ).conj()

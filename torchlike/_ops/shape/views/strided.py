@@ -30,20 +30,29 @@ def unfold_op(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return make_view(input, views.step(views.Unfold, d, size, step), (), "UnfoldBackward0")
 
 
-def whole_memory(input: Tensor, name: str) -> Geometry:
-    """How a tensor's storage lies in memory. NotImplementedError where it has gaps there, or is
-    seen as another dtype, so that elements of the tensor cannot be counted in it."""
+def whole_memory(input: Tensor, name: str, *, of_one_dtype: bool = True) -> Geometry:
+    """How a tensor's storage lies in memory. NotImplementedError where it has gaps there, or (of
+    one dtype only) is seen as another, so that elements of the tensor cannot be counted in it."""
     whole = input._whole_geometry
     if input._storage.strides is not None and not views.is_dense(whole):
         raise NotImplementedError(
             f"{name} of a tensor on a NumPy array with gaps between its elements: clone() it "
             "first, or make the view in NumPy"
         )
-    if input.dtype.numpy != input._storage.dtype:
+    if of_one_dtype and input.dtype.numpy != input._storage.dtype:
         raise NotImplementedError(
             f"{name} of a tensor that is viewed as another dtype: clone() it first"
         )
     return whole
+
+
+def _memory_as(input: Tensor, order: tuple[int, ...], n: int) -> views.Steps:
+    """The steps from a storage to its memory, as a vector of ``n`` elements of a dtype."""
+    flat = step(views.Reshape, (input._storage.size,), (1,))
+    return (
+        step(views.Permute, order), flat,
+        step(views.Bitcast, input.dtype.numpy, (n,), (1,), (1, 1)),
+    )  # fmt: skip
 
 
 @composite()
@@ -76,20 +85,23 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     reach = offset + sum((n - 1) * s for n, s in zip(new_size, new_stride, strict=True)) + 1
-    storage, whole = input._storage, whole_memory(input, "as_strided")
-    if math.prod(new_size) and reach > storage.size:
+    storage, whole = input._storage, whole_memory(input, "as_strided", of_one_dtype=False)
+    have = storage.nbytes // input.itemsize
+    if math.prod(new_size) and reach > have:
         raise RuntimeError(
             f"setStorage: sizes {list(new_size)}, strides {list(new_stride)}, storage offset "
             f"{offset}, and itemsize {input.itemsize} requiring a storage size of "
             f"{reach * input.itemsize} are out of bounds for storage of size {storage.nbytes}"
         )
-    kind = step(
-        views.AsStrided, new_size, new_stride, offset, views.dense_order(whole.size, whole.stride)
-    )
+    order = views.dense_order(whole.size, whole.stride)
+    kinds: views.Steps = (step(views.AsStrided, new_size, new_stride, offset, order),)
+    if input.dtype.numpy != storage.dtype:
+        kinds = (*_memory_as(input, order, have), step(views.AsStrided, new_size, new_stride,
+                                                       offset, (0,)))  # fmt: skip
     # The geometry speaks of the storage's memory, so the chain begins anew; the history is that of
     # the input, whose elements are found again by where they lie.
     t = make_view(input, step(views.Alias), (), "AsStridedBackward0")
-    t._view = View((kind,), (), views.Geometry(new_size, new_stride, offset))
+    t._view = View(kinds, (), views.Geometry(new_size, new_stride, offset))
     t._view = t._view.pending_of(input._view)
     if t._node is not None:
         again = step(views.AsStridedAgain, input._geometry, t._view.geometry)

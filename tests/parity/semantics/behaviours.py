@@ -1,0 +1,80 @@
+"""The areas and their behaviours, and whether one is equal in both libraries."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import torch
+
+import torchlike
+from tests.parity.oracle import compare
+from tests.parity.semantics import (
+    forward_mode,
+    gradchecks,
+    hooks_and_engine,
+    inference_mode,
+    memory_and_files,
+    modules_and_optimizers,
+    random_in_vmap,
+    warnings_and_out,
+)
+from tests.parity.semantics.differences import DIFFERENCES
+
+#: In the order in which they are told.
+AREAS: dict[str, ModuleType] = {
+    "inference mode": inference_mode,
+    "forward mode": forward_mode,
+    "vmap": random_in_vmap,
+    "hooks and the engine": hooks_and_engine,
+    "gradcheck": gradchecks,
+    "warnings and out=": warnings_and_out,
+    "modules and optimizers": modules_and_optimizers,
+    "memory and files": memory_and_files,
+}
+#: How many characters of an error's or a warning's words count.
+WORDS = 70
+
+Behaviour = Callable[[Any], Any]
+
+
+def behaviours(area: str) -> dict[str, Behaviour]:
+    """The area's functions by name."""
+    module = AREAS[area]
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and name[0] != "_"
+    }
+
+
+def reason(area: str, name: str) -> str | None:
+    """Why the behaviour differs from PyTorch's; None for one that does not."""
+    return DIFFERENCES.get(area, {}).get(name)
+
+
+def check(behaviour: Behaviour) -> None:
+    """AssertionError unless torchlike's result, error and warnings are PyTorch's."""
+    libraries = (torch, torchlike)
+    before = [t.is_warn_always_enabled() for t in libraries]
+    for t in libraries:
+        t.set_warn_always(True)  # else a warning is seen by the first behaviour only
+    try:
+        compare(_quiet_about_jit(behaviour), words=WORDS, warned=WORDS)
+    finally:
+        for t, always in zip(libraries, before, strict=True):
+            t.set_warn_always(always)
+
+
+def _quiet_about_jit(behaviour: Behaviour) -> Behaviour:
+    """The behaviour without what PyTorch's own decompositions say of torch.jit.script."""
+
+    def run(t: Any) -> Any:
+        warnings.simplefilter("default")  # once a place: PyTorch's loops say some twice
+        warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated")
+        return behaviour(t)
+
+    return run

@@ -1,0 +1,448 @@
+"""Inference mode: which tensors are inference tensors, and what may be done with them where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _made_inside(t: Any) -> Any:
+    with t.inference_mode():
+        return t.ones(2, 3)
+
+
+def a_tensor_made_inside(t: Any) -> Any:
+    x = _made_inside(t)
+    return x.is_inference(), x.requires_grad, x.is_leaf
+
+
+def a_tensor_that_asks_for_gradients_inside(t: Any) -> Any:
+    with t.inference_mode():
+        x = t.ones(2, requires_grad=True)
+        y = x * 2
+    return x.requires_grad, y.requires_grad, x.is_inference(), y.is_inference()
+
+
+def modes_inside(t: Any) -> Any:
+    with t.inference_mode():
+        return t.is_inference_mode_enabled(), t.is_grad_enabled()
+
+
+def modes_after(t: Any) -> Any:
+    with t.inference_mode():
+        pass
+    return t.is_inference_mode_enabled(), t.is_grad_enabled()
+
+
+def modes_after_an_error(t: Any) -> Any:
+    try:
+        with t.inference_mode():
+            raise KeyError
+    except KeyError:
+        return t.is_inference_mode_enabled(), t.is_grad_enabled()
+
+
+def a_normal_region_inside(t: Any) -> Any:
+    with t.inference_mode(), t.inference_mode(False):
+        x = t.ones(2, requires_grad=True)
+        y = x * 2
+        return t.is_grad_enabled(), y.requires_grad, y.is_inference()
+
+
+def grad_mode_inside(t: Any) -> Any:
+    with t.inference_mode(), t.enable_grad():
+        y = t.ones(2, requires_grad=True) * 2
+        return t.is_grad_enabled(), y.requires_grad, y.is_inference()
+
+
+def as_a_decorator(t: Any) -> Any:
+    return t.inference_mode()(lambda: t.ones(2).is_inference())()
+
+
+def as_a_decorator_without_a_call(t: Any) -> Any:
+    return t.inference_mode(lambda: t.ones(2).is_inference())()
+
+
+def as_a_decorator_switched_off(t: Any) -> Any:
+    return t.inference_mode(mode=False)(lambda: t.ones(2).is_inference())()
+
+
+def a_result_of_a_normal_tensor_inside(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    with t.inference_mode():
+        y = x * 2
+    return y.is_inference(), y.requires_grad, y.grad_fn
+
+
+def a_view_of_a_normal_tensor_inside(t: Any) -> Any:
+    x = t.ones(2, 3)
+    with t.inference_mode():
+        y = x.view(6)
+    return y.is_inference(), y.requires_grad, y._is_view()
+
+
+def a_view_of_a_leaf_inside(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    with t.inference_mode():
+        y = x.view(6)
+    return y.is_inference(), y.requires_grad, y.is_leaf, y._is_view()
+
+
+def a_view_of_a_result_inside(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True) * 1
+    with t.inference_mode():
+        y = x.view(6)
+    return y.is_inference(), y.requires_grad, y.is_leaf
+
+
+def a_detached_normal_tensor_inside(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    with t.inference_mode():
+        y = x.detach()
+    return y.is_inference(), y.requires_grad
+
+
+def a_view_of_a_view_inside(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True).view(6)
+    with t.inference_mode():
+        y = x[:2]
+    return y.is_inference(), y.requires_grad
+
+
+def a_view_of_an_inference_tensor_outside(t: Any) -> Any:
+    y = _made_inside(t).view(6)
+    return y.is_inference(), y.requires_grad, y._is_view()
+
+
+def a_view_of_an_inference_tensor_inside(t: Any) -> Any:
+    with t.inference_mode():
+        y = t.ones(2, 3).view(6)
+    return y.is_inference(), y._is_view()
+
+
+def a_result_of_an_inference_tensor_outside(t: Any) -> Any:
+    y = _made_inside(t) * 2
+    return y.is_inference(), y.requires_grad
+
+
+def a_result_of_both_outside(t: Any) -> Any:
+    y = _made_inside(t) + t.ones(2, 3, requires_grad=True)
+    return y.is_inference(), y.requires_grad, y
+
+
+def a_clone_outside(t: Any) -> Any:
+    y = _made_inside(t).clone()
+    return y.is_inference(), y.requires_grad_().requires_grad
+
+
+def a_detached_inference_tensor_outside(t: Any) -> Any:
+    return _made_inside(t).detach().is_inference()
+
+
+def contiguous_outside(t: Any) -> Any:
+    x = _made_inside(t)
+    return x.contiguous().is_inference(), x.t().contiguous().is_inference()
+
+
+def the_same_dtype_outside(t: Any) -> Any:
+    x = _made_inside(t)
+    return x.to(t.float32).is_inference(), x.to(t.float64).is_inference()
+
+
+def requires_grad_of_an_inference_tensor_outside(t: Any) -> Any:
+    return _made_inside(t).requires_grad_()
+
+
+def requires_grad_set_outside(t: Any) -> Any:
+    _made_inside(t).requires_grad = True
+
+
+def requires_grad_false_outside(t: Any) -> Any:
+    return _made_inside(t).requires_grad_(False).requires_grad
+
+
+def requires_grad_inside(t: Any) -> Any:
+    with t.inference_mode():
+        return t.ones(2).requires_grad_().requires_grad
+
+
+def in_place_outside(t: Any) -> Any:
+    return _made_inside(t).add_(1)
+
+
+def in_place_outside_without_gradients(t: Any) -> Any:
+    with t.no_grad():
+        return _made_inside(t).add_(1)
+
+
+def in_place_on_a_view_outside(t: Any) -> Any:
+    return _made_inside(t).view(6).mul_(2)
+
+
+def item_assignment_outside(t: Any) -> Any:
+    _made_inside(t)[0] = 3.0
+
+
+def copy_into_it_outside(t: Any) -> Any:
+    return _made_inside(t).copy_(t.ones(2, 3))
+
+
+def copy_from_it_outside(t: Any) -> Any:
+    return t.zeros(2, 3).copy_(_made_inside(t))
+
+
+def filling_outside(t: Any) -> Any:
+    return _made_inside(t).zero_()
+
+
+def drawing_outside(t: Any) -> Any:
+    return _made_inside(t).normal_()
+
+
+def in_place_inside(t: Any) -> Any:
+    x = _made_inside(t)
+    with t.inference_mode():
+        x.add_(1)
+    return x
+
+
+def in_place_on_a_normal_tensor_inside(t: Any) -> Any:
+    x = t.ones(2)
+    with t.inference_mode():
+        x.add_(1)
+    return x, x.is_inference(), x._version
+
+
+def in_place_on_a_leaf_inside(t: Any) -> Any:
+    x = t.ones(2, requires_grad=True)
+    with t.inference_mode():
+        x.add_(1)
+    return x, x.requires_grad
+
+
+def in_place_on_a_result_inside(t: Any) -> Any:
+    x = t.ones(2, requires_grad=True)
+    y = x * 2
+    with t.inference_mode():
+        y.mul_(3)
+    y.sum().backward()
+    return y, x.grad
+
+
+def in_place_on_a_view_made_inside(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True) * 1
+    with t.inference_mode():
+        y = x.view(6)
+    return y.mul_(2)
+
+
+def in_place_on_a_view_made_inside_of_a_tensor_without_gradients(t: Any) -> Any:
+    x = t.ones(2, 3)
+    with t.inference_mode():
+        y = x.view(6)
+    y.mul_(2)
+    return x, y
+
+
+def in_place_on_a_view_made_inside_under_no_grad(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True) * 1
+    with t.inference_mode():
+        y = x.view(6)
+    with t.no_grad():
+        y.mul_(2)
+    return x
+
+
+def a_leaf_written_through_a_view_made_inside(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    with t.inference_mode():
+        y = x.view(6)
+    return y.mul_(2)
+
+
+def requires_grad_of_a_view_made_inside(t: Any) -> Any:
+    x = t.ones(2, 3)
+    with t.inference_mode():
+        y = x.view(6)
+    return y.requires_grad_().requires_grad
+
+
+def out_is_an_inference_tensor_outside(t: Any) -> Any:
+    out = _made_inside(t)
+    return t.add(t.ones(2, 3), 1, out=out)
+
+
+def out_is_an_inference_tensor_inside(t: Any) -> Any:
+    out = _made_inside(t)
+    with t.inference_mode():
+        return t.add(t.ones(2, 3), 1, out=out).is_inference()
+
+
+def out_is_normal_inside(t: Any) -> Any:
+    out = t.zeros(2, 3)
+    with t.inference_mode():
+        t.add(t.ones(2, 3), 1, out=out)
+    return out, out.is_inference()
+
+
+def out_requires_grad_inside(t: Any) -> Any:
+    out = t.zeros(2, 3, requires_grad=True)
+    with t.inference_mode():
+        return t.add(t.ones(2, 3), 1, out=out)
+
+
+def a_version_of_an_inference_tensor(t: Any) -> Any:
+    return _made_inside(t)._version
+
+
+def a_version_inside(t: Any) -> Any:
+    with t.inference_mode():
+        return t.ones(2)._version
+
+
+def a_version_of_a_clone(t: Any) -> Any:
+    return _made_inside(t).clone()._version
+
+
+def saved_for_backward(t: Any) -> Any:
+    return t.ones(2, 3, requires_grad=True) * _made_inside(t)
+
+
+def saved_for_backward_by_a_function_that_keeps_nothing(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    (x + _made_inside(t)).sum().backward()
+    return x.grad
+
+
+def saved_by_a_linear_layer(t: Any) -> Any:
+    return t.nn.Linear(3, 1)(_made_inside(t))
+
+
+def saved_by_a_frozen_linear_layer(t: Any) -> Any:
+    layer = t.nn.Linear(3, 1).requires_grad_(False)
+    return layer(_made_inside(t)).shape
+
+
+def backward_inside(t: Any) -> Any:
+    x = t.ones(2, requires_grad=True)
+    y = (x * 2).sum()
+    with t.inference_mode():
+        y.backward()
+    return x.grad, x.grad.is_inference()
+
+
+def backward_of_what_was_computed_inside(t: Any) -> Any:
+    with t.inference_mode():
+        y = t.ones(2, requires_grad=True).sum()
+    y.backward()
+
+
+def an_inference_tensor_as_the_gradient(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    (x * 2).backward(_made_inside(t))
+    return x.grad, x.grad.is_inference()
+
+
+def an_inference_tensor_assigned_to_grad(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True)
+    x.grad = _made_inside(t)
+    return x.grad.is_inference()
+
+
+def a_parameter_made_inside(t: Any) -> Any:
+    with t.inference_mode():
+        p = t.nn.Parameter(t.ones(2))
+    return p.is_inference(), p.requires_grad
+
+
+def a_parameter_of_an_inference_tensor(t: Any) -> Any:
+    p = t.nn.Parameter(_made_inside(t))
+    return p.is_inference(), p.requires_grad
+
+
+def a_parameter_of_an_inference_tensor_used_outside(t: Any) -> Any:
+    p = t.nn.Parameter(_made_inside(t))
+    return (p * p).sum()
+
+
+def a_module_made_inside_and_trained_outside(t: Any) -> Any:
+    with t.inference_mode():
+        layer = t.nn.Linear(3, 1)
+    return layer(t.ones(2, 3))
+
+
+def a_buffer_updated_inside(t: Any) -> Any:
+    norm = t.nn.BatchNorm1d(3)
+    with t.inference_mode():
+        norm(t.ones(2, 3))
+    return norm.running_mean.is_inference(), norm.num_batches_tracked
+
+
+def set_data_to_an_inference_tensor(t: Any) -> Any:
+    x = t.ones(2, 3)
+    x.data = _made_inside(t)
+    return x.is_inference()
+
+
+def set_data_of_an_inference_tensor(t: Any) -> Any:
+    x = _made_inside(t)
+    x.data = t.zeros(2, 3)
+    return x.is_inference(), x.tolist()
+
+
+def data_of_an_inference_tensor(t: Any) -> Any:
+    return _made_inside(t).data.is_inference()
+
+
+def a_hook_on_an_inference_tensor(t: Any) -> Any:
+    return _made_inside(t).register_hook(lambda g: g)
+
+
+def numpy_and_back_inside(t: Any) -> Any:
+    with t.inference_mode():
+        return t.from_numpy(t.ones(2).numpy()).is_inference(), t.tensor([1.0]).is_inference()
+
+
+def a_list_of_views_inside(t: Any) -> Any:
+    x = t.ones(2, 3, requires_grad=True) * 1
+    with t.inference_mode():
+        a, b = x.unbind(0)
+    return a.is_inference(), a.requires_grad, b.add_(1)
+
+
+def resized_outside(t: Any) -> Any:
+    return _made_inside(t).resize_(3)
+
+
+def unsqueezed_in_place_outside(t: Any) -> Any:
+    return _made_inside(t).unsqueeze_(0)
+
+
+def detached_in_place_outside(t: Any) -> Any:
+    return _made_inside(t).detach_().is_inference()
+
+
+def a_checkpointed_region_inside(t: Any) -> Any:
+    x = t.ones(2, requires_grad=True)
+    with t.inference_mode():
+        y = t.utils.checkpoint.checkpoint(lambda a: a * 2, x, use_reentrant=False)
+    return y.requires_grad, y.is_inference()
+
+
+def a_deep_copy_outside(t: Any) -> Any:
+    import copy
+
+    return copy.deepcopy(_made_inside(t)).is_inference()
+
+
+def the_private_guard_of_grad_mode_modules(t: Any) -> Any:
+    guard = t.autograd.grad_mode.inference_mode(True)
+    with guard:
+        inside = t.ones(1).is_inference()
+    return inside, guard.mode
+
+
+def used_as_an_index(t: Any) -> Any:
+    with t.inference_mode():
+        i = t.tensor([1, 0])
+    x = t.ones(2, requires_grad=True)
+    return x[i]

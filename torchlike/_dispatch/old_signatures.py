@@ -1,0 +1,30 @@
+"""PyTorch's old signatures, in which numbers stand before the tensors: ``addcmul(x, value, a, b)``.
+
+They work, and are told of once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchlike._core import errors
+from torchlike._core.casts import NUMBERS
+
+
+def tell(op: str, names: Sequence[str], args: Sequence[Any], numbers: Sequence[str]) -> None:
+    """Warn of a call of ``op``: its arguments are tensors, by ``names``, and ``numbers``."""
+    tensors, rest = iter(names), iter(numbers)
+    old = [f"Number {next(rest)}" if type(a) in NUMBERS else f"Tensor {next(tensors)}"
+           for a in args]  # fmt: skip
+    count = sum(type(a) not in NUMBERS for a in args)
+    today = [f"Tensor {n}" for n in names[:count]]
+    defaults = [f"Number {n} = 1" for n in names[count:]]
+    if op.endswith("_"):
+        old, today = old[1:], today[1:]  # a method
+    else:
+        old, defaults = [*old, "*", "Tensor out = None"], [*defaults, "Tensor out = None"]
+    errors.warn_user_once(
+        f"This overload of {op} is deprecated:\n\t{op}({', '.join(old)})\nConsider using one of "
+        f"the following signatures instead:\n\t{op}({', '.join([*today, '*', *defaults])})"
+    )

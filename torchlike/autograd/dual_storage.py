@@ -1,0 +1,60 @@
+"""The storage of a tensor that ``make_dual`` made: it shares the primal's and the tangent's memory.
+
+Reads find what both hold now, and writes go to both. Once the level has ended, it is the primal.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlike._core.boxes import Dual
+from torchlike._core.storage import Storage
+from torchlike._core.tensor import Tensor, wrap
+from torchlike._dispatch.boxed import JvpLevel
+from torchlike._dispatch.record import still
+
+
+class DualStorage(Storage):
+    """A primal and a tangent, two tensors of the level below."""
+
+    __slots__ = ("_counted", "level", "primal", "tangent")
+
+    def __init__(self, level: JvpLevel, primal: Tensor, tangent: Tensor) -> None:
+        self.level, self.primal, self.tangent = level, primal, tangent
+        self._counted = 0
+        super().__init__(None)
+
+    @property
+    def cell(self) -> Any:
+        """The two as they are now; what took them keeps these values."""
+        if not self.level.alive:
+            return self.primal._read()
+        return Dual(self.level, still(self.primal), still(self.tangent))
+
+    @cell.setter
+    def cell(self, value: Any) -> None:
+        if value is not None:
+            self.write(value)
+
+    @property
+    def version(self) -> int:
+        return self._counted + self.primal._storage.version + self.tangent._storage.version
+
+    @version.setter
+    def version(self, value: int) -> None:
+        self._counted += value - self.version if value else 0
+
+    def write(self, array: Any) -> None:
+        if not (type(array) is Dual and array.level is self.level):
+            array = Dual(self.level, wrap(array))
+        self.primal.copy_(array.value)
+        if not self.level.alive:
+            return
+        if array.tangent is None:
+            self.tangent.zero_()
+        else:
+            self.tangent.copy_(array.tangent)
+
+    def alike(self, array: Any) -> Storage:
+        """A storage of its own memory."""
+        return Storage(array)
