@@ -216,6 +216,8 @@ _LATER = frozenset(
         "_dynamo",
         "_inductor",
         "_jit_internal",
+        "_library",
+        "_prims_common",
         "_subclasses",
         "_tensor",
         "_utils",

@@ -38,7 +38,7 @@ _HALF_COMPLEX = Gap("XLA has no 32-bit complex numbers", "torchlike.complex64")
 _JITERATOR = Gap(
     "CUDA source cannot be compiled by XLA", "torchlike.jit on a Python function, or Pallas"
 )
-_FP8 = Gap("scaled products of 8-bit floats are not there", "matmul in bfloat16")
+_FP8 = Gap("products of 8-bit floats in groups are not there", "torch._scaled_mm for each group")
 _ATTENTION = Gap(
     "it is the kernel of one backend", "torch.nn.functional.scaled_dot_product_attention"
 )
@@ -72,16 +72,20 @@ GAPS: dict[str, dict[str, Gap]] = {
              "dequantize", "quantized_batch_norm", "quantized_max_pool1d", "quantized_max_pool2d",
              "q_scale", "q_zero_point", "q_per_channel_axis", "q_per_channel_scales",
              "q_per_channel_zero_points", "int_repr"), _QUANTIZED),
-        **dict.fromkeys(("_scaled_mm", "_scaled_mm_v2", "_scaled_grouped_mm"), _FP8),
+        "_scaled_grouped_mm": _FP8,
         "PyTorchFileReader": _ARCHIVE,
         "_nested_tensor_from_mask": _NESTED,
         "_sparse_semi_structured_linear": _SPARSE,
     },
+    "sparse._triton_ops_meta": dict.fromkeys(("get_meta", "minimize", "update"), _TRITON),
+    "_higher_order_ops.inline_asm_elementwise": {"inline_asm_elementwise": _TRITON},
     "sparse": {
         **dict.fromkeys(
             ("spsolve", "as_sparse_gradcheck"), _SPARSE),
         **dict.fromkeys(
-            ("to_sparse_semi_structured", "SparseSemiStructuredTensor"), _SEMI_STRUCTURED),
+            ("to_sparse_semi_structured", "SparseSemiStructuredTensor",
+             "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS"),
+            _SEMI_STRUCTURED),
     },
     "library": {
         **dict.fromkeys(("triton_op", "wrap_triton"), _TRITON),
@@ -124,7 +128,8 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": dict.fromkeys(
         ("DistributedOptimizer", "PostLocalSGDOptimizer"), _PEERS),
-    "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
+    "distributed.tensor.experimental": dict.fromkeys(
+        ("local_map", "context_parallel", "register_sharding"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
         ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _PEERS),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
@@ -134,6 +139,7 @@ GAPS: dict[str, dict[str, Gap]] = {
         ("PostLocalSGDState", "post_localSGD_hook"), _PEERS),
     "distributed.algorithms.model_averaging.averagers": dict.fromkeys(
         ("ModelAverager", "PeriodicModelAverager"), _PEERS),
+    "nn.functional": {"scaled_grouped_mm": _FP8},
     "nn.attention": dict.fromkeys(
         ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION),
     "cuda.jiterator": dict.fromkeys(

@@ -93,6 +93,7 @@ from torchlike._ops.linalg import (
     reflectors as reflectors,
     indefinite as indefinite,
     grouped as grouped,
+    low_bit as low_bit,
 )
 from torchlike._ops.aten import (
     identity as identity,
