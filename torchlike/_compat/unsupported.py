@@ -54,9 +54,8 @@ _WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
-_QUANT = Gap(
-    "there is no quantization of modules", "a floating dtype of fewer bits, such as bfloat16"
-)
+_QUANT = Gap("eager-mode quantization of modules is not there", "torchao (quantize_ and its QAT), "
+             "or torch.ao.quantization.quantize_dynamic for Linear and LSTM")  # fmt: skip
 _UNBACKED = Gap("XLA compiles for fixed shapes, so a fake cannot have unknown sizes",
                 "results padded to a fixed size")  # fmt: skip
 _PIPES = Gap("there are no data pipes", "Dataset, IterableDataset and DataLoader")
@@ -112,14 +111,13 @@ GAPS: dict[str, dict[str, Gap]] = {
     "mtia": dict.fromkeys(
         ("Event", "Stream", "StreamContext", "current_device", "current_stream", "set_device",
          "set_stream", "stream", "synchronize", "init", "get_device_capability"), _MTIA),
-    "ao.quantization": dict.fromkeys(
-        ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
-         "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
-         "DeQuantStub", "QConfig"), _QUANT),
-    "quantization": dict.fromkeys(
-        ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
-         "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
-         "DeQuantStub", "QConfig", "QuantWrapper", "FakeQuantize"), _QUANT),
+    **dict.fromkeys(
+        ("ao.quantization", "quantization"),
+        dict.fromkeys(
+            ("convert", "prepare", "prepare_qat", "quantize", "quantize_qat", "fuse_modules",
+             "fuse_modules_qat", "get_default_qconfig", "propagate_qconfig_", "swap_module",
+             "QuantStub", "DeQuantStub", "QuantWrapper", "HistogramObserver", "NoopObserver",
+             "FixedQParamsFakeQuantize", "QConfigMapping"), _QUANT)),
     "nn.quantized": {"FloatFunctional": _QUANT},
     "distributed.rpc": dict.fromkeys(
         ("init_rpc", "shutdown", "rpc_async", "rpc_sync", "remote", "get_worker_info", "RRef",

@@ -94,6 +94,7 @@ from torchlike._ops.linalg import (
     indefinite as indefinite,
     grouped as grouped,
     low_bit as low_bit,
+    dynamic_quantization as dynamic_quantization,
 )
 from torchlike._ops.aten import (
     identity as identity,
