@@ -29,6 +29,7 @@ FLOORS = [
         "_core.printing",
         "_core.protocol",
         "_core.layouts",
+        "_core.qschemes",
         "_core.mapped_files",
         "_core.shared_hooks",
         "_core.size",
@@ -283,8 +284,8 @@ def _can_be_imported(name):
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
     "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops",
-    "_decomp", "_library", "_prims_common", "_runtime", "as_torch.py", "cli.py", "interop", "porting",
-    "py.typed",
+    "_decomp", "_library", "_prims_common", "_runtime", "as_torch.py", "cli.py", "interop",
+    "porting", "py.typed",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""``torch.qscheme``: whether numbers share a scale, and whether zero is in the middle of a range."""
+"""``torch.qscheme``: whether channels share a scale, and whether zero is in the middle."""
 
 from __future__ import annotations
 

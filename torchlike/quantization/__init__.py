@@ -1,6 +1,5 @@
 """``torch.quantization``: the older name of ``torch.ao.quantization``."""
 
 from torchlike.ao import quantization as _quantization
-from torchlike.ao.quantization import *  # noqa: F403
 
-__all__ = [*_quantization.__all__]
+globals().update({name: getattr(_quantization, name) for name in _quantization.__all__})

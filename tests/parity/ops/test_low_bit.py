@@ -34,7 +34,7 @@ VALUES = [
     f"t._scaled_mm({_F8}, {_B8}, t.linspace(1, 2, 4)[:, None], t.linspace(0, 1, 16)[None], "
     "out_dtype=t.float32)",
     f"t._scaled_mm({_F8}, {_B8}, {_ONE}, {_ONE}, bias=t.arange(16.), out_dtype=t.float32)",
-    *(f"t._scaled_mm({_F8}, {_B8}, {_ONE}, {_ONE}, scale_result=t.tensor(2.), out_dtype={d}).float()"
+    *(f"t._scaled_mm({_F8}, {_B8}, {_ONE}, {_ONE}, None, t.tensor(2.), {d}).float()"
       for d in ("None", "t.float32", "t.float8_e4m3fn")),
     f"t._scaled_mm({_F8}.to(t.float8_e5m2), {_B8}, {_ONE}, {_ONE}, out_dtype=t.float32)",
     f"t.nn.functional.scaled_mm({_F8}, {_B8}, {_ONE}, t.nn.functional.ScalingType.TensorWise, "

@@ -63,8 +63,8 @@ class FakeQuantize(FakeQuantizeBase):
 
     AssertionError for a range that ``dtype`` does not have.
 
-    Differs from PyTorch: where the observer is of a kind of its own, a compiled function asks for
-    its parameters at every call, and uses them only where observing is on.
+    Differs from PyTorch: it reads its switches in Python, so ``torchlike.jit`` refuses it;
+    ``FusedMovingAvgObsFakeQuantize`` can be compiled.
     """
 
     def __init__(

@@ -107,8 +107,8 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.quant_min, self.quant_max = least, most
 
     def _calculate_qparams(self, min_val: Tensor, max_val: Tensor) -> tuple[Tensor, Tensor]:
-        """Scales (float32) and zero points (int64; float32 for float_qparams), (channels,) or
-        (1,)."""
+        """Scales (float32) and zero points (int64 for symmetric schemes, int32 for affine ones,
+        float32 for float_qparams), (channels,) or (1,)."""
         least, most = self.quant_min, self.quant_max
         if _unseen(min_val, max_val):
             warnings.warn(
@@ -132,7 +132,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         else:
             scale = _torch["maximum"]((high - low) / float(most - least), self.eps)
             zero_point = least - (low / scale).round().to(dtypes.int32)
-            zero_point = zero_point.clamp(least, most).to(dtypes.int64)
+            zero_point = zero_point.clamp(least, most)
         return scale.reshape(-1), zero_point.reshape(-1)
 
 
@@ -148,7 +148,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         if qscheme.is_per_channel:
             raise NotImplementedError(
                 "MinMaxObserver's qscheme only support torch.per_tensor_symmetric "
-                "and torch.per_tensor_affine."
+                "                    and torch.per_tensor_affine."
             )
         super().__init__(dtype=dtype, qscheme=qscheme, **kwargs)
         self.register_buffer("min_val", tensor(float("inf")))

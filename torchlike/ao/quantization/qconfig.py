@@ -68,7 +68,7 @@ def get_default_qat_qconfig(backend: str = "x86", version: int | None = 1) -> QC
         raise AssertionError(f"backend: {backend} not supported. backend must be one of {backends}")
     if version not in (0, 1):
         raise AssertionError(
-            f"Version number: {version} in get_default_qat_qconfig is not supported. "
+            f"Version number: {version}in get_default_qat_qconfig is not supported. "
             "Version number must be 0 or 1"
         )
     made = fake.FusedMovingAvgObsFakeQuantize if version else fake.FakeQuantize

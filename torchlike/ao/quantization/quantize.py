@@ -13,7 +13,9 @@ from torchlike.ao.quantization.qconfig import default_dynamic_qconfig
 from torchlike.nn.modules.module import Module
 
 _MAPPING: dict[type, Any] = {nn.Linear: dynamic.Linear, nn.LSTM: dynamic.LSTM}
-_ABSENT = (nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell, nn.EmbeddingBag, nn.Embedding)
+#: Of these PyTorch makes layers of int8 too; the first by default.
+_RECURRENT = (nn.GRU, nn.LSTMCell, nn.RNNCell, nn.GRUCell)
+_ABSENT = (*_RECURRENT, nn.EmbeddingBag, nn.Embedding)
 
 
 def quantize_dynamic(
@@ -40,10 +42,7 @@ def quantize_dynamic(
         )
     table = _MAPPING if mapping is None else mapping
     if qconfig_spec is None:
-        qconfig_spec = (
-            *_MAPPING,
-            *(c for c in _ABSENT if c not in (nn.EmbeddingBag, nn.Embedding)),
-        )
+        qconfig_spec = (*_MAPPING, *_RECURRENT)
     if not isinstance(qconfig_spec, dict):
         qconfig_spec = dict.fromkeys(_listed(qconfig_spec), default_dynamic_qconfig)
     made = model if inplace else copy.deepcopy(model)

@@ -17,7 +17,8 @@ class LSTM(Module):
     """``nn.LSTM`` of float32 inputs (time, batch, features), batch first if the layer was so, or
     (time, features); no gradient passes.
 
-    NotImplementedError for packed sequences: pad them.
+    AssertionError for a layer without biases, as in PyTorch; NotImplementedError for packed
+    sequences: pad them.
 
     Differs from PyTorch: weights are in buffers (``weight_ih_l0``, ``weight_ih_l0_scale``, …)
     rather than in packed parameters, so state dicts of the two do not fit each other.
@@ -28,6 +29,8 @@ class LSTM(Module):
         for name in ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
                      "bidirectional"):  # fmt: skip
             setattr(self, name, getattr(mod, name))
+        if not mod.bias:
+            raise AssertionError("mod.bias must be True")
         if mod.proj_size:
             raise NotImplementedError(
                 "torch.ao.quantization: LSTM with projections is not there. Use instead: torchao."
@@ -39,7 +42,7 @@ class LSTM(Module):
                     weight, scale = quantized(getattr(mod, name).detach(), mod.qconfig.weight())
                     self.register_buffer(name, weight)
                     self.register_buffer(f"{name}_scale", scale)
-                    bias = getattr(mod, f"bias_{kind}{suffix}").detach() if self.bias else None
+                    bias = getattr(mod, f"bias_{kind}{suffix}").detach()
                     self.register_buffer(f"bias_{kind}{suffix}", bias)
         self.train(mod.training)
 
@@ -85,7 +88,7 @@ class LSTM(Module):
 
     def extra_repr(self) -> str:
         said = f"{self.input_size}, {self.hidden_size}"
-        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0,
+        usual = {"num_layers": 1,  "batch_first": False, "dropout": 0.0,
                  "bidirectional": False}  # fmt: skip
         for name, value in usual.items():
             if getattr(self, name) != value:
