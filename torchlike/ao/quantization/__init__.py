@@ -3,6 +3,7 @@
 PyTorch is removing the rest of it; torchao, which runs here, is what it names instead.
 """
 
+from torchlike.ao.quantization.exchange import quantize_dynamic
 from torchlike.ao.quantization.fake_quantize import (
     FakeQuantize,
     FakeQuantizeBase,
@@ -45,7 +46,6 @@ from torchlike.ao.quantization.qconfig import (
     get_default_qat_qconfig,
     per_channel_dynamic_qconfig,
 )
-from torchlike.ao.quantization.quantize import quantize_dynamic
 
 __all__ = [
     "FakeQuantize", "FakeQuantizeBase", "FusedMovingAvgObsFakeQuantize", "MinMaxObserver",
