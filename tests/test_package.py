@@ -29,6 +29,7 @@ FLOORS = [
         "_core.printing",
         "_core.protocol",
         "_core.layouts",
+        "_core.qschemes",
         "_core.mapped_files",
         "_core.shared_hooks",
         "_core.size",
@@ -100,6 +101,7 @@ FLOORS = [
         "_compat.tensor_types",
         "_compat.typed_storage",
         "types",
+        "_prims_common",
         "_compat.unsupported",
         "xpu",
         "__config__",
@@ -129,10 +131,13 @@ FLOORS = [
         "distributed.tensor.parallel",
         "hub",
     },
+    {"ao.quantization.observer", "ao.quantization.fake_quantize", "ao.quantization.qconfig"},
+    {"ao.nn"},
+    {"ao", "quantization"},
     {"multiprocessing._child_processes", "_subclasses"},
     {"export"},
     {"jit"},
-    {"fx", "library", "multiprocessing", "onnx", "_higher_order_ops"},
+    {"fx", "library", "_library", "multiprocessing", "onnx", "_higher_order_ops"},
     {"compiler", "distributed.pipelining"},
     {"_dynamo", "_inductor"},
     {"accelerator", "cpu", "cuda", "backends", "backends.device_modules", "_C"},
@@ -279,7 +284,8 @@ def _can_be_imported(name):
 #: Files and folders at the root that PyTorch does not have.
 OURS = {
     "__init__.pyi", "__main__.py", "_aten", "_compat", "_core", "_dispatch", "_jit", "_ops",
-    "_decomp", "_runtime", "as_torch.py", "cli.py", "interop", "porting", "py.typed",
+    "_decomp", "_library", "_prims_common", "_runtime", "as_torch.py", "cli.py", "interop",
+    "porting", "py.typed",
 }  # fmt: skip
 
 

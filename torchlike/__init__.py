@@ -83,6 +83,14 @@ from torchlike._core.layouts import (  # noqa: E402
 from torchlike._core.layouts import contiguous_format as legacy_contiguous_format  # noqa: E402
 from torchlike._core.layouts import mkldnn as _mkldnn  # noqa: E402
 from torchlike._core.printing import set_printoptions  # noqa: E402
+from torchlike._core.qschemes import (  # noqa: E402
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_channel_symmetric,
+    per_tensor_affine,
+    per_tensor_symmetric,
+    qscheme,
+)
 from torchlike._core.size import Size  # noqa: E402
 from torchlike._core.tensor import Tensor, from_jax  # noqa: E402
 from torchlike._core.untyped_storage import UntypedStorage  # noqa: E402
@@ -216,6 +224,8 @@ _LATER = frozenset(
         "_dynamo",
         "_inductor",
         "_jit_internal",
+        "_library",
+        "_prims_common",
         "_subclasses",
         "_tensor",
         "_utils",

@@ -25,6 +25,8 @@ from torchlike import __future__ as __future__
 from torchlike import _dynamo as _dynamo
 from torchlike import _inductor as _inductor
 from torchlike import _jit_internal as _jit_internal
+from torchlike import _library as _library
+from torchlike import _prims_common as _prims_common
 from torchlike import _subclasses as _subclasses
 from torchlike import _tensor as _tensor
 from torchlike import _tensor_str as _tensor_str
@@ -125,6 +127,12 @@ from torchlike._core.layouts import sparse_csc as sparse_csc
 from torchlike._core.layouts import sparse_csr as sparse_csr
 from torchlike._core.layouts import strided as strided
 from torchlike._core.printing import set_printoptions as set_printoptions
+from torchlike._core.qschemes import per_channel_affine as per_channel_affine
+from torchlike._core.qschemes import per_channel_affine_float_qparams as per_channel_affine_float_qparams
+from torchlike._core.qschemes import per_channel_symmetric as per_channel_symmetric
+from torchlike._core.qschemes import per_tensor_affine as per_tensor_affine
+from torchlike._core.qschemes import per_tensor_symmetric as per_tensor_symmetric
+from torchlike._core.qschemes import qscheme as qscheme
 from torchlike._core.size import Size as Size
 from torchlike._core.streams import Event as Event
 from torchlike._core.streams import Stream as Stream
@@ -304,6 +312,10 @@ def _convert_indices_from_coo_to_csr(input: Any, size: _int, *, out_int32: _bool
 
 def _convert_indices_from_csr_to_coo(crow_indices: Any, col_indices: Any, *, out_int32: _bool = False, transpose: _bool = False) -> Tensor:
     """The rows and columns (2, nnz) of a matrix in CSR; the other way round if ``transpose``."""
+
+def _convert_weight_to_int4pack_for_cpu(input: Tensor, innerKTiles: _int, *, out: Tensor | None = None) -> Tensor:
+    """Two weights of 0 … 15 (int32, (N, K)) to a byte: uint8 (N, K / 2), for
+``_weight_int4pack_mm_for_cpu`` alone to read. ``innerKTiles`` changes nothing."""
 
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of each entry of a Dirichlet sample by its concentration, over ``1 - x``."""
@@ -581,6 +593,10 @@ def _foreach_trunc_(self: Any) -> Any:
 def _foreach_zero_(self: Any) -> _list[Any]:
     """Every tensor of the list becomes zero."""
 
+def _has_compatible_shallow_copy_type(input: Tensor, other: Tensor) -> _bool:
+    """Whether ``input.data = other`` keeps the kind of tensor: its layout, type of device, and
+having memory of its own or none."""
+
 def _int_mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix of int8 or uint8 and one of int8, summed in int32."""
 
@@ -597,13 +613,14 @@ def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """A point of the simplex for each row of concentrations."""
 
 def _scaled_grouped_mm(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: scaled products of 8-bit floats are not there. Use instead: matmul in bfloat16."""
+    """Not supported: products of 8-bit floats in groups are not there. Use instead: torch._scaled_mm for each group."""
 
-def _scaled_mm(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: scaled products of 8-bit floats are not there. Use instead: matmul in bfloat16."""
+def _scaled_mm(input: Tensor, mat2: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None, scale_result: Tensor | None = None, out_dtype: _dtype | None = None, use_fast_accum: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """``(input * scale_a) @ (mat2 * scale_b) + bias`` of matrices of 8-bit floats."""
 
-def _scaled_mm_v2(*args: Any, **kwargs: Any) -> Any:
-    """Not supported: scaled products of 8-bit floats are not there. Use instead: matmul in bfloat16."""
+def _scaled_mm_v2(self: Tensor, mat2: Tensor, scale_a: _list[Tensor], recipe_a: _list[_int], swizzle_a: _list[_int], scale_b: _list[Tensor], recipe_b: _list[_int], swizzle_b: _list[_int], bias: Tensor | None, out_dtype: Any, contraction_dim: Any = ..., use_fast_accum: _bool = False) -> Tensor:
+    """``_scaled_mm`` with the kind of the scales said: one number (recipe 0), or one for each row
+and column (1). NotImplementedError for scales of blocks, which PyTorch's CPU build refuses too."""
 
 def _segment_reduce(data: Tensor, reduce: _str, *, lengths: Tensor | None = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: Any = False, initial: Any = None) -> Tensor:
     """"max", "mean", "min", "sum" or "prod" of consecutive segments of ``axis``."""
@@ -634,6 +651,12 @@ def _upsample_bicubic2d_aa(input: Tensor, output_size: Any = None, align_corners
 
 def _upsample_bilinear2d_aa(input: Tensor, output_size: Any = None, align_corners: Any = False, *factors: Any, scale_factors: Any = None, scales_h: Any = None, scales_w: Any = None) -> Tensor:
     """``nn.functional.interpolate`` by bilinear interpolation with antialias."""
+
+def _weight_int4pack_mm_for_cpu(input: Tensor, mat2: Tensor, qGroupSize: _int, qScaleAndZeros: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input @ weight.T`` for a weight of ``_convert_weight_to_int4pack_for_cpu``."""
+
+def _weight_int8pack_mm(input: Tensor, mat2: Tensor, scales: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input @ (mat2 * scales[:, None]).T`` for int8 weights (N, K) with a scale for each row."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; the modulus (real) of a complex tensor."""
@@ -1392,6 +1415,10 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
 
 def full_like(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: Any = False, pin_memory: Any = False, memory_format: Any = None, **kw: Any) -> Tensor:
     """``full`` with the size and dtype of ``input``."""
+
+def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> Tensor:
+    """Watch a tensor's range and round the tensor to levels, by two switches (tensors of one
+element)."""
 
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0: values along a dimension."""

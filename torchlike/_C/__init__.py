@@ -10,6 +10,7 @@ from typing import Any
 
 from torchlike._C import (
     _autograd,
+    _cpu,
     _distributed_c10d,
     _distributed_rpc,
     _fft,
@@ -31,6 +32,7 @@ from torchlike._core.protocol import EnableTorchFunction as _EnableTorchFunction
 from torchlike._core.protocol import no_protocol as _disabled_torch_function_impl
 from torchlike._core.size import Size
 from torchlike._core.tensor import Tensor
+from torchlike.library.tags import Tag
 from torchlike.random import Generator
 
 __all__ = [
@@ -40,12 +42,14 @@ __all__ = [
     "DispatchKeySet",
     "Generator",
     "Size",
+    "Tag",
     "TensorBase",
     "_ExcludeDispatchKeyGuard",
     "_TensorBase",
     "_TensorMeta",
     "_are_functorch_transforms_active",
     "_autograd",
+    "_cpu",
     "_disabled_torch_function_impl",
     "_distributed_c10d",
     "_distributed_rpc",

@@ -38,7 +38,7 @@ _HALF_COMPLEX = Gap("XLA has no 32-bit complex numbers", "torchlike.complex64")
 _JITERATOR = Gap(
     "CUDA source cannot be compiled by XLA", "torchlike.jit on a Python function, or Pallas"
 )
-_FP8 = Gap("scaled products of 8-bit floats are not there", "matmul in bfloat16")
+_FP8 = Gap("products of 8-bit floats in groups are not there", "torch._scaled_mm for each group")
 _ATTENTION = Gap(
     "it is the kernel of one backend", "torch.nn.functional.scaled_dot_product_attention"
 )
@@ -54,9 +54,8 @@ _WORLD = Gap("there is one process, which drives all devices", "jax.sharding")
 _PEERS = Gap("ranks meet in collectives alone", "torch.distributed's collectives, send and recv")
 _ARCHIVE = Gap("checkpoints are read in Python", "torch.load, with mmap=True for large files")
 _CHECKPOINT = Gap("regions are not wrapped as modules", "torch.utils.checkpoint.checkpoint")
-_QUANT = Gap(
-    "there is no quantization of modules", "a floating dtype of fewer bits, such as bfloat16"
-)
+_QUANT = Gap("eager-mode quantization of modules is not there", "torchao (quantize_ and its QAT), "
+             "or torch.ao.quantization.quantize_dynamic for Linear and LSTM")  # fmt: skip
 _UNBACKED = Gap("XLA compiles for fixed shapes, so a fake cannot have unknown sizes",
                 "results padded to a fixed size")  # fmt: skip
 _PIPES = Gap("there are no data pipes", "Dataset, IterableDataset and DataLoader")
@@ -72,16 +71,20 @@ GAPS: dict[str, dict[str, Gap]] = {
              "dequantize", "quantized_batch_norm", "quantized_max_pool1d", "quantized_max_pool2d",
              "q_scale", "q_zero_point", "q_per_channel_axis", "q_per_channel_scales",
              "q_per_channel_zero_points", "int_repr"), _QUANTIZED),
-        **dict.fromkeys(("_scaled_mm", "_scaled_mm_v2", "_scaled_grouped_mm"), _FP8),
+        "_scaled_grouped_mm": _FP8,
         "PyTorchFileReader": _ARCHIVE,
         "_nested_tensor_from_mask": _NESTED,
         "_sparse_semi_structured_linear": _SPARSE,
     },
+    "sparse._triton_ops_meta": dict.fromkeys(("get_meta", "minimize", "update"), _TRITON),
+    "_higher_order_ops.inline_asm_elementwise": {"inline_asm_elementwise": _TRITON},
     "sparse": {
         **dict.fromkeys(
             ("spsolve", "as_sparse_gradcheck"), _SPARSE),
         **dict.fromkeys(
-            ("to_sparse_semi_structured", "SparseSemiStructuredTensor"), _SEMI_STRUCTURED),
+            ("to_sparse_semi_structured", "SparseSemiStructuredTensor",
+             "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS"),
+            _SEMI_STRUCTURED),
     },
     "library": {
         **dict.fromkeys(("triton_op", "wrap_triton"), _TRITON),
@@ -108,14 +111,13 @@ GAPS: dict[str, dict[str, Gap]] = {
     "mtia": dict.fromkeys(
         ("Event", "Stream", "StreamContext", "current_device", "current_stream", "set_device",
          "set_stream", "stream", "synchronize", "init", "get_device_capability"), _MTIA),
-    "ao.quantization": dict.fromkeys(
-        ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
-         "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
-         "DeQuantStub", "QConfig"), _QUANT),
-    "quantization": dict.fromkeys(
-        ("convert", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
-         "fuse_modules", "get_default_qconfig", "get_default_qat_qconfig", "QuantStub",
-         "DeQuantStub", "QConfig", "QuantWrapper", "FakeQuantize"), _QUANT),
+    **dict.fromkeys(
+        ("ao.quantization", "quantization"),
+        dict.fromkeys(
+            ("convert", "prepare", "prepare_qat", "quantize", "quantize_qat", "fuse_modules",
+             "fuse_modules_qat", "get_default_qconfig", "propagate_qconfig_", "swap_module",
+             "QuantStub", "DeQuantStub", "QuantWrapper", "HistogramObserver", "NoopObserver",
+             "FixedQParamsFakeQuantize", "QConfigMapping"), _QUANT)),
     "nn.quantized": {"FloatFunctional": _QUANT},
     "distributed.rpc": dict.fromkeys(
         ("init_rpc", "shutdown", "rpc_async", "rpc_sync", "remote", "get_worker_info", "RRef",
@@ -124,7 +126,8 @@ GAPS: dict[str, dict[str, Gap]] = {
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
     "distributed.optim": dict.fromkeys(
         ("DistributedOptimizer", "PostLocalSGDOptimizer"), _PEERS),
-    "distributed.tensor.experimental": dict.fromkeys(("local_map", "context_parallel"), _WORLD),
+    "distributed.tensor.experimental": dict.fromkeys(
+        ("local_map", "context_parallel", "register_sharding"), _WORLD),
     "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
         ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _PEERS),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
@@ -134,6 +137,7 @@ GAPS: dict[str, dict[str, Gap]] = {
         ("PostLocalSGDState", "post_localSGD_hook"), _PEERS),
     "distributed.algorithms.model_averaging.averagers": dict.fromkeys(
         ("ModelAverager", "PeriodicModelAverager"), _PEERS),
+    "nn.functional": {"scaled_grouped_mm": _FP8},
     "nn.attention": dict.fromkeys(
         ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION),
     "cuda.jiterator": dict.fromkeys(

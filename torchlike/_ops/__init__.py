@@ -93,6 +93,8 @@ from torchlike._ops.linalg import (
     reflectors as reflectors,
     indefinite as indefinite,
     grouped as grouped,
+    low_bit as low_bit,
+    dynamic_quantization as dynamic_quantization,
 )
 from torchlike._ops.aten import (
     identity as identity,

@@ -5,6 +5,8 @@ from typing import Any
 
 from torchlike import _ops as _ops
 from torchlike._dispatch import registry as _registry
+from torchlike._ops.linalg.low_bit import ScalingType as ScalingType
+from torchlike._ops.linalg.low_bit import SwizzleType as SwizzleType
 from torchlike.nn import grad as grad  # as PyTorch's has it
 
 globals().update(_registry.NAMESPACES["nn.functional"])

@@ -363,6 +363,9 @@ def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: Any = False, *, scale: _float | None = None, enable_gqa: Any = False) -> Tensor:
     """Attention (Vaswani et al. 2017). query (…, L, E), key (…, S, E), value (…, S, V): (…, L, V)."""
 
+def scaled_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Tensor | None = None, output_dtype: Any = ..., contraction_dim: Any = ..., use_fast_accum: _bool = False) -> Tensor:
+    """``(mat_a * scale_a) @ (mat_b * scale_b) + bias`` of matrices of 8-bit floats."""
+
 def selu(input: Any, inplace: Any = False) -> Any:
     """``elu`` with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
 

@@ -19,6 +19,7 @@ from torchlike.utils.tree_keys import key_get as key_get
 from torchlike.utils.tree_keys import keystr as keystr
 
 PyTree = Any
+Context = Any
 _IsLeaf = Callable[[Any], bool] | None
 
 
@@ -31,6 +32,18 @@ class _Container(NamedTuple):
     flatten_fn: Callable[[Any], tuple[list[Any], Any]]
     unflatten_fn: Callable[[Iterable[Any], Any], Any]
     keys: Callable[[Any, int], Iterable[Any]] | None = None
+
+
+def _list_flatten(x: Any) -> tuple[list[Any], Any]:
+    return list(x), None
+
+
+def _list_unflatten(values: Iterable[Any], _: Any) -> list[Any]:
+    return list(values)
+
+
+def _list_flatten_with_keys(x: Any) -> tuple[list[Any], Any]:
+    return [(SequenceKey(i), v) for i, v in enumerate(x)], None
 
 
 def _dict_flatten(d: Any) -> tuple[list[Any], Any]:
@@ -55,7 +68,7 @@ def _mapping_keys(d: Any, _: int) -> Iterable[Any]:
 
 SUPPORTED_NODES: dict[type, _Container] = {
     tuple: _Container(lambda t: (list(t), None), lambda c, _: tuple(c), _places),
-    list: _Container(lambda t: (list(t), None), lambda c, _: list(c), _places),
+    list: _Container(_list_flatten, _list_unflatten, _places),
     dict: _Container(_dict_flatten, _dict_unflatten, _mapping_keys),
     OrderedDict: _Container(
         _dict_flatten, lambda c, keys: OrderedDict(zip(keys, c, strict=True)), _mapping_keys
@@ -89,6 +102,41 @@ def register_pytree_node(
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     _keep(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+class ConstantNode(NamedTuple):
+    """The context of an object that is part of a tree's structure."""
+
+    value: Any
+
+
+#: Classes whose instances have no leaves.
+CONSTANT_NODES: set[type] = set()
+
+
+def register_constant(cls: type) -> None:
+    """Make instances of ``cls`` part of a tree's structure: they have no leaves.
+
+    Two structures are equal where the instances are, so TypeError for a class without an ``__eq__``
+    of its own, and for one that cannot be hashed.
+    """
+    for name, lacking in (("__eq__", object.__eq__), ("__hash__", None)):
+        if getattr(cls, name) is lacking:
+            raise TypeError(
+                f"register_constant(cls) expects `cls` to have a non-default `{name}` "
+                "implementation."
+            )
+
+    def flatten(x: Any) -> tuple[list[Any], Any]:
+        return [], ConstantNode(x)
+
+    _keep(cls, flatten, lambda _, context: context.value, flatten)
+    CONSTANT_NODES.add(cls)
+
+
+def is_constant_class(cls: Any) -> bool:
+    """Whether instances of ``cls`` are part of a tree's structure."""
+    return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
 def _register_pytree_node(
@@ -269,6 +317,11 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
 def tree_leaves(tree: Any, is_leaf: _IsLeaf = None) -> list[Any]:
     """The leaves of a tree."""
     return tree_flatten(tree, is_leaf)[0]
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """The leaves of a call's arguments."""
+    return tree_leaves((args, kwargs))
 
 
 def tree_iter(tree: Any, is_leaf: _IsLeaf = None) -> Iterator[Any]:

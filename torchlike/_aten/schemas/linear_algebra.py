@@ -18,9 +18,13 @@ _linalg_svd(A, bool full_matrices=False, bool compute_uv=True, *, str? driver=No
     Tensor, Tensor)
 _scaled_mm(self, mat2, scale_a, scale_b, Tensor? bias=None, Tensor? scale_result=None,
     ScalarType? out_dtype=None, bool use_fast_accum=False)  >
+_scaled_mm_v2(self, mat2, Tensor[] scale_a, int[] recipe_a, int[] swizzle_a, Tensor[] scale_b,
+    int[] recipe_b, int[] swizzle_b, Tensor? bias, ScalarType? out_dtype, int[] contraction_dim=[],
+    bool use_fast_accum=False)  >
 _trilinear(i1, i2, i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int
     unroll_dim=1)
-_weight_int4pack_mm(self, mat2, int qGroupSize, qScaleAndZeros)
+_convert_weight_to_int4pack_for_cpu(self, int innerKTiles)
+_weight_int4pack_mm_for_cpu(self, mat2, int qGroupSize, qScaleAndZeros)
 _weight_int8pack_mm(self, mat2, scales)
 addbmm baddbmm(self, batch1, batch2, *, Scalar beta=1, Scalar alpha=1)  !i >
 addmm(self, mat1, mat2, *, Scalar beta=1, Scalar alpha=1)  !i >

@@ -20,6 +20,10 @@ _WRITTEN = {
     ("torchaudio", "_torchaudio"): "torchlike.library.audio",
     ("torchaudio", "libtorchaudio"): "torchlike.library.audio",
 }
+#: Namespaces of PyTorch's own whose operators a module of an upper room defines.
+_OWN = dict.fromkeys(
+    ("_c10d_functional", "c10d_functional", "c10d"), "torchlike.library.collectives"
+)  # fmt: skip
 
 
 #: Who handles operators that a class or mode with ``__torch_dispatch__`` meets.
@@ -170,13 +174,20 @@ class OpOverloadPacket:
 
 def find(name: str) -> OpNamespace:
     """The namespace of that name, without operators if nobody registered any."""
+    if name in _OWN and name not in NAMESPACES:
+        importlib.import_module(_OWN[name])
     return NAMESPACES.setdefault(name, OpNamespace(name))
+
+
+def exists(name: str) -> bool:
+    """Whether a namespace has operators."""
+    return name in NAMESPACES or name in _OWN
 
 
 def add(operator: Any) -> None:
     """Make an operator (``namespace``, ``name``, ``overload``, ``schema``) known. ValueError where
     the namespace has something else of that name."""
-    place: Any = find(operator.namespace)
+    place: Any = NAMESPACES.setdefault(operator.namespace, OpNamespace(operator.namespace))
     packet = place.__dict__.get(operator.name)
     if packet is None:
         packet = OpOverloadPacket(operator.namespace, operator.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torchlike._core import dtypes
+from torchlike._core import dtypes, protocol
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import composite
 from torchlike._dispatch.schema import common_dtype
@@ -87,3 +87,11 @@ def is_neg(input: Tensor) -> bool:
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """The dtype that an operation on two tensors or numbers gives."""
     return common_dtype((tensor1, tensor2))
+
+
+@composite(method=False)
+def _has_compatible_shallow_copy_type(input: Tensor, other: Tensor) -> bool:
+    """Whether ``input.data = other`` keeps the kind of tensor: its layout, type of device, and
+    having memory of its own or none."""
+    kinds = {(t.layout, t.device.type, protocol.dispatches(type(t))) for t in (input, other)}
+    return len(kinds) == 1

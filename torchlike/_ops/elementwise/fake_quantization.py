@@ -14,10 +14,11 @@ import numpy as np
 
 from torchlike._core import dtypes, errors, modes
 from torchlike._core.tensor import Tensor
-from torchlike._dispatch.registry import composite, op
+from torchlike._dispatch.registry import NAMESPACES, composite, op
 from torchlike._dispatch.schema import Input, Int
 from torchlike._ops.checks import floats_only
 from torchlike._ops.creation.creation import as_tensor
+from torchlike._ops.linalg.dynamic_quantization import quantization_parameters
 
 
 def _levels(x: Any, scale: Any, zero_point: Any) -> jax.Array:
@@ -119,3 +120,47 @@ def fake_quantize_per_channel_affine(
     if axis < 0:
         raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
     return fake_quantize_channels(input, scale, zero_point, axis, quant_min, quant_max)
+
+
+def _averaged(running: Tensor, seen: Tensor, constant: float) -> Tensor:
+    return NAMESPACES[""]["where"](running.isinf(), seen, running + constant * (seen - running))
+
+
+@composite(method=False)
+def fused_moving_avg_obs_fake_quant(
+    input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor,
+    running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: float,
+    quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
+    symmetric_quant: bool = False,
+) -> Tensor:  # fmt: skip
+    """Watch a tensor's range and round the tensor to levels, by two switches (tensors of one
+    element).
+
+    Where ``observer_on``, the moving averages ``running_min`` and ``running_max``, and ``scale``
+    and ``zero_point`` that follow from them, are written in place; where ``fake_quant_on``, the
+    result is ``fake_quantize_per_tensor_affine`` with these, else ``input``. With
+    ``per_row_fake_quant`` there is one of each for every index of ``ch_axis``; empty averages are
+    given that size.
+    """
+    choose = NAMESPACES[""]["where"]
+    x = input.detach()
+    if per_row_fake_quant:
+        rows = x.movedim(ch_axis, 0).flatten(1)
+        low, high = rows.amin(1), rows.amax(1)
+        if running_min.numel() == 0:
+            for kept, value in ((running_min, float("inf")), (running_max, -float("inf")),
+                                (scale, 1), (zero_point, 0)):  # fmt: skip
+                kept.resize_(low.shape).fill_(value)
+    else:
+        low, high = x.amin(), x.amax()
+    observed = observer_on.reshape(()) == 1
+    low = _averaged(running_min, low.reshape(running_min.shape), averaging_const)
+    high = _averaged(running_max, high.reshape(running_max.shape), averaging_const)
+    step, zero = quantization_parameters(low, high, quant_min, quant_max, symmetric_quant)
+    for kept, new in ((running_min, low), (running_max, high), (scale, step), (zero_point, zero)):
+        kept.copy_(choose(observed, new.reshape(kept.shape), kept))
+    if per_row_fake_quant:
+        out = fake_quantize_channels(input, scale, zero_point, ch_axis, quant_min, quant_max)
+    else:
+        out = fake_quantize_tensor(input, scale, zero_point, quant_min, quant_max)
+    return choose(fake_quant_on.reshape(()) == 1, out, input)

@@ -1,0 +1,1 @@
+"""``torch._library``: where libraries import ``infer_schema`` from."""
