@@ -58,6 +58,7 @@ dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(folder, {"a": 1, "b"
 )
 def test_killed_while_saving(tmp_path, at):
     """Between any two of the steps that make files appear, the former tensors are there, all."""
+
     def held():
         found = {"a": torch.zeros(3), "b": torch.zeros(2)}
         dcp.load(found, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
