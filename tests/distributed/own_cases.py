@@ -194,6 +194,37 @@ def case_a_fully_sharded_step():
         torch.testing.assert_close(p.grad.full_tensor(), q.grad, rtol=1e-5, atol=1e-6)
 
 
+def case_tensor_parallel_under_fully_shard():
+    """Each row of the mesh has its own batch, whose rank computes it alone here; four ranks are in
+    two_dimensional_cases.py."""
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        RowwiseParallel,
+        parallelize_module,
+    )
+
+    n, rank = dist.get_world_size(), dist.get_rank()
+    mesh = init_device_mesh("cpu", (n, 1), mesh_dim_names=("dp", "tp"))
+    torch.manual_seed(0)
+    plain = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4))
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 4))
+    parallelize_module(model, mesh["tp"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    batches = torch.randn(n, 6, 8)
+    with pytest.raises(NotImplementedError, match=r"fully_shard.*takes plain batches"):
+        model(batches[rank])
+    fully_shard(model, mesh=mesh["dp"])
+    own = model(batches[rank])
+    assert not isinstance(own, DTensor)
+    torch.testing.assert_close(own, plain(batches[rank]), rtol=1e-5, atol=1e-6)
+    own.pow(2).mean().backward()
+    plain(batches.flatten(0, 1)).pow(2).mean().backward()
+    for p, q in zip(model.parameters(), plain.parameters(), strict=True):
+        assert p.to_local().numel() == q.numel() // n
+        torch.testing.assert_close(p.grad.full_tensor(), q.grad, rtol=1e-5, atol=1e-6)
+
+
 def case_programs_that_differ():
     """A rank's number in Python's values is an error on all ranks."""
     import torchlike

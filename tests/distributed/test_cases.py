@@ -1,4 +1,4 @@
-"""Two ranks give what PyTorch's do: the stored values are PyTorch's (see tests/golden).
+"""Ranks give what PyTorch's do: the stored values are PyTorch's (see tests/golden).
 
 One launch runs all cases of a file.
 """
@@ -12,7 +12,8 @@ from tests.distributed.launching import results
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "distributed.json").read_text())
 #: Files of which own_cases.py has a sample.
-LONG = ("captured_cases.py", "sharded_cases.py")
+LONG = ("captured_cases.py", "sharded_cases.py", "two_dimensional_cases.py")
+RANKS = {file: len(ranks) for file, ranks in GOLDEN.items()}
 CASES = [
     pytest.param(file, name, marks=[pytest.mark.full] if file in LONG else [])
     for file, ranks in GOLDEN.items() for name in ranks[0]
@@ -25,7 +26,7 @@ def found(tmp_path_factory):
 
     def of(file):
         if file not in made:
-            made[file] = results(file, tmp_path_factory.mktemp("ranks"))
+            made[file] = results(file, tmp_path_factory.mktemp("ranks"), RANKS.get(file, 2))
         return made[file]
 
     return of

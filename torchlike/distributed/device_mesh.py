@@ -80,13 +80,20 @@ class DeviceMesh:
         )  # fmt: skip
         #: For each dimension the axes of JAX's mesh that it runs over: several, once flattened.
         self.axes: tuple[tuple[str, ...], ...] = tuple((name,) for name in names)
+        self._become_root(ranks)
+        if not self.is_local:
+            mixed_operands.watch()
+
+    def _become_root(self, ranks: np.ndarray) -> None:
         self._root: DeviceMesh | None = None
         self._ranks = ranks
         self._flattened: dict[str, DeviceMesh] = {}
         self._groups: dict[int, ProcessGroup] = {}
+        self._lines: dict[Any, DeviceMesh] = {}
+        self._slice: DeviceMesh | None = None
         _roots[self.jax_mesh] = self
-        if not self.is_local:
-            mixed_operands.watch()
+        own = jax.process_index()
+        self._is_local = all(d.process_index == own for d in self.jax_mesh.devices.flat)
 
     # -- shape -------------------------------------------------------------------------------------
 
@@ -157,9 +164,8 @@ class DeviceMesh:
 
     @property
     def is_local(self) -> bool:
-        """Whether all devices are this process'."""
-        own = jax.process_index()
-        return all(d.process_index == own for d in self.jax_mesh.devices.flat)
+        """Whether all devices are this process', or are only described."""
+        return self._get_root_mesh()._is_local
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -182,6 +188,8 @@ class DeviceMesh:
         return [self.get_group(i) for i in range(self.ndim)]
 
     def _new_group(self, dim: int) -> ProcessGroup:
+        if self._slice is not None:
+            return self._slice.get_group(dim)
         if self.is_local:
             return new_group([get_rank()])
         grid = np.vectorize(lambda d: d.process_index, otypes=[int])(self.jax_mesh.devices)
@@ -251,8 +259,29 @@ class DeviceMesh:
         found.device_type, found.jax_mesh = self.device_type, self.jax_mesh
         found.mesh_dim_names, found.axes = names, axes
         found._root = self._get_root_mesh()
-        found._flattened, found._groups = {}, {}
+        found._flattened, found._groups, found._lines, found._slice = {}, {}, {}, None
         return found
+
+    @property
+    def is_slice(self) -> bool:
+        """Whether the whole mesh has dimensions beside these."""
+        return sum(map(len, self.axes)) < len(self.jax_mesh.shape)
+
+    def own_line(self) -> DeviceMesh:
+        """Of a slice the devices that share this process' other coordinates, as a whole mesh: what
+        lies on it is the same for no other process than those. RuntimeError where the process has
+        no device in the mesh."""
+        lines = self._get_root_mesh()._lines
+        key = self.axes, self.mesh_dim_names
+        if key not in lines:
+            if self.get_coordinate() is None:
+                raise RuntimeError("this process has no device in the mesh")
+            found = DeviceMesh(
+                self.device_type, self._own_ranks(), mesh_dim_names=self.mesh_dim_names
+            )
+            found._slice = self
+            lines[key] = found
+        return lines[key]
 
     def _flatten(
         self, mesh_dim_name: str | None = None, backend_override: Any = None
@@ -334,6 +363,20 @@ def mesh_of(jax_mesh: Any) -> DeviceMesh:
         ranks = np.array([place[d] for d in flat]).reshape(jax_mesh.devices.shape)
         found = DeviceMesh(kind, ranks, mesh_dim_names=jax_mesh.axis_names)
         _roots[jax_mesh] = found
+    return found
+
+
+def described_mesh(jax_mesh: Any, device_type: str) -> DeviceMesh:
+    """The mesh of devices that are not here but described (``jax.experimental.topologies``).
+
+    Modules on the meta device are put onto it as onto any, and their steps compiled for it. One
+    process is taken to drive all of them."""
+    found = object.__new__(DeviceMesh)
+    found.device_type, found.jax_mesh = device_type, jax_mesh
+    found.mesh_dim_names = tuple(jax_mesh.axis_names)
+    found.axes = tuple((name,) for name in jax_mesh.axis_names)
+    found._become_root(np.arange(jax_mesh.size).reshape(jax_mesh.devices.shape))
+    found._is_local = True
     return found
 
 

@@ -1,6 +1,9 @@
 """Checkpoints in Hugging Face's layout: safetensors reads what was written, and the reverse."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -26,6 +29,50 @@ def test_written_and_read(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(
         {*index["weight_map"].values(), "model.safetensors.index.json"}
     )
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+import torchlike as torch
+from torchlike.distributed import checkpoint as dcp
+
+folder, at, place = sys.argv[1], int(sys.argv[2]), Path.replace
+
+
+def replace(self, target):
+    replace.calls += 1
+    if replace.calls == at:
+        os.kill(os.getpid(), 9)
+    return place(self, target)
+
+
+replace.calls, Path.replace = 0, replace
+state = {"a": torch.full((3,), 2.0), "b": torch.full((2,), 2.0)}
+dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(folder, {"a": 1, "b": 2}))
+"""
+
+
+@pytest.mark.parametrize(
+    "at", [2, pytest.param(1, marks=pytest.mark.full), pytest.param(3, marks=pytest.mark.full)]
+)
+def test_killed_while_saving(tmp_path, at):
+    """Between any two of the steps that make files appear, the former tensors are there, all."""
+
+    def held():
+        found = {"a": torch.zeros(3), "b": torch.zeros(2)}
+        dcp.load(found, storage_reader=dcp.HuggingFaceStorageReader(tmp_path))
+        return {v for t in found.values() for v in t.tolist()}
+
+    files = {"a": 1, "b": 2}
+    for n in range(2):
+        state = {"a": torch.full((3,), float(n)), "b": torch.full((2,), float(n))}
+        dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(tmp_path, files))
+        assert held() == {n}
+        assert len(list(tmp_path.iterdir())) == 3
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(at)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert held() == {1}
 
 
 def test_files_of_others_are_read(tmp_path):

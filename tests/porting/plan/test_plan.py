@@ -11,7 +11,13 @@ import pytest
 from jax.sharding import PartitionSpec
 
 import torchlike as torch
-from torchlike.porting.plan import advice, hlo, loops, page, table, weightless
+from torchlike.distributed.fsdp import fully_shard
+from torchlike.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
+from torchlike.porting.plan import advice, device_mesh, hlo, loops, page, table, weightless
 from torchlike.porting.plan.command import parse_mesh
 from torchlike.porting.plan.leaves import Leaf, default_rule
 from torchlike.porting.plan.step import StepReadsValues
@@ -171,6 +177,80 @@ def test_collectives_are_read_from_the_text():
     assert found["all-gather"].nbytes == 32 * 4 * 4
     assert found["all-gather"].sent == 32 * 4 * 4 * 3 / 4
     assert found["reduce-scatter"].nbytes == 8 * 4 * 2
+
+
+SPREAD = """\
+HloModule jit_step
+
+%fused_computation.1 (a: f32[2,4]) -> f32[8,4] {
+  %g.1 = f32[8,4] all-gather(%a), channel_id=3, replica_groups=mesh['axis_0'=4,'axis_1'=2] \
+{'axis_0'}, dimensions={0}
+}
+
+%async_collective_fusion.2 (a: f32[2,4]) -> f32[8,4] {
+  %g.2 = f32[8,4] all-gather(%a), channel_id=3, replica_groups=mesh['axis_0'=4,'axis_1'=2] \
+{'axis_0'}, dimensions={0}
+}
+
+%all-reduce-scatter.3 (a: f32[8,4]) -> f32[2,4] {
+  %ar = f32[8,4] all-reduce(%a), channel_id=4, replica_groups=mesh['axis_0'=4,'axis_1'=2] \
+{'axis_0':(2)2,'axis_1'}, to_apply=%add
+  ROOT %cut = f32[2,4] dynamic-slice(%ar, %i, %z)
+}
+
+ENTRY %main (a: f32[2,4]) -> f32[2,4] {
+  %x = f32[8,4] fusion(%a), kind=kCustom, calls=%fused_computation.1
+  %y = f32[8,4] fusion(%a), kind=kCustom, calls=%async_collective_fusion.2
+  ROOT %s = f32[2,4] fusion(%y), kind=kCustom, calls=%all-reduce-scatter.3
+}
+"""
+
+
+def test_collectives_that_a_tpu_spreads_are_counted_once():
+    found = {c.kind: c for c in hlo.collectives(SPREAD, 8)}
+    assert found["all-gather"] == hlo.Collective("all-gather", 4, 1, 8 * 4 * 4)
+    assert found["reduce-scatter"] == hlo.Collective("reduce-scatter", 4, 1, 8 * 4 * 4)
+    assert len(found) == 2
+
+
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(64, 256), nn.Linear(256, 64)
+
+    def forward(self, x):
+        return x + self.down(torch.relu(self.up(x)))
+
+
+@needs_tpu
+def test_modules_that_were_put_onto_a_described_mesh():
+    mesh = device_mesh("v5e:4x4", {"dp": -1, "tp": 2})
+    assert mesh.shape == (8, 2)
+    with torch.device("meta"):
+        model, x = nn.Sequential(Wide(), Wide()), torch.zeros(32, 64)
+    for part in model:
+        parallelize_module(part, mesh["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
+        fully_shard(part, mesh=mesh["dp"])
+    fully_shard(model, mesh=mesh["dp"])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+    def step(x):
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    plan = torch.plan(step, x, topology="v5e:4x4", mesh=mesh)
+    # Weights and the biases of ``up`` are in sixteen parts, those of ``down`` in eight.
+    parameters = 2 * ((2 * 64 * 256 + 256) // 16 + 64 // 8) * 4
+    assert plan.inputs["parameters"] == parameters
+    assert parameters * 2 <= plan.inputs["optimizer state"] <= parameters * 2 + 8 * 4
+    kinds = {(c.kind, c.group) for c in plan.collectives}
+    assert ("all-gather", 8) in kinds
+    assert max(group for _, group in kinds) < 16 or ("all-gather", 16) not in kinds
+    with pytest.raises(ValueError, match="does not divide its dimension 0"):
+        torch.plan(step, torch.zeros(12, 64, device="meta"), topology="v5e:4x4", mesh=mesh)
 
 
 def test_rules_of_the_axis_model():

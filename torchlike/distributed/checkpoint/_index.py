@@ -51,16 +51,21 @@ def commit(folder: Path, index: Index) -> None:
         },
         "objects": index.objects,
     })  # fmt: skip
-    beside = folder / f"{INDEX}.{os.getpid()}.part"
+    replace(folder, INDEX, text)
+    for name in former - index.files():
+        (folder / name).unlink(missing_ok=True)
+
+
+def replace(folder: Path, name: str, text: str) -> None:
+    """Write a file that appears whole, after everything that was written into the folder before."""
+    beside = folder / f"{name}.{os.getpid()}.part"
     with beside.open("w", encoding="utf-8") as f:
         f.write(text)
         f.flush()
         os.fsync(f.fileno())
     _sync(folder)
-    beside.replace(folder / INDEX)
+    beside.replace(folder / name)
     _sync(folder)
-    for name in former - index.files():
-        (folder / name).unlink(missing_ok=True)
 
 
 def _sync(folder: Path) -> None:

@@ -21,7 +21,9 @@ _DTYPES = {short: name for name, short in _pieces.NAMES.items()}
 
 
 class HuggingFaceStorageWriter(FileSystemWriter):
-    """Writes tensors into ``model-00001-of-0000N.safetensors``.
+    """Writes tensors into ``model-00001-of-0000N.safetensors``; where such a file is there already,
+    into ``model-00001-of-0000N-1.safetensors`` and so on. The index names the files, and replaces
+    the former one in one step: a save that is killed leaves the former checkpoint whole.
 
     Args:
         path: The folder.
@@ -30,8 +32,8 @@ class HuggingFaceStorageWriter(FileSystemWriter):
     Raises:
         NotImplementedError: ``save_distributed`` is asked for.
 
-    Differs from PyTorch: tensors are always written whole, so nothing is to be consolidated. Each
-    file appears whole; a save into several files that is killed may leave newer beside older ones.
+    Differs from PyTorch: tensors are always written whole, so nothing is to be consolidated. Files
+    that only the former index named are removed.
     """
 
     def __init__(
@@ -67,14 +69,35 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         weights: dict[str, str] = {}
         with tempfile.TemporaryDirectory(prefix=".saving-", dir=folder) as beside:
             for at, sources in groups.items():
-                name = f"model-{at:05d}-of-{last:05d}.safetensors"
+                name = _free(folder, f"model-{at:05d}-of-{last:05d}")
                 _pieces.write_file(Path(beside) / name, sources)
                 weights.update({s.name: name for s in sources})
             total = sum(s.array.nbytes for group in groups.values() for s in group)
             said = {"metadata": {"total_size": total}, "weight_map": weights}
-            (Path(beside) / INDEX).write_text(json.dumps(said, indent=2), encoding="utf-8")
-            for name in [*sorted(set(weights.values())), INDEX]:
+            former = _named(folder)
+            for name in sorted(set(weights.values())):
                 (Path(beside) / name).replace(folder / name)
+            _index.replace(folder, INDEX, json.dumps(said, indent=2))
+        for name in former - set(weights.values()):
+            (folder / name).unlink(missing_ok=True)
+
+
+def _free(folder: Path, stem: str) -> str:
+    """The name of a file that is not there yet."""
+    name, n = f"{stem}.safetensors", 0
+    while (folder / name).exists():
+        n += 1
+        name = f"{stem}-{n}.safetensors"
+    return name
+
+
+def _named(folder: Path) -> set[str]:
+    """The files that the folder's index names."""
+    index = folder / INDEX
+    if not index.exists():
+        return set()
+    said: Any = json.loads(index.read_text(encoding="utf-8"))
+    return set(said["weight_map"].values())
 
 
 class HuggingFaceStorageReader(FileSystemReader):
@@ -88,8 +111,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         FileNotFoundError where there are none."""
         files = sorted(folder.glob("*.safetensors"))
         if (folder / INDEX).exists():
-            said: Any = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-            files = [folder / name for name in sorted(set(said["weight_map"].values()))]
+            files = [folder / name for name in sorted(_named(folder))]
         if not files:
             raise FileNotFoundError(f"{folder} holds no safetensors files")
         tensors: dict[str, _index.Held] = {}

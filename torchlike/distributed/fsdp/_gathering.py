@@ -62,12 +62,16 @@ class Sharded:
 
     def ranks_of(self, args: Any, kwargs: Any) -> Ranks | None:
         """The processes whose own batches these inputs are: of a mesh that spans processes, where
-        no input is a DTensor. NotImplementedError as of `Ranks`."""
-        if self.mesh.is_local or any(where(t) is not None for t in _tensors_in((args, kwargs))):
+        no input lies on all of it. NotImplementedError as of `Ranks`."""
+        if self.mesh.is_local or any(map(self._is_global, _tensors_in((args, kwargs)))):
             return None
         if self._ranks is None:
             self._ranks = Ranks(self.mesh)
         return self._ranks
+
+    def _is_global(self, t: Tensor) -> bool:
+        place = where(t)
+        return place is not None and place[0].mesh == self.mesh.jax_mesh
 
     def gathered(self, sharding: NamedSharding, ndim: int) -> NamedSharding:
         """A parameter's sharding without the axes that it is gathered along."""
@@ -88,7 +92,7 @@ def run(state: Sharded, function: Callable[..., _T], args: Any, kwargs: Any) -> 
     reshard = not is_root if state.reshard is None else state.reshard
     _running.depth += 1
     try:
-        with batch_along(state.axes), _gathered(state, reshard, ranks):
+        with batch_along(state.axes, ranks is not None), _gathered(state, reshard, ranks):
             out = function(*args, **kwargs)
     finally:
         _running.depth -= 1
@@ -190,7 +194,7 @@ def _gather_locally(
     policy, given = state.policy, list(found.values())
     dtype = None if policy.param_dtype is None else policy.param_dtype.numpy
     reduced = None if policy.reduce_dtype is None else policy.reduce_dtype.numpy
-    at = [ranks.place(place[0], p.dim()) for p in given if (place := where(p)) is not None]
+    at = [ranks.place(*place, p.dim()) for p in given if (place := where(p)) is not None]
     for p, place, local in zip(given, at, gathered(ranks, given, at, dtype, reduced), strict=True):
         found[id(p)] = local
         array = local._read()

@@ -5,6 +5,9 @@ PyTorch: the module gathers its parameters into ordinary local tensors, and ever
 local. One program gathers all parameters of a module, and one averages their gradients over the
 processes and gives each its parts. Both are collectives like any other (``programs``): they meet,
 and they say who is missing.
+
+A parameter that tensor parallelism has cut is gathered along the mesh of ``fully_shard`` alone.
+What comes of it is a DTensor on the mesh of the processes that share one batch (``own_line``).
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.sharding import NamedSharding
+from jax.sharding import NamedSharding, PartitionSpec
 
 from torchlike._core import modes
 from torchlike._core.tensor import Tensor, wrap
@@ -24,15 +27,20 @@ from torchlike.distributed.bodies import AXIS, all_reduce, reduce_scatter
 from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.programs import run
+from torchlike.distributed.tensor._moves import moved
 from torchlike.distributed.tensor._specs import entries_of
 from torchlike.distributed.works import settle
 
+_MAKE = jax.make_array_from_single_device_arrays
+
 
 class Place(NamedTuple):
-    """How a parameter lies: its sharding and the dimension that is cut, None where none is."""
+    """How a parameter lies: its sharding, the dimension that is gathered (None where none is), and
+    the sharding of what is gathered (None where that is a local tensor)."""
 
     sharding: NamedSharding
     dim: int | None
+    line: NamedSharding | None
 
 
 class Ranks:
@@ -49,6 +57,13 @@ class Ranks:
                 "DTensor.from_local(x, mesh, [Shard(0)])"
             )
         self.axes = mesh.axes[-1]
+        self._of_mesh = {a for axes in mesh.axes for a in axes}
+        others = tuple(a for a in mesh.jax_mesh.axis_names if a not in self._of_mesh)
+        whole = mesh._get_root_mesh()
+        #: The devices that compute with this process' batch, where it does not do so alone.
+        self._line = (
+            whole._of_axes(tuple((a,) for a in others), others).own_line() if others else None
+        )
         self.parts = mesh.get_group(mesh.ndim - 1)
         several = mesh.ndim > 1 and mesh.size(0) > 1
         self.replicas = mesh.get_group(0) if several else None
@@ -58,21 +73,29 @@ class Ranks:
                 f"fully_shard(mesh={mesh}): ranks that are not in rising order along it"
             )
 
-    def place(self, sharding: NamedSharding, ndim: int) -> Place:
-        """How a parameter lies. NotImplementedError where other dimensions of a mesh cut it too."""
+    def place(self, sharding: NamedSharding, mesh: DeviceMesh, ndim: int) -> Place:
+        """How a parameter lies: ``mesh`` has other dimensions than those of ``fully_shard`` where a
+        tensor-parallel style put it there first. NotImplementedError where another dimension of the
+        mesh cuts the parts that are to be gathered."""
         entries = entries_of(sharding, ndim)
-        cut = [d for d, axes in enumerate(entries) if axes]
-        if any(entries[d] != self.axes for d in cut):
+        cut = [d for d, axes in enumerate(entries) if set(axes) & self._of_mesh]
+        kept = [tuple(a for a in axes if a not in self._of_mesh) for axes in entries]
+        if any(entries[d] != (*kept[d], *self.axes) for d in cut):
             raise NotImplementedError(
-                "a plain tensor as input of a fully sharded module whose parameters are cut along "
-                "another dimension of the mesh too (tensor parallelism): make batches (inputs and "
-                "targets) global with DTensor.from_local(x, mesh, [Shard(0), Replicate()])"
+                "a plain tensor as input of a fully sharded module whose parts tensor parallelism "
+                "has cut again: call parallelize_module before fully_shard, or make batches "
+                "(inputs and targets) global with DTensor.from_local(x, mesh, [Shard(0), "
+                "Replicate()])"
             )
-        return Place(sharding, cut[0] if cut else None)
+        line = None
+        if self._line is not None and not {a for axes in mesh.axes for a in axes} <= self._of_mesh:
+            spec = PartitionSpec(*[e if len(e) > 1 else e[0] if e else None for e in kept])
+            line = NamedSharding(self._line.jax_mesh, spec)
+        return Place(sharding, cut[0] if cut else None, line)
 
     def whole(self, arrays: Sequence[Any], places: Sequence[Place], dtype: Any) -> list[Any]:
-        """The whole of each parameter, of this process alone; ``dtype``: what floating-point values
-        are cast to before they travel."""
+        """The whole of each parameter, of this process alone or of its line; ``dtype``: what
+        floating-point values are cast to before they travel."""
         dims = tuple(p.dim for p in places)
 
         def body(*parts: Any) -> tuple[Any, ...]:
@@ -82,8 +105,11 @@ class Ranks:
             )
 
         own = [a.addressable_data(0) for a in arrays]
-        return _shaped(_run(self.parts, "parameters", (dims, dtype), own, body),
-                       [a.shape for a in arrays])  # fmt: skip
+        shapes = [a.shape if p.line is None else p.line.shard_shape(a.shape)
+                  for a, p in zip(arrays, places, strict=True)]  # fmt: skip
+        found = _shaped(_run(self.parts, "parameters", (dims, dtype), own, body), shapes)
+        return [x if p.line is None else _MAKE(a.shape, p.line, [x])
+                for x, a, p in zip(found, arrays, places, strict=True)]  # fmt: skip
 
     def averaged(self, gradients: Sequence[Any], places: Sequence[Place], dtypes: Sequence[Any],
                  reduced: Any) -> list[Any]:  # fmt: skip
@@ -112,14 +138,16 @@ class Ranks:
 
         statics = (dims, kinds, count, reduced, self.replicas is None)
         shapes = [p.sharding.shard_shape(g.shape) for p, g in zip(places, gradients, strict=True)]
-        found = _run(self.parts, "gradients of parts", statics, gradients, body)
+        own = [g if p.line is None else moved(wrap(g), p.line)._read().addressable_data(0)
+               for g, p in zip(gradients, places, strict=True)]  # fmt: skip
+        found = _run(self.parts, "gradients of parts", statics, own, body)
         if self.replicas is not None:
             over = all_reduce("SUM", self.replicas.size())
             found = _run(self.replicas, "gradients of replicas", statics, found,
                          lambda *given: _ended(over(*given)))  # fmt: skip
-        make, own = jax.make_array_from_single_device_arrays, _shaped(found, shapes)
-        return [make(g.shape, p.sharding, [x])
-                for g, p, x in zip(gradients, places, own, strict=True)]  # fmt: skip
+        found = _shaped(found, shapes)
+        return [_MAKE(g.shape, p.sharding, [x])
+                for g, p, x in zip(gradients, places, found, strict=True)]  # fmt: skip
 
 
 def _cast(x: Any, dtype: Any) -> Any:

@@ -23,27 +23,31 @@ from torchlike.distributed.tensor.placement_types import Placement, Replicate
 
 
 class _Batch(threading.local):
-    """The axes of JAX's mesh that this thread's batch is cut along."""
+    """The axes of JAX's mesh that this thread's batch is cut along, and whether the processes along
+    them each have a batch of their own."""
 
     axes: tuple[str, ...] = ()
+    is_own = False
 
 
 _batch = _Batch()
 
 
 @contextlib.contextmanager
-def batch_along(axes: tuple[str, ...]) -> Iterator[None]:
-    """Inside, dimension 0 of activations is taken to be cut along these axes."""
-    before = _batch.axes
-    _batch.axes = axes
+def batch_along(axes: tuple[str, ...], is_own: bool = False) -> Iterator[None]:
+    """Inside, dimension 0 of activations is taken to be cut along these axes; with ``is_own`` each
+    process along them computes with a batch that the others do not see."""
+    before = _batch.axes, _batch.is_own
+    _batch.axes, _batch.is_own = axes, is_own
     try:
         yield
     finally:
-        _batch.axes = before
+        _batch.axes, _batch.is_own = before
 
 
 def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
     """An activation with these placements; replicated where a dimension does not divide."""
+    mesh = _seen_by(t, mesh)
     wanted = checked(placements, mesh, t.dim())
     shape = tuple(t.shape)
     if not divides(wanted, mesh, shape):
@@ -53,6 +57,16 @@ def laid_out(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Te
     if place is not None and place[0] == to:
         return t
     return moved(t, to)
+
+
+def _seen_by(t: Tensor, mesh: DeviceMesh) -> DeviceMesh:
+    """The mesh that an activation lies on: for one of a process' own batch the process' own line of
+    a slice."""
+    if _batch.is_own and mesh.is_slice:
+        place = where(t)
+        if place is None or place[0].mesh != mesh.jax_mesh:
+            return mesh.own_line()
+    return mesh
 
 
 def _with_others(to: NamedSharding, t: Tensor, mesh: DeviceMesh) -> NamedSharding:
@@ -79,15 +93,18 @@ def _with_others(to: NamedSharding, t: Tensor, mesh: DeviceMesh) -> NamedShardin
 
 def entering(t: Tensor, mesh: DeviceMesh, placements: Sequence[Placement]) -> Tensor:
     """An input of a parallel module: a plain one is, where the mesh spans processes, what this
-    process holds of it under these placements. NotImplementedError on a slice of such a mesh."""
+    process holds of it under these placements. On a slice of such a mesh that is the batch of the
+    processes of one line, which is for a fully sharded module around to say (NotImplementedError
+    outside of one)."""
     if mesh.is_local or where(t) is not None:
         return t
-    if len({a for axes in mesh.axes for a in axes}) < len(mesh.jax_mesh.shape):
+    if mesh.is_slice and not _batch.is_own:
         raise NotImplementedError(
             "a plain tensor as input of a parallel module on a slice of a mesh that spans "
-            "processes: make it global with DTensor.from_local(x, mesh, [Shard(0), Replicate()])"
+            "processes: fully_shard(model, mesh=mesh['dp']) takes plain batches, or make it global "
+            "with DTensor.from_local(x, mesh, [Shard(0), Replicate()])"
         )
-    return DTensor.from_local(t, mesh, placements)
+    return DTensor.from_local(t, _seen_by(t, mesh), placements)
 
 
 def leaving(t: Tensor, mesh: DeviceMesh, use_local_output: bool) -> Tensor:

@@ -70,7 +70,9 @@ def to_local(t: Tensor, grad_placements: Any = None) -> Tensor:
     """What this process holds, on the same memory where that is everything. NotImplementedError for
     `Partial` gradients across processes."""
     array = t._storage.cell
-    if isinstance(array, core.Tracer) or getattr(array, "is_fully_addressable", True):
+    if isinstance(array, core.Tracer) or (
+        getattr(array, "is_fully_addressable", True) and not _is_line_of_one(array)
+    ):
         return alias(t)
     _refuse_capture("to_local()")
     sharding = _of(t) or t._read().sharding
@@ -81,6 +83,15 @@ def to_local(t: Tensor, grad_placements: Any = None) -> Tensor:
         _refuse_partial(wanted, "to_local(grad_placements=...)")
         back = sharding_for(wanted, mesh, tuple(t.shape))
     return _ToLocal.apply(t, back)
+
+
+def _is_line_of_one(array: Any) -> bool:
+    """Whether an array lies on a mesh of one device among those of several processes: what is local
+    goes with the process' ordinary tensors there."""
+    sharding = getattr(array, "sharding", None)
+    return (
+        isinstance(sharding, NamedSharding) and sharding.mesh.size == 1 and jax.process_count() > 1
+    )
 
 
 def _refuse_partial(placements: Any, what: str) -> None:

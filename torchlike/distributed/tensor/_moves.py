@@ -14,6 +14,7 @@ import jax
 from jax.sharding import NamedSharding
 
 from torchlike._core import modes
+from torchlike._core.meta import MetaArray
 from torchlike._core.tensor import Tensor, wrap
 from torchlike._dispatch.executable import Executable
 from torchlike._dispatch.record import execute
@@ -67,6 +68,8 @@ def moved(
     """
     recorded = t.requires_grad and modes.current.grad_enabled
     value = t._value_now()
+    if type(value) is MetaArray and dtype is None and not recorded:
+        return wrap(value)
     plain = dtype is None and not recorded and modes.current.capture is None
     if plain and to is not None and not modes.current.levels:
         if getattr(value, "sharding", None) == to:

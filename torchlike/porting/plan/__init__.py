@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchlike.porting.plan.meshes import device_mesh
 from torchlike.porting.plan.planning import plan
 
-__all__ = ["plan"]
+__all__ = ["device_mesh", "plan"]

@@ -20,6 +20,13 @@ _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _TRIPS = re.compile(r'known_trip_count"?:?\s*\{"?n"?:"?(\d+)')
 _GROUPS = re.compile(r"replica_groups=\{\{([\d,]+)\}")
 _IOTA_GROUPS = re.compile(r"replica_groups=\[(\d+),(\d+)\]")
+_MESH_GROUPS = re.compile(r"replica_groups=mesh\[([^\]]*)\]\s*\{([^}]*)\}")
+_MESH_SIZE = re.compile(r"'([^']+)'=(\d+)")
+_MESH_AXIS = re.compile(r"'([^']+)'(?::\(\d+\)(\d+))?")
+_CHANNEL = re.compile(r"channel_id=(\d+)")
+#: Computations between which XLA for TPUs spreads one collective: its start, products beside it,
+#: its end. All of them have its text.
+_SPREAD = ("fused_computation", "async_collective_fusion")
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,22 @@ def collectives(text: str, devices: int) -> list[Collective]:
     computations = _computations(text)
     times = _times(computations)
     found: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0])
+    counted: set[tuple[str, str]] = set()
     for name, lines in computations.items():
         for result, opcode, rest in lines:
             kind = opcode.removesuffix("-start")
             if kind not in COLLECTIVES or times[name] == 0:
                 continue
+            channel = _CHANNEL.search(rest)
+            if channel and name.startswith(_SPREAD):
+                if (kind, channel[1]) in counted:
+                    continue
+                counted.add((kind, channel[1]))
+            if name.startswith("all-reduce-scatter"):  # what a TPU makes of a sum that is then cut
+                kind = "reduce-scatter"
+                opcode = "all-reduce"
             group = _group(rest, devices)
-            nbytes = _bytes(result, opcode) * (group if kind == "reduce-scatter" else 1)
+            nbytes = _bytes(result, opcode) * (group if opcode.startswith("reduce-scatter") else 1)
             entry = found[kind, group]
             entry[0] += times[name]
             entry[1] += times[name] * nbytes
@@ -119,6 +135,11 @@ def _group(rest: str, devices: int) -> int:
     listed = _GROUPS.search(rest)
     if listed:
         return len(listed[1].split(","))
+    mesh = _MESH_GROUPS.search(rest)
+    if mesh:
+        sizes = {name: int(n) for name, n in _MESH_SIZE.findall(mesh[1])}
+        return math.prod(int(part) if part else sizes[name]
+                         for name, part in _MESH_AXIS.findall(mesh[2]))  # fmt: skip
     iota = _IOTA_GROUPS.search(rest)
     return int(iota[2]) if iota else devices
 

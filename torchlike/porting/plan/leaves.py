@@ -12,6 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from torchlike._core.tensor import Tensor
 from torchlike._core.trees import flatten
+from torchlike.distributed.tensor._storage import PlacedStorage
 from torchlike.nn import Module
 from torchlike.optim import Optimizer
 
@@ -30,6 +31,7 @@ class Leaf:
       shape, dtype: as the step takes it.
       of: the name of the parameter that it belongs to, or "".
       module: the class of the module whose parameter it is, or "".
+      spec: where the script has put it on a mesh, or None.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Leaf:
     dtype: Any
     of: str = ""
     module: str = ""
+    spec: PartitionSpec | None = None
 
     @property
     def nbytes(self) -> int:
@@ -105,8 +108,8 @@ def leaves_of(program: Any, names: Names) -> list[Leaf]:
         storage = None
         if source == "fixed":
             storage = what
-        elif source == "slot" and isinstance(what.initial, Tensor):
-            storage = what.initial._storage
+        elif source == "slot":
+            storage = _storage_in(what)
         name, kind, of, module = "a tensor", "other state", "", ""
         if source == "argument":
             name, kind = f"argument {what}", "batch"
@@ -117,8 +120,18 @@ def leaves_of(program: Any, names: Names) -> list[Leaf]:
         elif source == "slot":
             name = f"{type(what.owner).__name__}.{what.name.removeprefix('_')}"
             kind = "gradients" if what.name == "_grad" else kind
-        found.append(Leaf(name, kind, tuple(aval.shape), aval.dtype, of, module))
+        spec = storage.sharding.spec if isinstance(storage, PlacedStorage) else None
+        found.append(Leaf(name, kind, tuple(aval.shape), aval.dtype, of, module, spec))
     return found
+
+
+def _storage_in(slot: Any) -> Any:
+    """The cell of the tensor that an attribute holds; None where it holds none. Modules that gather
+    their parameters (``fully_shard``) have put them back by now; a gradient is the capture's."""
+    held = slot.initial
+    if held is None and not slot.of_tensor and slot.argument < 0:
+        held = slot.value(())
+    return held._storage if isinstance(held, Tensor) else None
 
 
 def default_rule(

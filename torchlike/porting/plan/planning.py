@@ -11,8 +11,10 @@ from typing import Any
 
 from jax.sharding import PartitionSpec
 
+from torchlike.distributed.device_mesh import DeviceMesh
 from torchlike.porting.plan.hlo import Collective, collectives
 from torchlike.porting.plan.leaves import KINDS, Rule, default_rule, shard_bytes
+from torchlike.porting.plan.meshes import as_placed
 from torchlike.porting.plan.step import CompiledStep, captured, compiled
 from torchlike.porting.plan.topologies import topology as topology_of
 
@@ -108,7 +110,8 @@ class Plan:
 
 
 def plan(
-    step: Callable[..., Any], *args: Any, topology: str, mesh: Mapping[str, int] | None = None,
+    step: Callable[..., Any], *args: Any, topology: str,
+    mesh: Mapping[str, int] | DeviceMesh | None = None,
     fsdp: str | None = None, shardings: Rule | Mapping[str, PartitionSpec] | None = None,
     **kwargs: Any,
 ) -> Plan:  # fmt: skip
@@ -124,7 +127,9 @@ def plan(
       topology: "v5e:4x4", "v5p:2x2x1", "h100:8", "h100:2x8" (hosts x GPUs), ….
       mesh: names and sizes of the mesh's axes, {"data": 16, "model": 16}; {"data": devices} unless
         given. The batch is sharded over ``data``, parameters over ``model``
-        (`torchlike.porting.plan.leaves.default_rule`).
+        (`torchlike.porting.plan.leaves.default_rule`). Or the mesh that the script has put its
+        modules onto, of `torchlike.porting.plan.device_mesh`: then they lie as they were put, and
+        the batch is sharded over its first dimension.
       fsdp: the axis over which parameters and their state are sharded.
       shardings: instead of the rule above, a PartitionSpec for each input by its name, or a
         function of the input (`torchlike.porting.plan.leaves.Leaf`).
@@ -136,7 +141,10 @@ def plan(
       JitCaptureError: the step cannot be compiled as a whole.
     """
     where = topology_of(topology)
-    devices = where.mesh(dict(mesh) if mesh else None)
+    if isinstance(mesh, DeviceMesh):
+        devices, shardings = mesh.jax_mesh, shardings or as_placed(mesh)
+    else:
+        devices = where.mesh(dict(mesh) if mesh else None)
     if fsdp is not None and fsdp not in devices.shape:
         raise ValueError(f"fsdp={fsdp!r} is no axis of the mesh: {', '.join(devices.shape)}")
     found = captured(step, args, kwargs, where.platform, len(where.devices))

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.experimental import topologies
+from jax.experimental import mesh_utils, topologies
 from jax.sharding import AxisType, Mesh
 
 from torchlike.porting.plan.chips import CHIPS, Chip
@@ -65,12 +65,11 @@ class Topology:
         kinds = (AxisType.Auto,) * len(axes)
         if self.platform == "cuda":  # XLA knows nothing of their places
             return Mesh(np.array(self.devices).reshape(shape), tuple(axes), axis_types=kinds)
-        found = topologies.make_mesh(self._description, shape, tuple(axes))
-        return Mesh(found.devices, tuple(axes), axis_types=kinds)
-
-    @property
-    def _description(self) -> topologies.TopologyDescription:
-        return topologies.TopologyDescription(list(self.devices))
+        # An axis may be a part of a side of the machine: four chips of a row of sixteen.
+        found = mesh_utils.create_device_mesh(
+            shape, list(self.devices), allow_split_physical_axes=True
+        )
+        return Mesh(found, tuple(axes), axis_types=kinds)
 
 
 def known() -> str:
