@@ -116,6 +116,7 @@ FLOORS = [
     {"nn"},
     {
         "amp",
+        "distributed.algorithms.model_averaging",
         "distributed.optim",
         "optim",
         "utils",

@@ -34,6 +34,7 @@ from torchlike.distributed.debugging import (
     set_debug_level_from_env,
 )
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torchlike.distributed.grad_bucket import GradBucket
 from torchlike.distributed.groups import (
     GroupMember,
     ProcessGroup,
@@ -107,6 +108,7 @@ __all__ = [
     "DistNetworkError",
     "DistStoreError",
     "FileStore",
+    "GradBucket",
     "GroupMember",
     "HashStore",
     "P2POp",
