@@ -84,6 +84,31 @@ def case_hooks_that_count_steps_are_no_programs():
         step(torch.ones(2, 3))
 
 
+def case_a_sharded_loader():
+    """Each process loads its part; all of it is one batch, and a step with it is that of the whole
+    batch in one process."""
+    from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+    n, rank = dist.get_world_size(), dist.get_rank()
+    data = TensorDataset(torch.arange(12.0 * n).reshape(4 * n, 3), torch.arange(4 * n))
+    sampler = DistributedSampler(data, shuffle=False)
+    mesh = init_device_mesh("cpu", (n,))
+    loader = dist.ShardedLoader(DataLoader(data, batch_size=2, sampler=sampler), mesh)
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    for i, (x, y) in enumerate(loader):
+        assert x.placements == y.placements == (Shard(0),)
+        assert x.shape == (2 * n, 3)
+        rows = [data[j * n + r][0] for r in range(n) for j in (2 * i, 2 * i + 1)]
+        assert x.full_tensor().equal(torch.stack(rows))
+        assert y.to_local().tolist() == [2 * i * n + rank, (2 * i + 1) * n + rank]
+        with implicit_replication():
+            loss = model(x).pow(2).mean()
+        expected = model(torch.stack(rows)).pow(2).mean()
+        torch.testing.assert_close(loss.full_tensor(), expected, rtol=1e-5, atol=1e-5)
+    assert i == len(loader) - 1 == 1
+
+
 def case_models_that_differ():
     with pytest.raises(RuntimeError, match=r"same model across all ranks: \[weight\]"):
         DDP(nn.Linear(4, 2 + dist.get_rank()))

@@ -61,6 +61,7 @@ from torchlike.distributed.groups import (
     is_xccl_available,
     new_group,
 )
+from torchlike.distributed.loading import ShardedLoader
 from torchlike.distributed.objects import (
     all_gather_object,
     broadcast_object_list,
@@ -116,6 +117,7 @@ __all__ = [
     "ProcessGroup",
     "QueueEmptyError",
     "ReduceOp",
+    "ShardedLoader",
     "Store",
     "TCPStore",
     "Work",
