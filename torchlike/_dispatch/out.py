@@ -7,6 +7,7 @@ from typing import Any
 
 from torchlike._core import casts, dtypes, errors, modes, views
 from torchlike._core.tensor import Tensor
+from torchlike._runtime.mixed_operands import installed
 
 
 def check_targets(out: Any, name: str) -> tuple[Any, ...]:
@@ -49,6 +50,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
             f"{name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
+    value = installed.into_out(name, target, value)
     if target.dtype is not value.dtype:
         if cast == "truth":
             if target.dtype.name not in ("bool", "uint8"):

@@ -8,6 +8,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from torchlike.distributed import device_mesh as device_mesh
+from torchlike.distributed import out_targets as _out_targets
 from torchlike.distributed import tensor as tensor
 from torchlike.distributed.collectives import (
     all_gather,
