@@ -90,7 +90,7 @@ def rank(framework: str, quick: bool) -> None:
     for name, n in SIZES.items():
         if quick and n > 1 << 12:
             continue
-        x = torch.ones(n)
+        x: Any = torch.ones(n)
         run = lambda x=x: dist.all_reduce(x)  # noqa: E731
         for _ in range(3):
             run()
