@@ -118,6 +118,7 @@ FLOORS = [
     {"nn"},
     {
         "amp",
+        "distributed.algorithms.model_averaging",
         "distributed.optim",
         "optim",
         "utils",

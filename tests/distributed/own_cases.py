@@ -38,6 +38,77 @@ def case_sync_batch_norm():
     torch.testing.assert_close(model.running_var, second.running_var, rtol=1e-5, atol=1e-6)
 
 
+def case_batched_power_sgd():
+    """Of full rank the products are the mean itself; of rank 1 what they miss is kept. (PyTorch's
+    hook fails at its own assertion.)"""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
+
+    for rank, misses in ((6, False), (1, True)):
+        torch.manual_seed(0)
+        model = DDP(nn.Linear(6, 5))  # 35 parameters: a matrix of 6 rows
+        state = hooks.PowerSGDState(None, rank, 2)
+        model.register_comm_hook(state, hooks.batched_powerSGD_hook)
+        for i in range(3):
+            torch.manual_seed(10 * i + dist.get_rank())
+            x = torch.randn(7, 6)
+            mean = torch.autograd.grad(model.module(x).pow(2).sum(), [*model.parameters()])
+            for g in mean:
+                dist.all_reduce(g, dist.ReduceOp.AVG)
+            model.zero_grad()
+            model(x).pow(2).sum().backward()
+        missed = [
+            (p.grad - g).abs().max().item() for p, g in zip(model.parameters(), mean, strict=True)
+        ]
+        assert (max(missed) > 1e-2) == misses, missed
+        dist.all_reduce(state.error_dict[0])  # what all together missed
+        assert (state.error_dict[0].abs().max().item() > 1e-2) == misses
+        if not misses:
+            for p, g in zip(model.parameters(), mean, strict=True):
+                torch.testing.assert_close(p.grad, g, rtol=1e-4, atol=1e-4)
+        assert state.compression_stats() == (35 / (12 * rank), 35, 12 * rank)
+
+
+def case_hooks_that_count_steps_are_no_programs():
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as hooks
+
+    model = DDP(nn.Linear(3, 2))
+    model.register_comm_hook(hooks.PowerSGDState(None), hooks.powerSGD_hook)
+
+    @torch.jit.jit
+    def step(x):
+        loss = model(x).sum()
+        loss.backward()
+        return loss.detach()
+
+    with pytest.raises(torch.jit.JitCaptureError, match="communication hook counts the steps"):
+        step(torch.ones(2, 3))
+
+
+def case_a_sharded_loader():
+    """Each process loads its part; all of it is one batch, and a step with it is that of the whole
+    batch in one process."""
+    from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+    n, rank = dist.get_world_size(), dist.get_rank()
+    data = TensorDataset(torch.arange(12.0 * n).reshape(4 * n, 3), torch.arange(4 * n))
+    sampler = DistributedSampler(data, shuffle=False)
+    mesh = init_device_mesh("cpu", (n,))
+    loader = dist.ShardedLoader(DataLoader(data, batch_size=2, sampler=sampler), mesh)
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2)
+    for i, (x, y) in enumerate(loader):
+        assert x.placements == y.placements == (Shard(0),)
+        assert x.shape == (2 * n, 3)
+        rows = [data[j * n + r][0] for r in range(n) for j in (2 * i, 2 * i + 1)]
+        assert x.full_tensor().equal(torch.stack(rows))
+        assert y.to_local().tolist() == [2 * i * n + rank, (2 * i + 1) * n + rank]
+        with implicit_replication():
+            loss = model(x).pow(2).mean()
+        expected = model(torch.stack(rows)).pow(2).mean()
+        torch.testing.assert_close(loss.full_tensor(), expected, rtol=1e-5, atol=1e-5)
+    assert i == len(loader) - 1 == 1
+
+
 def case_models_that_differ():
     with pytest.raises(RuntimeError, match=r"same model across all ranks: \[weight\]"):
         DDP(nn.Linear(4, 2 + dist.get_rank()))

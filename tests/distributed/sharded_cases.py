@@ -8,7 +8,7 @@ from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -192,4 +192,68 @@ def case_local_parts():
         own = other.to_local()
         (own * own * (rank + 1)).sum().backward()
         found.append([x.grad.tolist(), own.tolist(), list(whole.shape)])
+    return found
+
+
+def case_writing_between_plain_tensors_and_dtensors():
+    """What each attempt gives: the target afterwards, or the error's type and first words."""
+    mesh = line()
+
+    def d(shift=0.0):
+        return distribute_tensor(torch.arange(8.0).reshape(4, 2) + shift, mesh, [Shard(0)])
+
+    def plain(*size):
+        return torch.ones(*size or (4, 2))
+
+    def module(on_mesh):
+        m = nn.Linear(2, 4)
+        with torch.no_grad():
+            for p in m.parameters():
+                p.fill_(1.0 if on_mesh else 2.0)
+        for name, p in [*m.named_parameters()] if on_mesh else []:
+            part = distribute_tensor(p.detach(), mesh, [Shard(0)])
+            m.register_parameter(name, nn.Parameter(part))
+        return m
+
+    def loaded(into, of, **options):
+        m = module(into)
+        m.load_state_dict(module(of).state_dict(), **options)
+        return m.weight
+
+    attempts = {
+        "out plain": lambda t: torch.add(d(), d(), out=t),
+        "out, a number": lambda t: torch.mul(d(), 2.0, out=t),
+        "out of a join": lambda t: torch.cat([d()], out=t),
+        "clamp": lambda t: torch.clamp(d(), 0, 3, out=t),
+        "copy_": lambda t: t.copy_(d()),
+        "setitem": lambda t: t.__setitem__(slice(None), d()),
+        "add_": lambda t: t.add_(d()),
+    }
+    found = {}
+
+    def tried(name, attempt, target):
+        try:
+            given = attempt(target)
+            t = given if target is None else target
+            on_mesh = isinstance(t, DTensor)
+            values = (t.full_tensor() if on_mesh else t).detach().tolist()
+            found[name] = [on_mesh, str(t.placements) if on_mesh else None, values]
+        except (RuntimeError, ValueError) as error:
+            said = str(error)
+            words = [w for w in ("got mixed torch.Tensor and DTensor", "find device mesh")
+                     if w in said]  # fmt: skip
+            found[name] = [type(error).__name__, words]
+
+    for name, attempt in attempts.items():
+        tried(f"{name} into a plain one", attempt, plain())
+        if name != "out of a join":  # PyTorch's DTensor has no cat.out
+            tried(f"{name} into a DTensor", attempt, d(5.0))
+    tried("plain operands", lambda t: torch.add(plain(), plain(), out=t), d())
+    tried("into a scalar", lambda t: torch.sum(d().reshape(-1), 0, out=t), torch.tensor(0.0))
+    tried("copy_ of plain into DTensor", lambda t: t.copy_(plain()), d())
+    for into in (True, False):
+        for of in (True, False):
+            for assign in (True, False):
+                tried(f"load_state_dict({assign=}) of {of} into {into}",
+                      lambda _, i=into, o=of, a=assign: loaded(i, o, assign=a), None)  # fmt: skip
     return found

@@ -18,7 +18,7 @@ FLAG = (
 
 def run(selection):
     files = [str(p) for p in sorted(HERE.glob("*/on_eight_devices.py"))]
-    assert len(files) == 4
+    assert len(files) == 6
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", selection]
     env = {**os.environ, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {FLAG}"}
     done = subprocess.run(

@@ -212,6 +212,77 @@ def case_noop_hook():
     return trained(model)
 
 
+def powered(hook, rank, width=16, **options):
+    """Losses, parameters and what was saved with PowerSGD from the third of seven steps on."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    torch.manual_seed(0)
+    model = DDP(nn.Sequential(nn.Linear(8, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(),
+                              nn.Linear(width, 4)))  # fmt: skip
+    state = powerSGD_hook.PowerSGDState(None, rank, 2, random_seed=3, **options)
+    model.register_comm_hook(state, getattr(powerSGD_hook, hook))
+    found = trained(model, lambda ps: torch.optim.SGD(ps, lr=0.05), steps=7)
+    kept = [sorted(d) for d in (state.error_dict, state.p_memory_dict, state.q_memory_dict)]
+    return found, state.compression_stats(), kept, state.iter
+
+
+def case_power_sgd():
+    return powered("powerSGD_hook", 1)
+
+
+def case_power_sgd_of_rank_3_in_batches():
+    return powered("powerSGD_hook", 3, min_compression_rate=0.5, batch_tensors_with_same_shape=True)
+
+
+def case_power_sgd_without_memory():
+    return powered("powerSGD_hook", 2, use_error_feedback=False, warm_start=False,
+                   orthogonalization_epsilon=1e-6)  # fmt: skip
+
+
+def case_power_sgd_by_its_name():
+    from torch.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
+
+    model = DDP(mlp())
+    register_ddp_comm_hook(DDPCommHookType.POWER_SGD_RANK2, model)
+    return trained(model)
+
+
+def case_post_local_sgd():
+    from torch.distributed.algorithms.ddp_comm_hooks import post_localSGD_hook as hooks
+    from torch.distributed.algorithms.model_averaging import averagers
+    from torch.distributed.optim import PostLocalSGDOptimizer
+
+    found = []
+    for alone in (True, False):
+        model = DDP(mlp())
+        group, _ = dist.new_subgroups(1)
+        state = hooks.PostLocalSGDState(None, group, 2, post_local_gradient_allreduce=alone)
+        model.register_comm_hook(state, hooks.post_localSGD_hook)
+        averager = averagers.PeriodicModelAverager(3, warmup_steps=2)
+        optimizer = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), averager)
+        found.append([trained(model, lambda ps, o=optimizer: o), optimizer.state_dict()["step"]])
+        again = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), lr=0.2),
+                                      averagers.PeriodicModelAverager(3))  # fmt: skip
+        again.load_state_dict(optimizer.state_dict())
+        found.append(again.averager.step)
+    return found
+
+
+def case_names_that_libraries_use():
+    from torch.distributed.distributed_c10d import _get_default_group
+    from torch.distributed.utils import _sync_module_states
+
+    model = mlp(seed=dist.get_rank(), norm=True)
+    _sync_module_states(model, _get_default_group(), 1 << 20, 1, {"0.bias"})
+    sums = {name: t.double().sum().item() for name, t in model.state_dict().items()}
+    facts = DDP(mlp(), find_unused_parameters=True)._get_ddp_logging_data()
+    names = ("module_name", "backend_name", "rank", "world_size", "bucket_sizes",
+             "num_parameter_tensors", "total_parameter_size_bytes", "broadcast_buffers",
+             "find_unused_parameters", "gradient_as_bucket_view")  # fmt: skip
+    backends = dist.Backend.default_device_backend_map
+    return sums, [facts[n] for n in names], [backends["cpu"], backends["cuda"]]
+
+
 def case_uneven_inputs():
     model = DDP(mlp())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -200,3 +200,27 @@ def test_the_version_is_known_to_importlib(aliased):
     for missing in ("stand_in", "borrowed-vision"):
         with pytest.raises(importlib.metadata.PackageNotFoundError):
             importlib.metadata.version(missing)
+
+
+@pytest.fixture
+def for_programs(aliased, tmp_path, monkeypatch):
+    """`lent` is `stand_in`, for programs; `asker` is an installed package that looks for it."""
+    installed = tmp_path / "installed"
+    (installed / "asker-1.0.dist-info").mkdir(parents=True)
+    (installed / "asker").mkdir()
+    (installed / "asker" / "__init__.py").write_text(
+        "import importlib.util\n"
+        "def found():\n    return importlib.util.find_spec('lent') is not None\n"
+        "def imported():\n    import lent.nn\n    return lent\n"
+    )
+    monkeypatch.syspath_prepend(installed)
+    return aliases.install("lent", "stand_in", for_programs=True)
+
+
+def test_installed_packages_do_not_find_what_is_for_programs(for_programs):
+    asker = run("import asker")["asker"]
+    assert not asker.found()
+    with pytest.raises(ModuleNotFoundError, match=r"no lent for installed packages such as asker"):
+        asker.imported()
+    assert run("import lent.nn")["lent"] is sys.modules["stand_in"]
+    assert asker.imported() is sys.modules["stand_in"]

@@ -124,19 +124,12 @@ GAPS: dict[str, dict[str, Gap]] = {
          "TensorPipeRpcBackendOptions", "WorkerInfo"), _PEERS),
     "distributed.rpc.functions": {"async_execution": _PEERS},
     "distributed.autograd": dict.fromkeys(("backward", "context", "get_gradients"), _PEERS),
-    "distributed.optim": dict.fromkeys(
-        ("DistributedOptimizer", "PostLocalSGDOptimizer"), _PEERS),
+    "distributed.optim": {"DistributedOptimizer": _PEERS},
     "distributed.tensor.experimental": dict.fromkeys(
         ("local_map", "context_parallel", "register_sharding"), _WORLD),
-    "distributed.algorithms.ddp_comm_hooks.powerSGD_hook": dict.fromkeys(
-        ("PowerSGDState", "powerSGD_hook", "batched_powerSGD_hook"), _PEERS),
     "distributed.algorithms._checkpoint.checkpoint_wrapper": dict.fromkeys(
         ("CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing",
          "checkpoint_wrapper"), _CHECKPOINT),
-    "distributed.algorithms.ddp_comm_hooks.post_localSGD_hook": dict.fromkeys(
-        ("PostLocalSGDState", "post_localSGD_hook"), _PEERS),
-    "distributed.algorithms.model_averaging.averagers": dict.fromkeys(
-        ("ModelAverager", "PeriodicModelAverager"), _PEERS),
     "nn.functional": {"scaled_grouped_mm": _FP8},
     "nn.attention": dict.fromkeys(
         ("activate_flash_attention_impl", "register_flash_attention_impl"), _ATTENTION),

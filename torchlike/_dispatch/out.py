@@ -8,6 +8,7 @@ from typing import Any
 from torchlike._core import boxes, casts, dtypes, errors, modes, views
 from torchlike._core.tape import check_inference
 from torchlike._core.tensor import Tensor
+from torchlike._runtime.mixed_operands import installed
 
 
 def check_targets(out: Any, name: str) -> tuple[Any, ...]:
@@ -92,6 +93,7 @@ def store(target: Tensor, value: Tensor, name: str, cast: Any, resizes: Any = Fa
             f"{name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad."
         )
+    value = installed.into_out(name, target, value)
     if target.dtype is not value.dtype:
         if cast == "truth":
             if target.dtype.name not in ("bool", "uint8"):

@@ -42,13 +42,15 @@ def replicating() -> Iterator[None]:
 class _Installed:
     """What refuses."""
 
-    __slots__ = ("alike", "refuse")
+    __slots__ = ("alike", "into_out", "refuse")
 
     def __init__(self) -> None:
         #: ``refuse(op)`` raises, or returns where such operands are allowed now.
         self.refuse: Callable[[str], None] | None = None
         #: ``alike(made, model)`` is a new tensor where the tensor lies that it was made after.
         self.alike: Callable[[Any, Any], Any] = lambda made, model: made
+        #: ``into_out(op, target, value)`` is what is written into a tensor of ``out=``, or raises.
+        self.into_out: Callable[[str, Any, Any], Any] = lambda op, target, value: value
 
 
 installed = _Installed()
@@ -58,6 +60,12 @@ def places_new(alike: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Decorator: the function is `_Installed.alike` from now on."""
     installed.alike = alike
     return alike
+
+
+def checks_out(into_out: Callable[[str, Any, Any], Any]) -> Callable[[str, Any, Any], Any]:
+    """Decorator: the function is `_Installed.into_out` from now on."""
+    installed.into_out = into_out
+    return into_out
 
 
 def spans_processes(x: Any) -> bool:

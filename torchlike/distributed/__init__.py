@@ -8,6 +8,7 @@ import importlib as _importlib
 from typing import Any as _Any
 
 from torchlike.distributed import device_mesh as device_mesh
+from torchlike.distributed import out_targets as _out_targets
 from torchlike.distributed import tensor as tensor
 from torchlike.distributed.collectives import (
     all_gather,
@@ -34,6 +35,7 @@ from torchlike.distributed.debugging import (
     set_debug_level_from_env,
 )
 from torchlike.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torchlike.distributed.grad_bucket import GradBucket
 from torchlike.distributed.groups import (
     GroupMember,
     ProcessGroup,
@@ -60,6 +62,7 @@ from torchlike.distributed.groups import (
     is_xccl_available,
     new_group,
 )
+from torchlike.distributed.loading import ShardedLoader
 from torchlike.distributed.objects import (
     all_gather_object,
     broadcast_object_list,
@@ -107,6 +110,7 @@ __all__ = [
     "DistNetworkError",
     "DistStoreError",
     "FileStore",
+    "GradBucket",
     "GroupMember",
     "HashStore",
     "P2POp",
@@ -114,6 +118,7 @@ __all__ = [
     "ProcessGroup",
     "QueueEmptyError",
     "ReduceOp",
+    "ShardedLoader",
     "Store",
     "TCPStore",
     "Work",

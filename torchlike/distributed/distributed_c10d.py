@@ -3,6 +3,7 @@
 from torchlike.distributed.collectives import *  # noqa: F403
 from torchlike.distributed.debugging import *  # noqa: F403
 from torchlike.distributed.groups import *  # noqa: F403
+from torchlike.distributed.groups import _get_default_group  # noqa: F401
 from torchlike.distributed.objects import *  # noqa: F403
 from torchlike.distributed.point_to_point import *  # noqa: F403
 from torchlike.distributed.point_to_point import coalescing_manager as _coalescing_manager  # noqa: F401

@@ -25,6 +25,8 @@ default_pg_timeout = timedelta(minutes=30)
 #: Names that scripts give. JAX has one way for each device, so they all mean that: gloo between
 #: CPUs, NCCL between GPUs, the interconnect between TPUs.
 _BACKENDS = ("gloo", "nccl", "mpi", "xla", "undefined")
+#: The one of a device type where a script names none.
+DEFAULT_BACKENDS = {"cpu": "gloo", "cuda": "nccl", "xla": "xla", "tpu": "xla"}
 _NOT_BUILT = {"ucc": "UCC", "xccl": "XCCL"}
 
 
@@ -141,7 +143,7 @@ def is_torchelastic_launched() -> bool:
 def get_default_backend_for_device(device: Any) -> str:
     """gloo for the CPU, nccl for GPUs, xla for TPUs. ValueError for other devices."""
     kind = str(getattr(device, "type", device)).partition(":")[0]
-    found = {"cpu": "gloo", "cuda": "nccl", "xla": "xla", "tpu": "xla"}.get(kind)
+    found = DEFAULT_BACKENDS.get(kind)
     if found is None:
         raise ValueError(f"Default backend not registered for device : {kind}")
     return found
@@ -233,6 +235,11 @@ def member(group: Any = None) -> ProcessGroup:
     if group == GroupMember.NON_GROUP_MEMBER:
         return ProcessGroup("undefined", [], -1)
     return group
+
+
+def _get_default_group() -> ProcessGroup:
+    """The world. ValueError before ``init_process_group``."""
+    return member()
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:

@@ -36,10 +36,14 @@ def watch() -> None:
 
 def _refuse(op: str) -> None:
     """RuntimeError in PyTorch's words, for an op by its name."""
-    if op in _OWN_OPERANDS:
-        return
-    raise RuntimeError(
-        f"{_in_aten(op)} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to "
+    if op not in _OWN_OPERANDS:
+        raise mixed(_in_aten(op))
+
+
+def mixed(op: str) -> RuntimeError:
+    """PyTorch's error, for an overload such as ``aten.add.Tensor``."""
+    return RuntimeError(
+        f"{op} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to "
         "DTensor before calling distributed operators! (DTensor.from_local takes what this process "
         "holds, distribute_tensor what all processes have.)"
     )

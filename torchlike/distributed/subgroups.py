@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchlike.distributed.groups import ProcessGroup, World, member, new_group
+from torchlike.distributed.groups import DEFAULT_BACKENDS, ProcessGroup, World, member, new_group
 
 
 class Backend(str):
@@ -19,6 +19,7 @@ class Backend(str):
     MPI = "mpi"
     FAKE = "fake"
     backend_list = (UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, FAKE)
+    default_device_backend_map = DEFAULT_BACKENDS
 
     def __new__(cls, name: str) -> Any:
         if not isinstance(name, str):

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -72,12 +73,16 @@ class AliasFinder(MetaPathFinder):
     """Answers imports of ``alias`` and its submodules with those of the package ``target``.
 
     is_installed: pip knows a distribution of the alias's name, which speaks for itself.
+    for_programs: installed packages hear that there is none, until the program itself imports it.
     """
 
-    def __init__(self, alias: str, target: str, is_installed: bool = False) -> None:
+    def __init__(
+        self, alias: str, target: str, is_installed: bool = False, for_programs: bool = False
+    ) -> None:
         self.alias = alias
         self.target = target
         self.is_installed = is_installed
+        self.for_programs = for_programs
 
     def real_name(self, name: str) -> str | None:
         """The target's name for ``name``, or None when ``name`` is not below the alias."""
@@ -91,6 +96,14 @@ class AliasFinder(MetaPathFinder):
         real = self.real_name(fullname)
         if real is None:
             return None
+        if self.for_programs and fullname == self.alias and (asking := _installed_importer()):
+            if _only_asking(sys._getframe(1)):
+                return None
+            raise ModuleNotFoundError(
+                f"there is no {self.alias} for installed packages such as {asking}, which would "
+                f"take their way for it; a program that means {self.alias} imports it before",
+                name=fullname,
+            )
         if real in sys.modules or importlib.util.find_spec(real) is not None:
             return ModuleSpec(fullname, _AliasLoader(fullname, real))
         if _only_asking(sys._getframe(1)):
@@ -109,11 +122,12 @@ class AliasFinder(MetaPathFinder):
 
 
 def install(
-    alias: str = "torch", target: str = "torchlike", *, is_installed: bool = False
-) -> AliasFinder:
+    alias: str = "torch", target: str = "torchlike", *, is_installed: bool = False,
+    for_programs: bool = False,
+) -> AliasFinder:  # fmt: skip
     """Make ``import <alias>`` mean ``<target>`` in this process, from now on.
 
-    ``is_installed``: as of ``AliasFinder``.
+    ``is_installed``, ``for_programs``: as of ``AliasFinder``.
 
     Raises:
         RuntimeError: another module of that name has been imported already.
@@ -126,9 +140,27 @@ def install(
             f"{alias!r} has been imported before torchlike could take its name; "
             f"install the alias before anything imports {alias!r}"
         )
-    finder = AliasFinder(alias, target, is_installed)
+    finder = AliasFinder(alias, target, is_installed, for_programs)
     sys.meta_path.insert(0, finder)
     return finder
+
+
+def _installed_importer() -> str | None:
+    """The package that imports now, if it stands beside the metadata that an installer wrote."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and _is_of_import(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    name = "" if frame is None else frame.f_globals.get("__name__", "").partition(".")[0]
+    package = sys.modules.get(name)
+    file = getattr(package, "__file__", None)
+    if name == "__main__" or file is None:
+        return None
+    folder = Path(file).parents[1 if hasattr(package, "__path__") else 0]
+    return name if any(folder.glob("*.dist-info")) else None
+
+
+def _is_of_import(module: str) -> bool:
+    return module == __name__ or module.partition(".")[0] in ("importlib", "_frozen_importlib")
 
 
 def _only_asking(frame: FrameType | None) -> bool:

@@ -38,7 +38,9 @@ def run(
     if device_map:
         device_maps.tell(device_map)
     finder = torch_alias.install()
-    aliases.install("torch_xla", "torchlike.porting.torch_xla", is_installed=True)
+    aliases.install(
+        "torch_xla", "torchlike.porting.torch_xla", is_installed=True, for_programs=True
+    )
     if device_map:
         said = ", ".join(f"{name} means {other}" for name, other in device_map.items())
         print(f"torchlike: {said} in this script (--device-map)", file=sys.stderr)

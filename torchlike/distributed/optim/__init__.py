@@ -1,5 +1,7 @@
-"""``torch.distributed.optim``: an optimizer whose state is divided among processes."""
+"""``torch.distributed.optim``: optimizers whose state is divided among processes, or whose
+parameters are averaged over them."""
 
+from torchlike.distributed.optim.post_localSGD_optimizer import PostLocalSGDOptimizer
 from torchlike.distributed.optim.zero_redundancy_optimizer import ZeroRedundancyOptimizer
 
-__all__ = ["ZeroRedundancyOptimizer"]
+__all__ = ["PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]

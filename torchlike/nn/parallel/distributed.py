@@ -10,13 +10,13 @@ from torchlike._core import modes
 from torchlike._core.devices import device
 from torchlike._core.tensor import Tensor
 from torchlike._ops.creation.creation import tensor
-from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import collectives, objects
 from torchlike.distributed.algorithms.join import Join, Joinable, JoinHook
 from torchlike.distributed.groups import ProcessGroup, member
 from torchlike.distributed.reductions import ReduceOp
+from torchlike.distributed.utils import send_all
 from torchlike.nn.modules.module import Module
-from torchlike.nn.parallel.reducer import FIRST_BUCKET, OTHER_BUCKETS, GradBucket, Reducer
+from torchlike.nn.parallel.reducer import FIRST_BUCKET, OTHER_BUCKETS, Reducer
 
 _REFUSED = {
     "mixed_precision": "autocast around the forward",
@@ -100,12 +100,8 @@ class DistributedDataParallel(Module, Joinable):
         finds = self.find_unused_parameters or self.static_graph
         self._reducer = Reducer(trained, self.process_group, cap, finds, first)
 
-    @no_grad()
     def _send(self, tensors: Sequence[Tensor], at: int) -> None:
-        """Have all processes hold the tensors of one."""
-        full = [t for t in tensors if t.numel()]
-        if full:
-            collectives._broadcast_coalesced(full, at, self.process_group)
+        send_all(tensors, at, self.process_group)
 
     def _sent_buffers(self) -> list[Tensor]:
         return [b for n, b in self.module.named_buffers() if n not in self._ignored]
@@ -175,6 +171,23 @@ class DistributedDataParallel(Module, Joinable):
         self.static_graph = True
         if self._reducer is not None:
             self._reducer.finds_unused = True
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """PyTorch's facts of how the module is wrapped, under its names; not its times."""
+        reducer, trained = self._reducer, [p for p in self.parameters() if p.requires_grad]
+        sizes = [] if reducer is None else reducer.bucket_bytes()
+        return {
+            "module_name": type(self.module).__name__,
+            "backend_name": self.process_group.name(),
+            "rank": self.process_group.rank(),
+            "world_size": self.process_group.size(),
+            "bucket_sizes": ", ".join(map(str, sizes)),
+            "num_parameter_tensors": len(trained),
+            "total_parameter_size_bytes": sum(p.numel() * p.itemsize for p in trained),
+            "broadcast_buffers": int(self.broadcast_buffers),
+            "find_unused_parameters": int(self.find_unused_parameters),
+            "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
+        }
 
     def scatter(self, inputs: Any, kwargs: Any, device_ids: Any) -> Any:
         """The inputs, for the one device."""
@@ -271,4 +284,4 @@ def _check_the_same(named: Sequence[tuple[str, Any]], group: ProcessGroup) -> No
                 )
 
 
-__all__ = ["DistributedDataParallel", "GradBucket"]
+__all__ = ["DistributedDataParallel"]

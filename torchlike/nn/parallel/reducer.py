@@ -21,6 +21,7 @@ from torchlike._ops.shape.joining import cat
 from torchlike.autograd.engine import queue_callback
 from torchlike.autograd.grad_mode import no_grad
 from torchlike.distributed import bodies, collectives
+from torchlike.distributed.grad_bucket import GradBucket, split_like
 from torchlike.distributed.groups import ProcessGroup
 from torchlike.distributed.programs import run
 from torchlike.distributed.reductions import ReduceOp
@@ -38,46 +39,6 @@ _UNFINISHED = (
     "sure all `forward` function outputs participate in calculating loss. Parameters which did not "
     "receive grad for rank {rank}: {names}"
 )
-
-
-class GradBucket:
-    """What a communication hook gets: a bucket's gradients as one flat tensor."""
-
-    def __init__(
-        self, index: int, count: int, parameters: Sequence[Tensor], buffer: Tensor
-    ) -> None:
-        self._index, self._count, self._parameters = index, count, list(parameters)
-        self._buffer = buffer
-
-    def index(self) -> int:
-        """The bucket's number: the first is the one that is ready first."""
-        return self._index
-
-    def is_last(self) -> bool:
-        """Whether it is the last one."""
-        return self._index == self._count - 1
-
-    def buffer(self) -> Tensor:
-        """All gradients, flat."""
-        return self._buffer
-
-    def set_buffer(self, buffer: Tensor) -> None:
-        """Put another flat tensor in its place."""
-        self._buffer = buffer
-
-    def parameters(self) -> list[Tensor]:
-        """The parameters."""
-        return list(self._parameters)
-
-    def gradients(self) -> list[Tensor]:
-        """Their gradients, as views of the flat tensor."""
-        return split_like(self._buffer, self._parameters)
-
-
-def split_like(flat: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """A flat tensor in parts of the shapes of others."""
-    parts = flat.split([p.numel() for p in like])
-    return [part.view(tuple(p.shape)) for part, p in zip(parts, like, strict=True)]
 
 
 def _averaged(size: int, divisor: int) -> Callable[..., tuple[Any, ...]]:
@@ -129,6 +90,11 @@ class Reducer:
         self._works: list[Work] = []
         self._futures: list[tuple[int, Any, GradBucket]] = []
         self._results: list[tuple[int, list[Any]]] = []
+
+    def bucket_bytes(self) -> list[int]:
+        """The buckets' sizes in bytes, the one that is ready first before the others."""
+        sizes = [p.numel() * p.itemsize for p in self.parameters]
+        return [sum(sizes[i] for i in members) for members in self.buckets]
 
     def check(self) -> None:
         """Before a forward pass: RuntimeError where the backward pass before did not reach all

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlike.distributed.algorithms.ddp_comm_hooks.default_hooks import done
 from torchlike.futures import Future
 
 
 def noop_hook(_: Any, bucket: Any) -> Future[Any]:
     """The bucket as it is: gradients are those of this process."""
-    future: Future[Any] = Future()
-    future.set_result(bucket.buffer())
-    return future
+    return done(bucket.buffer())

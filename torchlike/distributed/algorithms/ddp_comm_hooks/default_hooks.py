@@ -12,9 +12,15 @@ from torchlike.distributed.groups import member
 from torchlike.futures import Future
 
 
-def _averaged(group: Any, tensor: Tensor) -> Future[Any]:
+def averaged(group: Any, tensor: Tensor) -> Future[Any]:
+    """The mean of a tensor over a group's processes."""
     tensor = tensor / member(group).size()
     collectives.all_reduce(tensor, group=group)
+    return done(tensor)
+
+
+def done(tensor: Tensor) -> Future[Any]:
+    """A future that has its result."""
     future: Future[Any] = Future()
     future.set_result(tensor)
     return future
@@ -22,12 +28,12 @@ def _averaged(group: Any, tensor: Tensor) -> Future[Any]:
 
 def allreduce_hook(process_group: Any, bucket: Any) -> Future[Any]:
     """The mean over the processes, as without a hook."""
-    return _averaged(process_group, bucket.buffer())
+    return averaged(process_group, bucket.buffer())
 
 
 def _compressed(group: Any, bucket: Any, dtype: Any) -> Future[Any]:
     buffer = bucket.buffer()
-    return _averaged(group, buffer.to(dtype)).then(lambda f: f.value().to(buffer.dtype))
+    return averaged(group, buffer.to(dtype)).then(lambda f: f.value().to(buffer.dtype))
 
 
 def fp16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:

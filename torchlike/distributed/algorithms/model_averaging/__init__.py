@@ -1,0 +1,1 @@
+"""Parameters averaged over processes now and then, in place of gradients at each step."""

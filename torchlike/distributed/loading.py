@@ -1,0 +1,73 @@
+"""Batches of a loader, laid out on the devices of a mesh before they are asked for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from torchlike._core.tensor import Tensor
+from torchlike._core.trees import flatten, unflatten
+from torchlike.distributed.device_mesh import DeviceMesh
+from torchlike.distributed.tensor import DTensor
+from torchlike.distributed.tensor.placement_types import Placement, Replicate, Shard
+
+T = TypeVar("T")
+
+
+class ShardedLoader(Generic[T]):
+    """The batches of a loader with their tensors as DTensors on a mesh.
+
+    A batch is what this process loads: all rows of it where all devices of the mesh are this
+    process' own; else its part of the rows of all processes, as with a `DistributedSampler`. Not
+    in PyTorch; ``MpDeviceLoader`` is torch_xla's.
+
+    Args:
+        loader: a `DataLoader`, or anything that gives batches: tensors, nested in tuples, lists and
+            dictionaries. What is no tensor, and tensors of no dimension, come as they are.
+        device_mesh: where batches lie.
+        placements: of every tensor; by default rows are cut along the mesh's first dimension, and
+            replicated along the others.
+        prefetch: how many batches are on their way to the devices while one is worked on.
+
+    Raises:
+        ValueError: ``prefetch`` below 0; as batches come, rows that the devices do not divide.
+    """
+
+    def __init__(
+        self, loader: Iterable[T], device_mesh: DeviceMesh,
+        placements: Sequence[Placement] | None = None, *, prefetch: int = 2,
+    ) -> None:  # fmt: skip
+        if prefetch < 0:
+            raise ValueError(f"prefetch={prefetch}: how many batches may not be negative")
+        self.loader = loader
+        self.device_mesh = device_mesh
+        self.placements = tuple(placements or (Shard(0), *[Replicate()] * (device_mesh.ndim - 1)))
+        self.prefetch = prefetch
+
+    def __len__(self) -> int:
+        return len(self.loader)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[T]:
+        ahead: deque[T] = deque()
+        for batch in self.loader:
+            ahead.append(self._placed(batch))
+            if len(ahead) > self.prefetch:
+                yield ahead.popleft()
+        yield from ahead
+
+    def _placed(self, batch: T) -> T:
+        leaves, structure = flatten(batch)
+        return unflatten(structure, [self._placed_leaf(leaf) for leaf in leaves])
+
+    def _placed_leaf(self, leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor) or not leaf.dim():
+            return leaf
+        try:
+            return DTensor.from_local(leaf, self.device_mesh, self.placements)
+        except ValueError as error:
+            error.add_note(
+                "The batch comes from a loader: a batch_size that the devices divide, and "
+                "drop_last=True, make all its batches so."
+            )
+            raise
