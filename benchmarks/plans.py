@@ -215,7 +215,8 @@ def main() -> None:
     expected = 6 * matrices * batch * tokens + attention
     print(f"{options.model} on {options.topology}, batch {batch}, {n / 1e6:.0f} M parameters")
     parts = plan.arguments, plan.results - plan.aliased, plan.temporary, plan.code
-    print(f"plan     {_memory(*parts)}; {'fits' if plan.fits else 'does not fit'}, captured in {plan.capture_seconds:.0f} s, "
+    print(f"plan     {_memory(*parts)}; {'fits' if plan.fits else 'does not fit'}, "
+          f"captured in {plan.capture_seconds:.0f} s, "
           f"compiled in {plan.compile_seconds:.0f} s; bounds: compute "
           f"{plan.compute_seconds * 1e3:.1f}, memory {plan.memory_seconds * 1e3:.1f}, interconnect "
           f"{plan.interconnect_seconds * 1e3:.1f} ms", flush=True)  # fmt: skip

@@ -8,10 +8,12 @@ import pytest
 from torchlike.porting.plan.topologies import missing
 
 pytest.importorskip("torch")
-import lowerings  # noqa: E402 - wants PyTorch
+import lowerings
 
 PLATFORMS = [
-    pytest.param(p, marks=pytest.mark.skipif(missing(p) is not None, reason="needs torchlike[plan]"))
+    pytest.param(
+        p, marks=pytest.mark.skipif(missing(p) is not None, reason="needs torchlike[plan]")
+    )
     for p in ("tpu", "cuda")
 ]
 #: Of each kind of op one; names are those of the table.

@@ -66,8 +66,12 @@ _list("cuda", "widest", """addcdiv addcmul atan2 bilinear cross dot vdot grid_sa
     index_put scatter_add index_copy""")  # fmt: skip
 # batch_norm, float32 there too, is not in the list: it computes in float32 by itself, and writes
 # its running statistics, which would be written in a cast copy.
-_list("xla", "low", """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bmm mm
-    baddbmm addmm addbmm linear matmul prelu relu max_pool2d einsum""")
+_list(
+    "xla",
+    "low",
+    """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bmm mm
+    baddbmm addmm addbmm linear matmul prelu relu max_pool2d einsum""",
+)
 _list("xla", "float32", """softmax log_softmax binary_cross_entropy pow prod cdist trace cholesky
     cholesky_inverse cholesky_solve inverse mse_loss cosine_embedding_loss nll_loss
     hinge_embedding_loss smooth_l1_loss cross_entropy l1_loss margin_ranking_loss soft_margin_loss
