@@ -84,6 +84,10 @@ def step_of(sizes, batch):
 
 
 # -- by hand ---------------------------------------------------------------------------------------
+#
+# What a careful user of JAX writes: parameters, norms, loss and update in float32, products in
+# bfloat16, and of what is computed in float32 from bfloat16 only the operand kept for backward
+# (jax.checkpoint).
 
 
 def norm(p, x):
@@ -98,6 +102,11 @@ def linear(p, x):
     return x.astype(low) @ p["weight"].astype(low).T + p["bias"].astype(low)
 
 
+@jax.checkpoint
+def gelu(x):
+    return jax.nn.gelu(x.astype(jnp.float32)).astype(x.dtype)
+
+
 def forward(p, tokens, layers, heads):
     x = p["wte"][tokens] + p["wpe"]
     batch, length, width = x.shape
@@ -108,19 +117,24 @@ def forward(p, tokens, layers, heads):
         q, k, v = (t.reshape(batch, length, heads, -1).swapaxes(1, 2) for t in (q, k, v))
         y = attend(q, k, v, None, None, Settings(True, scale))
         x = x + linear(layer["out_proj"], y.swapaxes(1, 2).reshape(batch, length, width))
-        h = jax.nn.gelu(linear(layer["fc1"], norm(layer["ln2"], x)))
-        x = x + linear(layer["fc2"], h)
+        x = x + linear(layer["fc2"], gelu(linear(layer["fc1"], norm(layer["ln2"], x))))
     return norm(p["ln"], x).astype(jnp.bfloat16) @ p["wte"].astype(jnp.bfloat16).T
+
+
+@jax.checkpoint
+def cross_entropy(logits, following):
+    logits = logits.astype(jnp.float32).reshape(-1, logits.shape[-1])
+    # A gather would want the logits in memory in float32; a comparison is fused into the sum.
+    own = jax.lax.broadcasted_iota(jnp.int64, logits.shape, 1) == following.reshape(-1, 1)
+    chosen = jnp.where(own, logits, 0).sum(-1)
+    return (jax.nn.logsumexp(logits, -1) - chosen).mean()
 
 
 def step_by_hand(sizes):
     _, _, _, layers, heads = sizes
 
     def loss_of(p, tokens, following):
-        logits = forward(p, tokens, layers, heads).astype(jnp.float32)
-        logits = logits.reshape(-1, logits.shape[-1])
-        own = jnp.take_along_axis(logits, following.reshape(-1, 1), 1)
-        return (jax.nn.logsumexp(logits, -1, keepdims=True) - own).mean()
+        return cross_entropy(forward(p, tokens, layers, heads), following)
 
     def update(p, m, v, count, g):
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
@@ -180,9 +194,12 @@ def main() -> None:
     parser.add_argument("topology")
     parser.add_argument("--batch", type=int, default=0)
     parser.add_argument("--fsdp", action="store_true")
+    parser.add_argument("--layers", type=int, help="instead of the model's own number")
     parser.add_argument("--alone", action="store_true", help="without the step by hand")
     options = parser.parse_args()
     sizes, where = MODELS[options.model], topology(options.topology)
+    if options.layers:
+        sizes = (*sizes[:3], options.layers, sizes[4])
     batch = options.batch or len(where.devices)
     step, arguments, model = step_of(sizes, batch)
     n = sum(p.numel() for p in model.parameters())
@@ -197,23 +214,30 @@ def main() -> None:
     attention = 14 * layers * batch * tokens**2 * width * share
     expected = 6 * matrices * batch * tokens + attention
     print(f"{options.model} on {options.topology}, batch {batch}, {n / 1e6:.0f} M parameters")
-    print(f"plan     {plan.needed / 1e9:8.3f} GB ({plan.temporary / 1e9:.3f} temporary), "
-          f"{'fits' if plan.fits else 'does not fit'}, captured in {plan.capture_seconds:.0f} s, "
+    parts = plan.arguments, plan.results - plan.aliased, plan.temporary, plan.code
+    print(f"plan     {_memory(*parts)}; {'fits' if plan.fits else 'does not fit'}, "
+          f"captured in {plan.capture_seconds:.0f} s, "
           f"compiled in {plan.compile_seconds:.0f} s; bounds: compute "
           f"{plan.compute_seconds * 1e3:.1f}, memory {plan.memory_seconds * 1e3:.1f}, interconnect "
-          f"{plan.interconnect_seconds * 1e3:.1f} ms")  # fmt: skip
+          f"{plan.interconnect_seconds * 1e3:.1f} ms", flush=True)  # fmt: skip
     print(f"flops    {plan.flops:.4e}, 6ND and attention {expected:.4e}: "
-          f"{plan.flops / expected:.4f}")  # fmt: skip
+          f"{plan.flops / expected:.4f}", flush=True)  # fmt: skip
     if options.alone:
         return
     started = time.perf_counter()
     by_hand = compiled_by_hand(sizes, batch, where, where.mesh(), options.fsdp)
     m = by_hand.memory_analysis()
-    needed = (m.argument_size_in_bytes + m.output_size_in_bytes - m.alias_size_in_bytes
-              + m.temp_size_in_bytes + m.generated_code_size_in_bytes)  # fmt: skip
-    print(f"by hand  {needed / 1e9:8.3f} GB ({m.temp_size_in_bytes / 1e9:.3f} temporary), "
-          f"compiled in {time.perf_counter() - started:.0f} s")  # fmt: skip
-    print(f"memory   {plan.needed / needed:.3f}")
+    parts = (m.argument_size_in_bytes, m.output_size_in_bytes - m.alias_size_in_bytes,
+             m.temp_size_in_bytes, m.generated_code_size_in_bytes)  # fmt: skip
+    print(f"by hand  {_memory(*parts)}; compiled in {time.perf_counter() - started:.0f} s")
+    print(f"memory   {plan.needed / sum(parts):.3f}, temporary "
+          f"{plan.temporary / m.temp_size_in_bytes:.3f}")  # fmt: skip
+
+
+def _memory(*parts):
+    names = "arguments", "results", "temporary", "code"
+    found = ", ".join(f"{x / 1e9:.3f} {name}" for x, name in zip(parts, names, strict=True))
+    return f"{sum(parts) / 1e9:8.3f} GB: {found}"
 
 
 if __name__ == "__main__":

@@ -216,3 +216,11 @@ def test_programs_for_accelerators_hold_no_whole_rows(platform, dropout):
     assert f"x{n}x{n}x" not in text
     assert f"x512x{n}x" not in text
     assert "512x512x" in text
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_the_shortest_sequence_in_blocks_has_more_than_one(is_causal):
+    """XLA takes apart a loop of one turn, and would keep forward's scores for backward."""
+    settings = chunked.Settings(is_causal, 1.0)
+    assert len(chunked.Blocks.of(512, 512, settings).pairs()) == (3 if is_causal else 4)
+    assert chunked.Blocks.of(1024, 512, settings).size == (512, 512)

@@ -84,6 +84,65 @@ except NotImplementedError as error:
 """
 
 
+#: What the examples of pytorch/xla import beyond that.
+XLA_EXPERIMENTAL = """
+import functools
+import torch
+import torch_xla
+import torch_xla.distributed.parallel_loader as pl
+import torch_xla.distributed.spmd as xs
+import torch_xla.runtime as xr
+from torch_xla.amp import autocast, syncfree
+from torch_xla.distributed.fsdp.wrap import transformer_auto_wrap_policy
+from torch_xla.experimental.custom_kernel import flash_attention
+from torch_xla.experimental.scan_layers import scan_layers
+from torch_xla.experimental.spmd_fully_sharded_data_parallel import (
+    SpmdFullyShardedDataParallel as FSDPv2,
+)
+
+torch_xla.experimental.eager_mode(True)
+n = xr.global_runtime_device_count()
+mesh = xs.Mesh(list(range(n)), (n,), ("fsdp",))
+xs.set_global_mesh(mesh)
+device = torch_xla.device()
+inner = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+policy = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={torch.nn.Linear})
+model = FSDPv2(inner.to(device), auto_wrap_policy=policy)
+optimizer = syncfree.SGD(model.parameters(), lr=0.1)
+loader = pl.MpDeviceLoader(
+    [(torch.randn(8, 4), torch.zeros(8, dtype=torch.long))], device,
+    input_sharding=xs.ShardingSpec(mesh, ("fsdp", None)),
+)
+for x, y in loader:
+    before = inner[0].module.weight.detach().clone()
+    with autocast(device):
+        out = model(x)
+    print("wrapped", type(inner[0]).__name__, type(inner[1]).__name__, out.dtype)
+    torch.nn.functional.cross_entropy(out.float(), y).backward()
+    optimizer.step()
+    print("trained", not torch.equal(before, inner[0].module.weight))
+print("layers", scan_layers([lambda v: v + 1, lambda v: v * 2], torch.ones(2)).tolist())
+q = torch.randn(1, 2, 6, 4)
+segments = torch.tensor([[0, 0, 0, 1, 1, 1]])
+for causal in (False, True):
+    for ab in (None, torch.randn(1, 2, 6, 6)):
+        scores = q @ q.mT + (0 if ab is None else ab)
+        keep = (segments[:, :, None] == segments[:, None])[:, None]
+        if causal:
+            keep = keep & torch.ones(6, 6).tril().bool()
+        wanted = scores.masked_fill(~keep, float("-inf")).softmax(-1) @ q
+        got = flash_attention(q, q, q, causal, segments, segments, ab=ab)
+        torch.testing.assert_close(got, wanted)
+plain = torch.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True, scale=1.0)
+torch.testing.assert_close(flash_attention(q, q, q, True), plain)
+for wrong in (lambda: FSDPv2(model), lambda: FSDPv2(inner, mesh=xs.Mesh([0], (1,), ("data",)))):
+    try:
+        wrong()
+    except (RuntimeError, ValueError) as error:
+        print("refused:", error)
+"""
+
+
 def run(tmp_path, source, *options):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(source))
@@ -159,6 +218,17 @@ def test_a_script_of_torch_xla(tmp_path):
     assert "64.0 0 1 True" in done.stdout
     assert "refused: xmp.spawn with 4 processes" in done.stdout
     assert "torch_xla.core.xla_model.collective_permute is not supported" in done.stdout
+
+
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="says what happens on the CPU")
+def test_a_script_of_torch_xlas_experimental_names(tmp_path):
+    done = run(tmp_path, XLA_EXPERIMENTAL)
+    assert done.returncode == 0, done.stderr
+    assert "wrapped SpmdFullyShardedDataParallel ReLU torch.bfloat16" in done.stdout
+    assert "trained True" in done.stdout
+    assert "layers [4.0, 4.0]" in done.stdout
+    assert "refused: Cannot wrap a module that is already wrapped with FSDP." in done.stdout
+    assert "refused: The mesh must have an axis named 'fsdp'." in done.stdout
 
 
 def test_wrong_maps_are_refused(tmp_path):

@@ -36,8 +36,9 @@ _LOSSES = """mse_loss cosine_embedding_loss nll_loss hinge_embedding_loss poisso
     triplet_margin_loss multi_margin_loss kl_div multilabel_margin_loss
     binary_cross_entropy_with_logits"""
 #: device -> name -> "low", "float32" or "widest". The lists are PyTorch's, of its CPU and CUDA
-#: kernels; what those compute otherwise without saying (matmul as a part) follows from the parts.
-POLICIES: dict[str, dict[str, str]] = {"cpu": {}, "cuda": {}}
+#: kernels, and of torch_xla for TPUs; what those compute otherwise without saying (matmul as a
+#: part) follows from the parts.
+POLICIES: dict[str, dict[str, str]] = {"cpu": {}, "cuda": {}, "xla": {}}
 
 
 def _list(device: str, policy: str, names: str) -> None:
@@ -63,6 +64,20 @@ _list("cuda", "float32", """acos asin cosh erfinv exp expm1 log log10 log2 log1p
     matrix_norm norm sum""")  # fmt: skip
 _list("cuda", "widest", """addcdiv addcmul atan2 bilinear cross dot vdot grid_sample grid_sampler
     index_put scatter_add index_copy""")  # fmt: skip
+# batch_norm, float32 there too, is not in the list: it computes in float32 by itself, and writes
+# its running statistics, which would be written in a cast copy.
+_list(
+    "xla",
+    "low",
+    """conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d bmm mm
+    baddbmm addmm addbmm linear matmul prelu relu max_pool2d einsum""",
+)
+_list("xla", "float32", """softmax log_softmax binary_cross_entropy pow prod cdist trace cholesky
+    cholesky_inverse cholesky_solve inverse mse_loss cosine_embedding_loss nll_loss
+    hinge_embedding_loss smooth_l1_loss cross_entropy l1_loss margin_ranking_loss soft_margin_loss
+    triplet_margin_loss multi_margin_loss ctc_loss kl_div multilabel_margin_loss
+    binary_cross_entropy_with_logits qr svd triangular_solve""")  # fmt: skip
+_list("xla", "widest", "stack cat index_copy")
 _NAMES = frozenset().union(*POLICIES.values())
 #: float64 is never cast, nor is anything that is no float.
 _CAST = frozenset(map(np.dtype, (jnp.bfloat16, np.float16, np.float32)))

@@ -33,11 +33,12 @@ class _Settings(threading.local):
         self.counted = False
 
     def apply(self) -> None:
-        """Make it the thread's state. The GPU's lists win where both are on: a process computes
-        on one of the two."""
+        """Make it the thread's state. An accelerator's lists win where the CPU's are on too: a
+        process computes on one of the two."""
         state = None
-        for device in ("cuda", "cpu"):
-            if self.enabled[device]:
+        for device in ("cuda", "xla", "cpu"):
+            there = device != "xla" or devices.available("xla")
+            if self.enabled[device] and there:
                 state = casts.State(device, self.dtypes[device].numpy)
                 break
         if (state is not None) != self.counted:
@@ -182,7 +183,8 @@ class autocast:
     """A context manager, or a decorator: inside, ops choose their dtype.
 
     Args:
-      device_type: "cpu" or "cuda" (whose lists differ); others are accepted.
+      device_type: "cpu", "cuda" or "xla" (whose lists differ; "xla" counts where there is a TPU);
+        others are accepted.
       dtype: the lower dtype, bfloat16 or float16.
       enabled: False makes a region in which it is off.
       cache_enabled: accepted.

@@ -7,7 +7,7 @@ import pytest
 
 import torchlike
 import torchlike.nn.attention.flex_attention as mine
-from torchlike.nn.attention import blocks
+from torchlike.nn.attention import block_mask, blocks
 
 torch = pytest.importorskip("torch")
 import torch.nn.attention.flex_attention as theirs  # noqa: E402
@@ -247,6 +247,25 @@ def test_block_masks(mask, options):
               if m.kv_indices.shape[2] > 1]  # fmt: skip
     if picked:
         assert picked[0].kv_indices.tolist() == picked[1].kv_indices.tolist()
+
+
+@pytest.mark.parametrize("length", [7, 8])
+def test_block_masks_are_made_in_bands(length, monkeypatch):
+    rows_asked = []
+    over_scores = block_mask.over_scores
+
+    def noting(function, takes_score):
+        asked = over_scores(function, takes_score)
+        return lambda *indices: (rows_asked.append(indices[2].shape[0]), asked(*indices))[1]
+
+    monkeypatch.setattr(block_mask, "over_scores", noting)
+    monkeypatch.setattr(block_mask, "_BAND", 2 * 3 * 4 * 9)  # two rows of blocks
+    sizes = (2, 3, length, 9)
+    a, tuple_a = described(torchlike, mine, MASKS[1], sizes, BLOCK_SIZE=2)
+    b, tuple_b = described(torch, theirs, MASKS[1], sizes, BLOCK_SIZE=2)
+    assert tuple_a == tuple_b
+    assert a.to_dense().tolist() == b.to_dense().tolist()
+    assert rows_asked == [4, length - 4]
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -39,8 +39,35 @@ def convolutional():
     )  # fmt: skip
 
 
+class Block(nn.Module):
+    """Of a ResNet, with a shortcut that changes the size, and one that does not."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.norm1, self.norm2 = nn.BatchNorm2d(outputs), nn.BatchNorm2d(outputs)
+        self.shortcut = nn.Identity()
+        if stride != 1:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, x):
+        y = self.norm2(self.conv2(torch.relu(self.norm1(self.conv1(x)))))
+        return torch.relu(y + self.shortcut(x))
+
+
+def residual():
+    return nn.Sequential(
+        nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1),
+        Block(8, 8, 1), Block(8, 16, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 20),
+    )  # fmt: skip
+
+
 MODELS = {
     "cnn": (convolutional, lambda: torch.zeros(4, 3, 16, 16)),
+    "resnet": (residual, lambda: torch.zeros(4, 3, 32, 32)),
     "gpt": (Text, lambda: torch.zeros(4, 12, dtype=torch.long)),
     "lstm": (Recurrent, lambda: torch.zeros(4, 12, dtype=torch.long)),
 }
@@ -74,8 +101,9 @@ def test_a_step_has_no_workaround_for_the_cpu(name, platform):
     assert not re.search(r"tensor<\d[^>]*f64>", text)  # hyperparameters alone are float64
     products = [x for x in text.splitlines() if "stablehlo.dot_general" in x]
     assert products
-    wanted = "HIGHEST" if name != "cnn" else "HIGH"  # PyTorch's defaults: cuDNN may take TF32
-    assert all(wanted in x for x in products)
+    # PyTorch's defaults: products of all bits, and cuDNN may take TF32.
+    assert all("precision = [HIGHEST, HIGHEST]" in x for x in products)
     convolutions = [x for x in text.splitlines() if "stablehlo.convolution" in x]
-    assert bool(convolutions) == (name == "cnn")
-    assert len(convolutions) in (0, 5)  # two, and their gradients but that of the images
+    assert all("HIGH>" in x or "HIGH]" in x for x in convolutions)
+    # Each, and its gradients but that of the images.
+    assert len(convolutions) == {"cnn": 3 * 2 - 1, "resnet": 3 * 6 - 1}.get(name, 0)

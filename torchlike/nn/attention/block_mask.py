@@ -14,10 +14,16 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from torchlike._core import dtypes
+from torchlike._core import dtypes, modes
 from torchlike._core.tensor import Tensor
 from torchlike._dispatch.registry import NAMESPACES
-from torchlike.nn.attention.masks import create_mask, noop_mask, sliced_mask, takes_score
+from torchlike.nn.attention.masks import (
+    mask_device,
+    noop_mask,
+    over_scores,
+    sliced_mask,
+    takes_score,
+)
 
 __all__ = ["BlockMask", "create_block_mask"]
 
@@ -25,6 +31,8 @@ _torch = NAMESPACES[""]
 _pad = NAMESPACES["nn.functional"]["pad"]
 
 DEFAULT_BLOCK_SIZE = 128
+#: Places that a mask function is asked about at once.
+_BAND = 2**23
 _TENSORS = ("kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices", "q_num_blocks",
             "q_indices", "full_q_num_blocks", "full_q_indices", "dq_write_order",
             "dq_write_order_full", "dq_kv_order")  # fmt: skip
@@ -248,6 +256,30 @@ class BlockMask:
         return "BlockMask(\n" + ",\n".join(f"    {n}={x}" for n, x in facts.items()) + "\n)"
 
 
+def _held(
+    mask_mod: Callable[..., Any], sizes: tuple[int, int, int, int], block: tuple[int, int],
+    device: Any,
+) -> Tensor:  # fmt: skip
+    """How many places of each block a mask function keeps: (B, H, rows of blocks, columns of
+    blocks). It is asked about bands of whole blocks, so that the mask is never in memory as one;
+    in a program XLA sums places as they are computed."""
+    (batch, heads, length, across), (rows, columns) = sizes, block
+    band = length
+    if modes.current.capture is None:
+        band = rows * max(1, _BAND // max(1, batch * heads * rows * across))
+    device = mask_device(device)
+    b, h, column = (_torch["arange"](n, device=device) for n in (batch, heads, across))
+    found = []
+    for start in range(0, max(length, 1), max(band, 1)):
+        row = _torch["arange"](start, min(start + band, length), device=device)
+        mask = over_scores(mask_mod, False)(b, h, row, column)
+        if mask.dtype is not dtypes.bool:
+            raise AssertionError(f"mask.dtype must be torch.bool, got {mask.dtype}")
+        padded = _pad(mask, (0, -across % columns, 0, -row.shape[0] % rows))
+        found.append(padded.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows)).sum((-3, -1)))
+    return found[0] if len(found) == 1 else _torch["cat"](found, 2)
+
+
 def create_block_mask(
     mask_mod: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
     device: Any = None, BLOCK_SIZE: int | tuple[int, int] = DEFAULT_BLOCK_SIZE,
@@ -272,12 +304,8 @@ def create_block_mask(
             "torch.compile limitation. Compile create_block_mask instead.", DeprecationWarning,
             stacklevel=2,
         )  # fmt: skip
-    mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
-    if mask.dtype is not dtypes.bool:
-        raise AssertionError(f"mask.dtype must be torch.bool, got {mask.dtype}")
     rows, columns = _pair(BLOCK_SIZE)
-    padded = _pad(mask, (0, -KV_LEN % columns, 0, -Q_LEN % rows))
-    held = padded.unflatten(-1, (-1, columns)).unflatten(-3, (-1, rows)).sum((-3, -1))
+    held = _held(mask_mod, (B or 1, H or 1, Q_LEN, KV_LEN), (rows, columns), device)
     if separate_full_blocks:
         full = held == rows * columns
         partial, whole = _to_ordered((held > 0) & ~full), _to_ordered(full)

@@ -69,6 +69,11 @@ def takes_score(mod: Callable[..., Any]) -> bool:
     return len(needed) == 5
 
 
+def mask_device(device: Any) -> Any:
+    """Where a mask is made: ``device``, or unless given the accelerator, or else the CPU."""
+    return accelerator.current_accelerator() or "cpu" if device is None else device
+
+
 def create_mask(
     mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
     device: Any = None,
@@ -78,7 +83,7 @@ def create_mask(
 
     AssertionError for a function that takes neither 4 nor 5 arguments.
     """
-    device = accelerator.current_accelerator() or "cpu" if device is None else device
+    device = mask_device(device)
     sizes = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
     indices = [_torch["arange"](n, device=device) for n in sizes]
     if not takes_score(mod_fn):

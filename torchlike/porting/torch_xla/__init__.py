@@ -16,6 +16,7 @@ import torchlike
 from torchlike._core import devices
 from torchlike._runtime import pending
 from torchlike.compiler.torch_compile import compile as compile_function
+from torchlike.porting.torch_xla import experimental
 from torchlike.porting.torch_xla._absent import absent
 from torchlike.porting.torch_xla.distributed import xla_multiprocessing
 

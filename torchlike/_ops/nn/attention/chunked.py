@@ -42,6 +42,9 @@ class Blocks(NamedTuple):
     @classmethod
     def of(cls, rows: int, columns: int, settings: Settings) -> Blocks:
         size = min(settings.block, rows), min(settings.block, columns)
+        if size == (rows, columns) and rows * columns >= BLOCK * BLOCK:
+            # XLA takes apart a loop of one turn, and keeps forward's scores for backward.
+            size = -(-rows // 2), -(-columns // 2)
         return cls(rows, columns, size, settings)
 
     def pairs(self) -> np.ndarray:

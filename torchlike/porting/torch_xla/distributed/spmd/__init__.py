@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -43,6 +44,26 @@ class Mesh:
         devices = np.array(jax.devices())[self.device_ids].reshape(self.mesh_shape)
         kinds = (AxisType.Auto,) * len(self.axis_names)
         return jax.sharding.Mesh(devices, self.axis_names, axis_types=kinds)
+
+
+@dataclass(frozen=True)
+class ShardingSpec:
+    """How tensors of as many dimensions as ``partition_spec`` has are laid out over a mesh.
+
+    ``minibatch``, of batches that each process loads a part of, changes nothing: there is one.
+    """
+
+    mesh: Mesh
+    partition_spec: Sequence[Any]
+    minibatch: bool = False
+
+    def can_apply(self, t: Tensor) -> bool:
+        """Whether a tensor has these dimensions."""
+        return t.dim() == len(self.partition_spec)
+
+    def apply(self, t: Tensor) -> None:
+        """``mark_sharding`` of a tensor."""
+        mark_sharding(t, self.mesh, self.partition_spec)
 
 
 _meshes: list[Mesh] = []

@@ -1,0 +1,5 @@
+"""``torch_xla.distributed.fsdp``."""
+
+from torchlike.porting.torch_xla._absent import absent
+
+__getattr__ = absent("torch_xla.distributed.fsdp")
