@@ -334,7 +334,12 @@ def push(mode: Any) -> None:
 
 
 def pop() -> object:
-    """Switch the innermost mode off, and give it."""
+    """Switch the innermost mode off, and give it.
+
+    RuntimeError, in PyTorch's words, where none is on: a mode's own handler runs without it.
+    """
+    if not state.modes:
+        raise RuntimeError("trying to pop from empty mode stack")
     mode = state.modes.pop()
     _changed()
     return mode

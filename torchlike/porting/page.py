@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from torchlike.porting.document import document
 from torchlike.porting.report import Run, agreement, duration, ratio
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8884; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-td, th { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: right;
-  vertical-align: top; font-variant-numeric: tabular-nums; white-space: pre-line; }
+body { max-width: 64rem; }
+table { font-size: .9rem; }
+td, th { padding: .3rem .6rem; text-align: right; font-variant-numeric: tabular-nums;
+  white-space: pre-line; }
 td:first-child, th:first-child { text-align: left; white-space: nowrap; }
 figure { margin: 1.5rem 0; } figcaption { font-weight: 600; margin-bottom: .3rem; }
 svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; }
@@ -33,14 +33,13 @@ def html(name: str, runs: Sequence[Run], said: Sequence[str]) -> str:
     """The page: the table, the losses, the times of steps, and what else was said of the runs."""
     losses = [list(enumerate(run.losses, 1)) for run in runs]
     times = [list(enumerate(_times(run), 1)) for run in runs]
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width"><title>{escape(name)}</title>'
-        f"<style>{_STYLE}</style><h1>{escape(name)}: eager and compiled</h1>{_table(runs)}"
+    body = (
+        f"<h1>{escape(name)}: eager and compiled</h1>{_table(runs)}"
         f"{_figure('loss of each backward()', losses)}"
         f"{_figure('milliseconds of each step, without loading (logarithmic)', times, log=True)}"
-        f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in said)}</ul></html>\n"
+        f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in said)}</ul>"
     )
+    return document(name, body, _STYLE)
 
 
 def _times(run: Run) -> list[float]:

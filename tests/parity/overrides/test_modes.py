@@ -310,3 +310,17 @@ def test_wrap_torch_function():
         return mine(1), mine(Foreign())
 
     assert seen(torchlike) == seen(torch)
+
+
+def test_a_mode_that_leaves_from_its_own_handler_is_refused():
+    def said(t):
+        class Leaves(t.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                self.__exit__(None, None, None)
+
+        x = t.ones(2)
+        with Leaves(), pytest.raises(RuntimeError) as info:
+            t.add(x, 1)
+        return str(info.value), float(t.add(x, 1)[0])
+
+    assert said(torchlike) == said(torch)

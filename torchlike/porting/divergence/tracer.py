@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 from torchlike.porting.divergence.digests import digests
@@ -32,18 +31,10 @@ class Tracer(Watch):
 
     def __enter__(self) -> Tracer:
         super().__enter__()
+        self._undo.append(self._stop)
         if self._before == 0:
             self._start()
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stop()
-        super().__exit__(kind, error, trace)
 
     def call(self, module: Any, number: int, proceed: Callable[[], Any], given: Any) -> Any:
         if not self.stack:

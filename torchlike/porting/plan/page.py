@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from torchlike.porting.document import document
 from torchlike.porting.plan.planning import Plan
 from torchlike.porting.plan.table import advice_row, sections, verdict
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: .5rem 0 1.5rem; width: 100%; }
-td, th { border-bottom: 1px solid #ddd; padding: .25rem .75rem; text-align: left; }
+body { max-width: 52rem; }
+table { margin: .5rem 0 1.5rem; }
+td, th { padding: .25rem .75rem; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
-.bar { display: flex; height: 1.5rem; background: #eee; margin: .5rem 0; overflow: hidden; }
-.bar div { height: 100%; }
-.no { color: #b00020; } .yes { color: #1b6e3c; }
+.bar { background: var(--line); }
+.no { color: light-dark(#b00020, #ff8a94); } .yes { color: light-dark(#1b6e3c, #6fcf8b); }
 """
 _COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#a463f2", "#97bbf5")
 
@@ -38,10 +38,7 @@ def html(plans: Sequence[Plan]) -> str:
         parts.append(f"<h2>What a change gives</h2>{_table([head, *map(advice_row, plans)])}")
     source = escape(plan.chip["source"])
     parts.append(f'<p>Figures of the chip: <a href="{source}">{source}</a></p>')
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{_STYLE}</style>{''.join(parts)}</html>\n"
-    )
+    return document(title, "".join(parts), _STYLE)
 
 
 def _bar(plan: Plan) -> str:

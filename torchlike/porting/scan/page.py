@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from html import escape
 
+from torchlike.porting.document import document
 from torchlike.porting.scan.findings import KINDS, Report
 from torchlike.porting.scan.table import lines, place, summary
 
 _STYLE = """
-:root { color-scheme: light dark; --line: #8884; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-td, th { border-bottom: 1px solid var(--line); padding: .3rem .6rem; text-align: left;
-  vertical-align: top; overflow-wrap: anywhere; }
+body { max-width: 70rem; }
+table { font-size: .9rem; }
+td, th { padding: .3rem .6rem; overflow-wrap: anywhere; }
 th:nth-child(1), th:nth-child(3) { min-width: 11rem; }
 code { font: .9em ui-monospace, monospace; }
-.bar { display: flex; height: 1.2rem; border-radius: .3rem; overflow: hidden; margin: 1rem 0; }
 .missing { background: light-dark(#ffd5d5, #6b1f1f); }
 .risky { background: light-dark(#ffedb8, #5c4708); }
 .differs { background: light-dark(#cdeefa, #124a5c); }
@@ -42,13 +40,11 @@ def html(report: Report) -> str:
         f"{f' ({escape(f.link)})' if f.link else ''}</td></tr>"
         for file, f in lines(report, everything=False)
     )
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>torchlike scan</title>'
-        f'<style>{_STYLE}</style><h1>torchlike scan</h1><div class="bar">{bar}</div>'
+    body = (
+        f'<h1>torchlike scan</h1><div class="bar">{bar}</div>'
         f"<ul>{said}</ul><table><tr><th>where<th>kind<th>name<th>what to do</tr>{rows}</table>"
-        "</html>\n"
     )
+    return document("torchlike scan", body, _STYLE)
 
 
 def _with_code(text: str) -> str:
