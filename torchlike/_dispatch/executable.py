@@ -378,7 +378,7 @@ class _Unmade:
     seventh shorter without. (By ``__getattr__`` every attribute of an executable took longer.)
     """
 
-    __slots__ = ("_exe", "_form", "_make", "_slot")
+    __slots__ = ("__weakref__", "_exe", "_form", "_make", "_slot")
 
     def __init__(self, exe: Executable, slot: str, make: Callable[[], Any]) -> None:
         self._exe, self._slot, self._make = exe, slot, make

@@ -49,7 +49,7 @@ def infer(data: Any, cast: np.dtype | None = None) -> np.ndarray:
     kinds = set(map(type, data))
     if not kinds or not kinds <= casts.NUMBERS:  # else a list of numbers, the shortest way
         sizes, kinds = _sizes(data), set()
-        if type(data[0]) is np.ndarray:
+        if len(data) and type(data[0]) is np.ndarray:
             errors.warn_user_once(
                 "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please "
                 "consider converting the list to a single numpy.ndarray with numpy.array() before "
