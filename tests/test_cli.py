@@ -15,6 +15,7 @@ from torchlike._runtime import environment_variables
 from torchlike.porting import compare, demo, launcher
 from torchlike.porting.divergence import command as divergence
 from torchlike.porting.doctor import command as doctor
+from torchlike.porting.report import duration
 from torchlike.porting.shim import command as shim
 from torchlike.porting.version import own_version
 
@@ -420,15 +421,21 @@ optimizer = """,
 
 def compare_runs(tmp_path, source, *labels):
     write(tmp_path, "train.py", source)
-    result = torchlike_command("compare", "--output", "out", "train.py", cwd=tmp_path)
+    result = torchlike_command(
+        "compare", "--output", "out", "--html", "page.html", "train.py", cwd=tmp_path
+    )
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
+    page = (tmp_path / "page.html").read_text("utf-8")
     runs = json.loads((tmp_path / "out" / "compare-train.json").read_text())["runs"]
     assert [run["label"] for run in runs] == ["eager", *labels]
     for run in runs:
         assert len(run["losses"]) == 6
         assert len(run["steps"]) == 5
         assert run["losses_agree"]["all"] <= 1e-5
+        row = page[page.index(f"</i>{run['label']}</td>") :].partition("</tr>")[0]
+        assert f"<td>{duration(run['first_step'])}</td>" in row
+    assert page.count("<svg") == 2
     assert runs[0]["losses"][-1] < runs[0]["losses"][0]
     return result.stdout, *runs
 

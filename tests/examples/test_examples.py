@@ -16,7 +16,9 @@ import torchlike
 ROOT = Path(torchlike.__file__).parent.parent
 TESTS = Path(__file__).parent.parent
 EXAMPLES = TESTS.parent / "examples"
-NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py"))
+#: Steps that are planned for chips that are not here, and not run.
+PLANNED = {"seven_billion"}
+NAMES = sorted({path.stem for path in EXAMPLES.glob("*.py")} - PLANNED)
 
 #: Written by tests/golden/make_examples.py with real PyTorch.
 GOLDEN = json.loads((TESTS / "golden" / "examples.json").read_text("utf-8"))

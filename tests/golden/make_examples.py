@@ -22,7 +22,7 @@ def first_losses(output):
 def main():
     golden = {}
     for path in sorted(EXAMPLES.glob("*.py")):
-        if path.stem != "gpt":
+        if path.stem not in ("gpt", "seven_billion"):
             command = [sys.executable, str(path)]
             result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             golden[path.stem] = first_losses(result.stdout)

@@ -238,6 +238,8 @@ NOT_ALONE = {
     "fake_quantize_per_tensor_affine_op": "rounds, and passes gradients on as if it did not",
     "fake_quantize_per_channel_affine_op": "the same",
     "nextafter": "moves by the last bit: finite differences say nothing",
+    "_weight_int8pack_mm": "PyTorch has no derivative; ops/test_low_bit.py has its errors",
+    "_weight_int4pack_mm_for_cpu": "the same",
     "varlen_attention": "has first derivatives alone; nested/test_jagged_gradients.py has them",
 }  # fmt: skip
 

@@ -6,9 +6,7 @@ import gc
 
 from torchlike._core.storage import Storage
 from torchlike._core.tensor import TENSOR_TYPES, Tensor
-from torchlike._runtime import logs
-
-_log = logs.logger("storage")
+from torchlike._runtime import collector
 
 
 def tensors_on(storage: Storage) -> list[Tensor]:
@@ -18,9 +16,7 @@ def tensors_on(storage: Storage) -> list[Tensor]:
     collector's objects takes some 20 ms, where shared memory grows and nowhere else. What
     ``gc.freeze()`` hides from it may be a tensor, too, and so is hidden no longer.
     """
-    if gc.get_freeze_count():
-        gc.unfreeze()
-        _log.info("gc.freeze() is undone: shared memory grows, and all tensors on it must be found")
+    collector.unhide("shared memory grows, and all tensors on it must be found")
     found = []
     for holder in gc.get_referrers(storage):
         if type(holder) in TENSOR_TYPES:

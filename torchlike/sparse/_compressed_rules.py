@@ -246,10 +246,15 @@ def _of_elements(name: str) -> None:
 
 for _name in ("neg", "abs", "sqrt", "square", "sign", "sgn", "relu", "isnan", "isinf", "isneginf",
               "isposinf", "signbit", "sin", "sinh", "asin", "asinh", "tan", "tanh", "atan",
-              "atanh", "log1p", "expm1", "floor", "ceil", "round", "trunc", "frac", "erf",
+              "atanh", "log1p", "expm1", "floor", "ceil", "trunc", "frac", "erf",
               "erfinv", "deg2rad", "rad2deg", "angle", "positive"):  # fmt: skip
     if _name in OPS:
         _of_elements(_name)
+
+
+@_rule("round")
+def _(input: CompressedTensor, decimals: Any) -> CompressedTensor:
+    return input._with(input._held.round(decimals=decimals))
 
 
 # -- layouts ---------------------------------------------------------------------------------------

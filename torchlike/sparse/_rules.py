@@ -231,9 +231,15 @@ def _of_elements(name: str) -> None:
 
 
 for _name in ("abs", "sqrt", "square", "sign", "relu", "isnan", "isinf", "sin", "sinh", "asin",
-              "asinh", "tan", "tanh", "atan", "atanh", "log1p", "expm1", "floor", "ceil", "round",
+              "asinh", "tan", "tanh", "atan", "atanh", "log1p", "expm1", "floor", "ceil",
               "trunc", "erf", "deg2rad", "rad2deg"):  # fmt: skip
     _of_elements(_name)
+
+
+@_rule("round")
+def _(input: SparseTensor, decimals: Any) -> SparseTensor:
+    tidy = input.coalesce()
+    return tidy._with(tidy._held.round(decimals=decimals))
 
 
 @_rule("pow_scalar")

@@ -10,7 +10,7 @@ from torchlike._core.tensor import Tensor
 from torchlike.autograd.backward import grad
 from torchlike.autograd.gradcheck import GradcheckError, gradcheck
 from torchlike.testing.observation import observe, total
-from torchlike.testing.trees import copied, named_leaves
+from torchlike.testing.trees import copied, named_leaves, named_tensors
 
 
 def assert_gradients(
@@ -38,10 +38,17 @@ def assert_gradients(
         raise ValueError("assert_gradients expects a floating point or complex tensor to differ by")
     for reached in range(1, order + 1):
         try:
-            gradcheck(fn, inputs, eps=eps, atol=atol, rtol=rtol, check_forward_ad=forward)
+            gradcheck(
+                _tensors_of(fn), inputs, eps=eps, atol=atol, rtol=rtol, check_forward_ad=forward
+            )
         except GradcheckError as error:
             raise AssertionError(f"derivatives of order {reached}: {error}") from None
         fn = _gradient(fn, wanted)
+
+
+def _tensors_of(fn: Callable[..., Any]) -> Callable[..., tuple[Tensor, ...]]:
+    """``fn``, whose results are the tensors among what it gives, whatever tree they are in."""
+    return lambda *args: tuple(named_tensors(fn(*args), "result").values())
 
 
 def _is_differentiable(x: Any) -> bool:

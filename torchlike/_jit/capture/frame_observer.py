@@ -58,6 +58,7 @@ from torchlike._jit.guards.containers import EntriesGuard, ItemsGuard
 from torchlike._jit.guards.objects import StateGuard
 from torchlike._jit.guards.values import MISSING, VALUES, ValueGuard
 from torchlike._jit.guards.variables import CellGuard, NameGuard, VariableGuard
+from torchlike._runtime.collector import functions_of
 
 #: What differs at each call and cannot be seen to: asked for inside a capture, it would be frozen.
 _CLOCKS = frozenset(
@@ -370,9 +371,8 @@ class FrameObserver(GuardCollector):
         if missing:
             by_code = {id(e.code): e for e in missing}
             found: dict[int, list[types.FunctionType]] = {}
-            for fn in gc.get_referrers(*[e.code for e in missing]):
-                if isinstance(fn, types.FunctionType) and id(fn.__code__) in by_code:
-                    found.setdefault(id(fn.__code__), []).append(fn)
+            for fn in functions_of([e.code for e in missing]):
+                found.setdefault(id(fn.__code__), []).append(fn)
             for key, functions in found.items():
                 entered = by_code[key]
                 ran = [fn for fn in functions if _closes_over(fn, entered.free)]

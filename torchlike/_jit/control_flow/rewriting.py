@@ -12,7 +12,6 @@ import __future__ as future
 import ast
 import contextlib
 import functools
-import gc
 import linecache
 import types
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from torchlike._core.errors import JitCaptureError
 from torchlike._jit.control_flow import operators
 from torchlike._jit.control_flow.ast_transform import HELPER, Jumps, Rewriter, Unconvertible
 from torchlike._jit.guards.objects import FunctionGuard
+from torchlike._runtime.collector import functions_of
 
 #: What of the refused questions a conversion may answer.
 _ANSWERED = frozenset(
@@ -83,10 +83,8 @@ class Conversion:
                 continue  # of a function that each capture makes anew: no conversion reaches it
             self._originals[rewritten] = code
             self._inside.update(_nested(rewritten))
-            for fn in gc.get_referrers(code):
-                if isinstance(fn, types.FunctionType) and fn.__code__ is code and (
-                    id(fn) not in known
-                ):  # fmt: skip
+            for fn in functions_of([code]):
+                if id(fn) not in known:
                     self._functions.append((fn, rewritten))
                     found = True
         if why_not and not found:

@@ -1,0 +1,32 @@
+"""What Python's collector of garbage knows of objects: who refers to them.
+
+``gc.freeze()`` hides what exists from it, as `torchlike.porting.allocator.tune_allocator` and some
+scripts do. Where something is looked for that may be hidden, freezing is undone.
+"""
+
+from __future__ import annotations
+
+import gc
+import types
+from collections.abc import Collection
+
+from torchlike._runtime import logs
+
+_log = logs.logger("collector")
+
+
+def unhide(why: str) -> None:
+    """Undo ``gc.freeze()``, which is logged."""
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        _log.info("gc.freeze() is undone: %s", why)
+
+
+def functions_of(codes: Collection[types.CodeType]) -> list[types.FunctionType]:
+    """The functions that run these code objects."""
+    unhide("functions that a capture has run are looked for")
+    wanted = set(map(id, codes))
+    return [
+        fn for fn in gc.get_referrers(*codes)
+        if isinstance(fn, types.FunctionType) and id(fn.__code__) in wanted
+    ]  # fmt: skip
