@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from torchlike._core.tensor import Tensor
 from torchlike.distributed.device_mesh import DeviceMesh
@@ -50,8 +50,7 @@ def local_map(
                 f"args {len(flat)}!"
             )
         mesh = device_mesh
-        for i, given in enumerate(flat):
-            arg: Any = given
+        for i, arg in enumerate(flat):
             wanted = None if in_placements is None else in_placements[i]
             if not isinstance(arg, DTensor):
                 if wanted is not None and not isinstance(arg, Tensor):
@@ -59,13 +58,14 @@ def local_map(
                         f"Non-Tensor input {arg} expects None placements but received {wanted}!"
                     )
                 continue
-            mesh = mesh or arg.device_mesh
+            t = cast(Any, arg)
+            mesh = mesh or t.device_mesh
             if in_placements is not None:
-                arg = _placed(arg, wanted, redistribute_inputs)
+                t = _placed(t, wanted, redistribute_inputs)
             back = None
             if in_grad_placements is not None:
-                back = _said(arg, in_grad_placements[i], "in grad placements")
-            flat[i] = arg.to_local(grad_placements=back)
+                back = _said(t, in_grad_placements[i], "in grad placements")
+            flat[i] = t.to_local(grad_placements=back)
         out = func(*pytree.tree_unflatten(flat, tree), **kwargs)
         if any(isinstance(arg, DTensor) for arg in pytree.tree_leaves(args)):
             assert mesh is not None
