@@ -9,7 +9,6 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
-from torch.distributed.tensor.experimental import local_map
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -258,36 +257,3 @@ def case_writing_between_plain_tensors_and_dtensors():
                 tried(f"load_state_dict({assign=}) of {of} into {into}",
                       lambda _, i=into, o=of, a=assign: loaded(i, o, assign=a), None)  # fmt: skip
     return found
-
-
-def _of_error(call):
-    try:
-        call()
-    except (AssertionError, ValueError) as error:
-        return [type(error).__name__, str(error).split(" {")[0].split("arg DTensor")[0][:30]]
-    return "nothing"
-
-
-def case_local_map():
-    mesh, rows, columns = line(), [Shard(0)], [Shard(1)]
-    torch.manual_seed(3)
-    w = distribute_tensor(torch.randn(4, 6), mesh, columns).requires_grad_()
-    x = distribute_tensor(torch.randn(6, 4), mesh, rows)
-
-    product = local_map(torch.mm, out_placements=[Partial()], in_placements=(columns, rows))
-    y = product(w, x).full_tensor()
-    (y * torch.arange(4.0)).sum().backward()
-
-    @local_map(out_placements=(rows, None, [Replicate()]), redistribute_inputs=True,
-               in_placements=(rows, None))  # fmt: skip
-    def scaled(t, factor):
-        return t * factor, t.shape[0], t.new_ones(2)
-
-    part, n, ones = scaled(w.detach(), 3)
-    wrong = local_map(torch.neg, out_placements=rows, in_placements=(rows,))
-    short = local_map(torch.neg, out_placements=(rows, rows))
-    return [
-        y.tolist(), w.grad.full_tensor().tolist(), part.full_tensor().tolist(), n,
-        ones.full_tensor().tolist(), product(torch.ones(2, 2), torch.ones(2, 2)).tolist(),
-        _of_error(lambda: wrong(w)), _of_error(lambda: product(w)), _of_error(lambda: short(w)),
-    ]  # fmt: skip

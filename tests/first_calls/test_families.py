@@ -43,8 +43,10 @@ class Counted:
 
 
 @pytest.fixture
-def unchecked(monkeypatch):
-    """As outside of tests: a trace of its own only now and then."""
+def unchecked(monkeypatch, caplog):
+    """As outside of tests: a trace of its own only now and then. Where a test fails, the log says
+    what the family could not do."""
+    caplog.set_level(logging.DEBUG, "torchlike.first_calls")
     monkeypatch.setattr(settings, "check", False)
 
 
