@@ -1,5 +1,6 @@
 """dtypes: names, promotion, limits, the default dtype."""
 
+import copy
 import pickle
 
 import pytest
@@ -71,3 +72,11 @@ def test_limits():
     assert torch.iinfo(torch.int8).min == -128
     with pytest.raises(TypeError, match=r"Use torch\.iinfo to handle"):
         torch.finfo(torch.int64)
+
+
+def test_limits_are_one_object_a_dtype_that_nobody_writes():
+    limits = torch.finfo(torch.float16)
+    assert pickle.loads(pickle.dumps(limits)) is copy.copy(limits) is torch.finfo(torch.half)
+    assert torch.finfo(torch.float64).bits == 64
+    with pytest.raises(AttributeError, match="not writable"):
+        limits.eps = 0.0

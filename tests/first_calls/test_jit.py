@@ -37,6 +37,21 @@ def test_calls_are_numpys_until_compiling_pays(name, monkeypatch):
     assert record.compiled_after == [3]
 
 
+def test_an_op_on_small_tensors_makes_no_jitted_function(monkeypatch):
+    made = []
+    jit = jax.jit
+    monkeypatch.setattr(
+        jax, "jit", lambda *args, **kwargs: made.append(args) or jit(*args, **kwargs)
+    )
+    torch.Tensor.erf.spec.cache.clear()
+    x = torch.tensor([0.25, 0.5])
+    assert x.erf().tolist() == pytest.approx([0.27632639, 0.52049988], rel=1e-6)
+    assert made == []
+    with set_first_calls("compiled"):
+        assert x.erf().tolist() == pytest.approx([0.27632639, 0.52049988], rel=1e-6)
+    assert len(made) >= 1
+
+
 def test_a_compiled_signature_never_comes_back(name):
     form = first_calls.jit(lambda x: x + 1, name=name)
     x = rows(3)

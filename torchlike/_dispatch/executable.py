@@ -136,9 +136,9 @@ class Executable:
 
     __slots__ = (
         "_abstract", "_backward", "_donating", "_families", "_into", "by_numpy", "differentiable",
-        "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple",
-        "is_large", "keeps_residuals", "kept", "large", "library", "mask", "name", "op",
-        "passes_on", "pure", "rule", "saves", "transformed", "wanted",
+        "double", "dropped", "facts", "forward", "forward_vjp", "has_tuple", "is_large",
+        "keeps_residuals", "kept", "large", "library", "mask", "name", "op", "passes_on", "pure",
+        "rule", "saves", "transformed", "wanted",
     )  # fmt: skip
 
     def __init__(

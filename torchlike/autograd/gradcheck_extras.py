@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,20 +90,29 @@ def _rows(t: Tensor) -> Tensor:
     return wrap(values.astype(t.dtype.numpy))
 
 
+@contextlib.contextmanager
+def _telling(what: str) -> Iterator[None]:
+    """GradcheckError, which says what failed, for what vmap refuses."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise GradcheckError(
+            f"While computing batched gradients, got: {error}\n\n{what}"
+        ) from error
+
+
 def check_batched(outputs: Sequence[Tensor], xs: Sequence[Tensor]) -> None:
     """GradcheckError where gradients of two rows at once are not those of one after the other."""
     for k, output in enumerate(outputs):
         rows = _rows(output)
         singly = [grad(output, xs, row, retain_graph=True, allow_unused=True) for row in rows]
-        try:
+        with _telling(
+            "gradcheck or gradgradcheck failed while testing batched gradient computation: it runs "
+            "backward within vmap."
+        ):
             at_once = grad(
                 output, xs, rows, retain_graph=True, allow_unused=True, is_grads_batched=True
             )
-        except RuntimeError as error:
-            raise GradcheckError(
-                f"While computing batched gradients, got: {error}\n\ngradcheck or gradgradcheck "
-                "failed while testing batched gradient computation: it runs backward within vmap."
-            ) from error
         for i, found in enumerate(at_once):
             _compare([each[i] for each in singly], found, k, i, "gradients")
 
@@ -122,15 +132,15 @@ def check_batched_forward(
             return [forward_ad.unpack_dual(o).tangent for o in outputs(func, tuple(plain))]
 
     singly = [pushed(row) for row in rows]
-    try:
-        with VmapLevel(2, "error") as level:
-            found = pushed(wrap(Batched(level, still(rows))))
-            at_once = [None if g is None else all_rows(level, g) for g in found]
-    except RuntimeError as error:
-        raise GradcheckError(
-            f"While computing batched gradients, got: {error}\n\ngradcheck failed while testing "
-            "batched forward-mode gradient computation: it runs forward mode within vmap."
-        ) from error
+    with (
+        _telling(
+            "gradcheck failed while testing batched forward-mode gradient computation: it runs "
+            "forward mode within vmap."
+        ),
+        VmapLevel(2, "error") as level,
+    ):
+        found = pushed(wrap(Batched(level, still(rows))))
+        at_once = [None if g is None else all_rows(level, g) for g in found]
     for k, one in enumerate(at_once):
         _compare([each[k] for each in singly], one, k, which, "forward-mode gradients")
 

@@ -55,3 +55,12 @@ def test_aligned_to_the_window_and_centered():
     for t in (torchlike, torch):
         with pytest.raises(RuntimeError, match="align_to_window should only be set"):
             t.stft(t.ones(16), 8, align_to_window=True, return_complex=True)
+
+
+def test_a_third_tensor_is_no_alpha():
+    for t in (torchlike, torch):
+        x = t.ones(2)
+        with pytest.raises(TypeError):
+            t.add(x, x, x)
+        with pytest.raises(TypeError):
+            x.add_(x, x)
